@@ -1,0 +1,112 @@
+//! What an upstream says in one breath: the unit that is committed atomically.
+
+use std::sync::Arc;
+
+use crate::{DynamicParameters, Name, ResourceLocator, TypeUrl, Variant, VariantKey};
+
+/// Through which kind of subscription upstream sent something. A wildcard client never receives a resource
+/// that only somebody's explicit subscription brought, so the two are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reach {
+    /// Answers explicit names; kept while a locator of the name is subscribed.
+    Named,
+    /// Answers a wildcard; kept while a matching wildcard is subscribed.
+    Wildcard,
+    /// Held whether or not anyone subscribes (files); answers names and wildcards.
+    Local,
+}
+
+/// For which dynamic parameters a source speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// For all.
+    All,
+    /// For parameters that are, projected on `keys`, equal to `parameters`.
+    Projected {
+        /// The key universe of the source.
+        keys: Arc<[Arc<str>]>,
+        /// The values of those keys; a key that is missing here is one that the client does not send.
+        parameters: DynamicParameters,
+    },
+    /// For exactly these parameters.
+    Exactly(DynamicParameters),
+}
+
+impl Scope {
+    /// Whether a subscriber with `parameters` is spoken to.
+    pub fn covers(&self, parameters: &DynamicParameters) -> bool {
+        match self {
+            Self::All => true,
+            Self::Projected { keys, parameters: wanted } => parameters.projected(keys) == *wanted,
+            Self::Exactly(wanted) => parameters == wanted,
+        }
+    }
+}
+
+/// What is known of a locator that no variant matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Absence {
+    /// Nobody has answered yet.
+    #[default]
+    Unknown,
+    /// A connected upstream did not answer within the does-not-exist timeout.
+    TimedOut,
+    /// Upstream said so.
+    Known,
+}
+
+/// Upstream's word that nothing matches the locators of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// The name that was asked for.
+    pub name: Name,
+    /// For whom.
+    pub scope: Scope,
+    /// How we know.
+    pub absence: Absence,
+}
+
+/// Everything that one upstream response changes; all or nothing of it is visible to subscribers.
+#[derive(Debug)]
+pub struct Batch {
+    /// The one type it is about.
+    pub type_url: TypeUrl,
+    /// Through which kind of subscription it came.
+    pub reach: Reach,
+    /// Variants that are new or may have changed.
+    pub upserts: Vec<Variant>,
+    /// Variants that are gone.
+    pub removals: Vec<VariantKey>,
+    /// Names that nothing matches. Applied after `upserts` and `removals`.
+    pub absent: Vec<Absent>,
+    /// The wildcards that are answered: what was not sent for them does not exist.
+    pub answered: Vec<Scope>,
+}
+
+impl Batch {
+    /// A batch that changes nothing yet.
+    pub fn new(type_url: TypeUrl, reach: Reach) -> Self {
+        Self {
+            type_url,
+            reach,
+            upserts: Vec::new(),
+            removals: Vec::new(),
+            absent: Vec::new(),
+            answered: Vec::new(),
+        }
+    }
+
+    /// Whether applying it would do nothing.
+    pub fn is_empty(&self) -> bool {
+        self.upserts.is_empty()
+            && self.removals.is_empty()
+            && self.absent.is_empty()
+            && self.answered.is_empty()
+    }
+
+    /// Upstream's word that nothing matches this one locator.
+    pub fn mark_absent(&mut self, locator: &ResourceLocator, absence: Absence) {
+        let scope = Scope::Exactly(locator.parameters.clone());
+        self.absent.push(Absent { name: locator.name.clone(), scope, absence });
+    }
+}

@@ -1,0 +1,20 @@
+//! The vocabulary of Weir: what a resource, a variant and a subscription are.
+//!
+//! Owns the identities that every other crate speaks in and the meaning of dynamic parameter constraints
+//! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.
+
+mod batch;
+pub mod constraints;
+mod locator;
+mod parameters;
+mod subscription;
+mod type_url;
+mod variant;
+
+pub use batch::{Absence, Absent, Batch, Reach, Scope};
+pub use constraints::{ConstraintError, Constraints};
+pub use locator::{Form, Name, ResourceLocator, Selector, WILDCARD, authority};
+pub use parameters::DynamicParameters;
+pub use subscription::{Fingerprint, Subscription};
+pub use type_url::{Kind, TypeUrl};
+pub use variant::{Content, Variant, VariantKey, Version};

@@ -1,0 +1,100 @@
+//! What one subscription asks for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::DynamicParameters;
+
+/// The name of a resource, or an alias of one.
+pub type Name = Arc<str>;
+
+/// The name that stands for everything of a type that the server sees fit.
+pub const WILDCARD: &str = "*";
+
+/// A resource name and the dynamic parameters that choose among its variants:
+/// `envoy.service.discovery.v3.ResourceLocator`. Not to be confused with `xds.core.v3.ResourceLocator`,
+/// which is an `xdstp://` URI taken apart.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceLocator {
+    /// The resource's name or alias, or [`WILDCARD`].
+    pub name: Name,
+    /// What the client says about itself.
+    pub parameters: DynamicParameters,
+}
+
+impl ResourceLocator {
+    /// The locator of `name` for a client with `parameters`.
+    pub fn new(name: impl Into<Name>, parameters: DynamicParameters) -> Self {
+        Self { name: name.into(), parameters }
+    }
+
+    /// Whether this asks for everything that the server sees fit.
+    pub fn is_wildcard(&self) -> bool {
+        &*self.name == WILDCARD
+    }
+}
+
+impl fmt::Debug for ResourceLocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.name, self.parameters)
+    }
+}
+
+/// How a client asked, and so how it is answered ("p07" of TP2's MUST, with one exception: today's clients
+/// know only plain names).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Form {
+    /// By plain name: variants are sent under their plain name, without constraints.
+    Plain,
+    /// By locator: variants are sent with their constraints.
+    Located,
+}
+
+/// A locator in the form in which a client asked for it: the unit of a [`crate::Subscription`].
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Selector {
+    /// What is asked for.
+    pub locator: ResourceLocator,
+    /// How it was asked for.
+    pub form: Form,
+}
+
+impl Selector {
+    /// A plain name, with the parameters that were derived for the client.
+    pub fn plain(name: impl Into<Name>, parameters: DynamicParameters) -> Self {
+        Self { locator: ResourceLocator::new(name, parameters), form: Form::Plain }
+    }
+
+    /// A locator that the client sent.
+    pub fn located(name: impl Into<Name>, parameters: DynamicParameters) -> Self {
+        Self { locator: ResourceLocator::new(name, parameters), form: Form::Located }
+    }
+}
+
+impl fmt::Debug for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}/{:?}", self.form, self.locator)
+    }
+}
+
+/// The authority that a resource name belongs to: that of an `xdstp://authority/…` name, else empty.
+pub fn authority(name: &str) -> &str {
+    name.strip_prefix("xdstp://").and_then(|rest| rest.split('/').next()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::authority;
+
+    #[test]
+    fn only_xdstp_names_have_an_authority() {
+        for (name, wanted) in [
+            ("backend", ""),
+            ("xdstp://acme.example/envoy.config.cluster.v3.Cluster/a?x=1", "acme.example"),
+            ("xdstp:///envoy.config.cluster.v3.Cluster/a", ""),
+            ("https://acme.example/a", ""),
+        ] {
+            assert_eq!(authority(name), wanted, "{name}");
+        }
+    }
+}

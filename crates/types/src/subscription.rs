@@ -1,0 +1,125 @@
+//! A set of selectors with an identity that is cheap to compare and cheap to step.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{AddAssign, SubAssign};
+use std::sync::LazyLock;
+
+use crate::Selector;
+
+static KEYED: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+
+/// Identifies a set of selectors, whatever their order: the sum of their keyed 128-bit hashes. Two equal
+/// fingerprints are taken for equal sets; the keys are drawn per process, so that no client can aim for a
+/// collision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u128);
+
+impl Fingerprint {
+    /// The fingerprint of the set with this single member.
+    pub fn of(selector: &Selector) -> Self {
+        let [high, low] = &*KEYED;
+        Self((u128::from(high.hash_one(selector)) << 64) | u128::from(low.hash_one(selector)))
+    }
+}
+
+impl AddAssign for Fingerprint {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+}
+
+impl SubAssign for Fingerprint {
+    fn sub_assign(&mut self, other: Self) {
+        self.0 = self.0.wrapping_sub(other.0);
+    }
+}
+
+/// Everything that one logical stream is subscribed to.
+#[derive(Clone, Debug, Default)]
+pub struct Subscription {
+    selectors: HashSet<Selector>,
+    fingerprint: Fingerprint,
+}
+
+impl Subscription {
+    /// Whether nothing is subscribed.
+    pub fn is_empty(&self) -> bool {
+        self.selectors.is_empty()
+    }
+
+    /// How many selectors there are.
+    pub fn len(&self) -> usize {
+        self.selectors.len()
+    }
+
+    /// Whether `selector` is subscribed.
+    pub fn contains(&self, selector: &Selector) -> bool {
+        self.selectors.contains(selector)
+    }
+
+    /// The selectors, in no order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Selector> {
+        self.selectors.iter()
+    }
+
+    /// The identity of the set.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// The identity of the set that [`Self::patched`] would give, without building it. `add` and `remove`
+    /// hold no duplicates.
+    pub fn patched_fingerprint(&self, add: &[Selector], remove: &[Selector]) -> Fingerprint {
+        let mut fingerprint = self.fingerprint;
+        for selector in remove.iter().filter(|s| self.contains(s)) {
+            fingerprint -= Fingerprint::of(selector);
+        }
+        for selector in add.iter().filter(|s| !self.contains(s) || remove.contains(s)) {
+            fingerprint += Fingerprint::of(selector);
+        }
+        fingerprint
+    }
+
+    /// This set without `remove`, then with `add`.
+    pub fn patched(&self, add: &[Selector], remove: &[Selector]) -> Self {
+        let mut selectors = self.selectors.clone();
+        for selector in remove {
+            selectors.remove(selector);
+        }
+        selectors.extend(add.iter().cloned());
+        Self { selectors, fingerprint: self.patched_fingerprint(add, remove) }
+    }
+}
+
+impl FromIterator<Selector> for Subscription {
+    fn from_iter<I: IntoIterator<Item = Selector>>(selectors: I) -> Self {
+        let selectors: HashSet<_> = selectors.into_iter().collect();
+        let mut fingerprint = Fingerprint::default();
+        for selector in &selectors {
+            fingerprint += Fingerprint::of(selector);
+        }
+        Self { selectors, fingerprint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DynamicParameters;
+
+    fn set(names: &[&str]) -> Subscription {
+        names.iter().map(|name| Selector::plain(*name, DynamicParameters::empty())).collect()
+    }
+
+    #[test]
+    fn the_neighbour_is_known_before_it_is_built() {
+        let (base, wanted) = (set(&["a", "b"]), set(&["b", "c"]));
+        let add: Vec<_> = set(&["c", "b"]).iter().cloned().collect();
+        let remove: Vec<_> = set(&["a", "x"]).iter().cloned().collect();
+        assert_eq!(base.patched_fingerprint(&add, &remove), wanted.fingerprint());
+        let patched = base.patched(&add, &remove);
+        assert_eq!((patched.fingerprint(), patched.len()), (wanted.fingerprint(), 2));
+        assert_ne!(wanted.fingerprint(), set(&["a", "c"]).fingerprint());
+    }
+}

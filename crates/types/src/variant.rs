@@ -1,0 +1,163 @@
+//! A variant: one content of a name, with the constraints that say for whom it is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
+
+use crate::{Constraints, Form, Name};
+
+/// The identity of a variant (TP2: "these constraints are considered part of the unique identifier").
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VariantKey {
+    /// The resource's name.
+    pub name: Name,
+    /// Which dynamic parameters the variant is for.
+    pub constraints: Constraints,
+}
+
+impl VariantKey {
+    /// The variant of `name` for whoever matches `constraints`.
+    pub fn new(name: impl Into<Name>, constraints: Constraints) -> Self {
+        Self { name: name.into(), constraints }
+    }
+}
+
+impl fmt::Debug for VariantKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.name, self.constraints)
+    }
+}
+
+/// A hash of what is sent, equal on every replica and after every restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Version(pub u64);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What a variant holds, as upstream said it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// The encoded `google.protobuf.Any`, byte for byte; none for a resource that exists by name only (how
+    /// VHDS says that a host does not exist).
+    pub body: Option<Bytes>,
+    /// Other names that the resource answers to.
+    pub aliases: Arc<[Name]>,
+    /// How long the resource lives without being refreshed.
+    pub ttl: Option<Duration>,
+    /// Encoded fields of the `Resource` message that Weir does not interpret, byte for byte.
+    pub extra: Bytes,
+    /// The version that upstream gave it: for upstream and for operators, not for clients.
+    pub upstream_version: Arc<str>,
+    /// For a Cluster with EDS: the name of the ClusterLoadAssignment that it waits for.
+    pub eds_name: Option<Name>,
+}
+
+impl Content {
+    /// The hash of everything that a client gets to see of this content.
+    fn version(&self) -> Version {
+        let mut hash = Xxh3::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(&[u8::from(self.body.is_some())]);
+        part(self.body.as_deref().unwrap_or_default());
+        part(&self.ttl.map_or([0xff; 16], |ttl| ttl.as_nanos().to_le_bytes()));
+        part(&self.extra);
+        for alias in &*self.aliases {
+            part(alias.as_bytes());
+        }
+        Version(hash.digest())
+    }
+}
+
+/// One content of a name, with the constraints that say for whom it is.
+#[derive(Debug)]
+pub struct Variant {
+    key: VariantKey,
+    content: Content,
+    /// Of the content alone, then of the content with its constraints.
+    versions: [Version; 2],
+}
+
+impl Variant {
+    /// The variant `key` with `content`.
+    pub fn new(key: VariantKey, content: Content) -> Self {
+        let plain = content.version();
+        let located = if key.constraints.is_unconstrained() {
+            plain
+        } else {
+            Version(xxh3_64_with_seed(&key.constraints.stable_hash().to_le_bytes(), plain.0))
+        };
+        Self { key, content, versions: [plain, located] }
+    }
+
+    /// Which variant this is.
+    pub fn key(&self) -> &VariantKey {
+        &self.key
+    }
+
+    /// The resource's name.
+    pub fn name(&self) -> &Name {
+        &self.key.name
+    }
+
+    /// What it holds.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The version that a client which asked in `form` is told.
+    pub fn version(&self, form: Form) -> Version {
+        match form {
+            Form::Plain => self.versions[0],
+            Form::Located => self.versions[1],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constraints::Expr;
+
+    fn variant(content: Content) -> Variant {
+        Variant::new(VariantKey::new("x", Constraints::unconstrained()), content)
+    }
+
+    #[test]
+    fn i07_the_version_is_a_hash_of_what_is_sent() {
+        let base = Content { body: Some(Bytes::from_static(b"body")), ..Content::default() };
+        let version = |content: Content| variant(content).version(Form::Plain);
+        let same = Content { upstream_version: "42".into(), ..base.clone() };
+        assert_eq!(version(base.clone()), version(same), "the upstream's own version is not part of it");
+        for different in [
+            Content { body: None, ..base.clone() },
+            Content { body: Some(Bytes::from_static(b"other")), ..base.clone() },
+            Content { ttl: Some(Duration::from_secs(1)), ..base.clone() },
+            Content { extra: Bytes::from_static(b"x"), ..base.clone() },
+            Content { aliases: Arc::from(["alias".into()]), ..base.clone() },
+        ] {
+            assert_ne!(version(base.clone()), version(different));
+        }
+        assert_eq!(version(base).to_string(), "bc07a2a1db5c7c10", "stable over releases");
+    }
+
+    #[test]
+    fn i07_constraints_count_where_they_are_sent() {
+        let content = Content { body: Some(Bytes::from_static(b"body")), ..Content::default() };
+        let prod = Constraints::new(Expr::value("env", "prod"));
+        let constrained = Variant::new(VariantKey::new("x", prod), content.clone());
+        let free = variant(content);
+        assert_eq!(constrained.version(Form::Plain), free.version(Form::Plain));
+        assert_ne!(constrained.version(Form::Located), free.version(Form::Located));
+        assert_eq!(free.version(Form::Located), free.version(Form::Plain));
+    }
+}

@@ -1,0 +1,7 @@
+//! The xDS transport on the wire.
+
+/// `envoy.service.discovery.v3`, generated from `proto/`.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod discovery {
+    tonic::include_proto!("envoy.service.discovery.v3");
+}
