@@ -1,1 +1,50 @@
-fn main() {}
+//! Chores of the workspace, as `cargo xtask`: what a test run needs beyond cargo, and the test run itself.
+//! Never part of what is shipped.
+#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+
+mod steps;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test    set up the tools, then check the format, run clippy and all tests
+  setup   only set up the tools: Envoy and gRPC-Python, under target/tools";
+
+fn main() -> ExitCode {
+    let result = match std::env::args().nth(1).as_deref() {
+        Some("test") => test(),
+        Some("setup") => workspace_root().and_then(|root| tools::set_up(&root)),
+        Some("help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> Result<()> {
+    let root = workspace_root()?;
+    tools::set_up(&root)?;
+    steps::run_all(&root)
+}
+
+fn workspace_root() -> Result<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.ancestors().nth(2).map(Path::to_path_buf).context("find the root of the workspace")
+}

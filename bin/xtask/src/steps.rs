@@ -1,0 +1,84 @@
+//! The checks of a test run, one after another: a failing one does not hide the others.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+struct Step {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    /// The rustup component without which the step is skipped.
+    component: Option<&'static str>,
+}
+
+const STEPS: [Step; 3] = [
+    Step { name: "format", arguments: &["fmt", "--all", "--check"], component: Some("rustfmt") },
+    Step {
+        name: "clippy",
+        arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        component: Some("clippy"),
+    },
+    Step { name: "tests", arguments: &["test", "--workspace"], component: None },
+];
+
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration),
+    /// The component that is not installed.
+    Skipped(&'static str),
+}
+
+/// Runs every step, prints what came of each, and fails if one did.
+pub(crate) fn run_all(root: &Path) -> Result<()> {
+    let mut outcomes = Vec::new();
+    for step in &STEPS {
+        outcomes.push((step.name, run(step, root)?));
+    }
+    println!();
+    for (name, outcome) in &outcomes {
+        match outcome {
+            Outcome::Passed(took) => println!("{name:8} ok, {} s", took.as_secs()),
+            Outcome::Failed(took) => println!("{name:8} FAILED, {} s", took.as_secs()),
+            Outcome::Skipped(component) => {
+                println!("{name:8} skipped: not installed (rustup component add {component})");
+            }
+        }
+    }
+    if outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_))) {
+        bail!("a check failed");
+    }
+    Ok(())
+}
+
+fn run(step: &Step, root: &Path) -> Result<Outcome> {
+    if let Some(component) = step.component
+        && !is_installed(step.arguments[0])
+    {
+        return Ok(Outcome::Skipped(component));
+    }
+    println!("\n== {}: cargo {}", step.name, step.arguments.join(" "));
+    let started = Instant::now();
+    let status = Command::new(cargo())
+        .args(step.arguments)
+        .current_dir(root)
+        .status()
+        .with_context(|| format!("start cargo {}", step.arguments[0]))?;
+    let took = started.elapsed();
+    Ok(if status.success() { Outcome::Passed(took) } else { Outcome::Failed(took) })
+}
+
+fn is_installed(subcommand: &str) -> bool {
+    let status = Command::new(cargo())
+        .args([subcommand, "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// The cargo that runs us, so that one toolchain is used throughout.
+fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
