@@ -1,1 +1,17 @@
-//! x
+//! Variants and subscriptions: what there is, who wants it, and what each has yet to be told.
+//!
+//! Owns every cached variant with its constraints, the matching of parameters to variants, the views that
+//! equal subscriptions share, and the demand that they add up to. A pure core per type ([`core`]) behind a
+//! cloneable handle ([`Database`]). Never speaks a protocol, never encodes, never waits: it wakes.
+
+mod core;
+mod database;
+mod demand;
+pub mod matching;
+mod selection;
+mod view;
+
+pub use crate::core::{Ambiguity, Diff, Query, Removed, Shape};
+pub use database::{Attachment, Committed, Database, NOTHING_OWED, Settings};
+pub use demand::{DemandChange, ParameterSets, Refusal};
+pub use view::Subscriber;

@@ -4,7 +4,9 @@
 //! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.
 
 mod batch;
+mod commit;
 pub mod constraints;
+mod known;
 mod locator;
 mod parameters;
 mod subscription;
@@ -12,7 +14,9 @@ mod type_url;
 mod variant;
 
 pub use batch::{Absence, Absent, Batch, Reach, Scope};
+pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
+pub use known::KnownVersions;
 pub use locator::{Form, Name, ResourceLocator, Selector, WILDCARD, authority};
 pub use parameters::DynamicParameters;
 pub use subscription::{Fingerprint, Subscription};

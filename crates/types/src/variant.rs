@@ -35,6 +35,14 @@ impl fmt::Debug for VariantKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Version(pub u64);
 
+impl Version {
+    /// The version that reads as `text`, if Weir could have given it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let version = Self(u64::from_str_radix(text, 16).ok()?);
+        (text.len() == 16).then_some(version)
+    }
+}
+
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

@@ -1,0 +1,133 @@
+//! Applying what upstream said: first the variants, then whatever is selected of them, then the views.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use weir_types::{Absence, Absent, Batch, Commit, Form, Name, Reach, Variant, VariantKey};
+
+use super::Core;
+use crate::selection::Change;
+use crate::view::{SelectionId, Shared, ViewId};
+
+impl Core {
+    /// Applies `batch` as commit `at` and returns the views that it touched.
+    pub(crate) fn commit(&mut self, batch: Batch, at: Commit) -> Vec<Arc<Shared>> {
+        self.last = at;
+        let mut touched = HashMap::new();
+        let mut names = BTreeSet::new();
+        for key in &batch.removals {
+            self.take_out(key, batch.reach, &mut names);
+        }
+        for variant in batch.upserts {
+            self.put_in(Arc::new(variant), batch.reach, &mut names);
+        }
+        for name in &names {
+            self.reselect_name(name, at, &mut touched);
+        }
+        for absent in &batch.absent {
+            self.mark_absent(absent, at, &mut touched);
+        }
+        let answered = |parameters: &_| batch.answered.iter().any(|scope| scope.covers(parameters));
+        let wildcards: Vec<SelectionId> =
+            self.wildcards.iter().filter(|(p, _)| answered(p)).map(|(_, id)| *id).collect();
+        for id in wildcards {
+            self.update(id, at, &mut touched, |selection| {
+                let first = selection.answered.is_none();
+                first.then(|| selection.answered = Some(at)).map(|()| Change::Added)
+            });
+        }
+        touched.into_values().collect()
+    }
+
+    fn put_in(&mut self, variant: Arc<Variant>, reach: Reach, names: &mut BTreeSet<Name>) {
+        if !self.is_wanted(&variant, reach) {
+            return;
+        }
+        let set = self.names.entry(variant.name().clone()).or_default().set(reach);
+        let old = set.insert(Arc::clone(&variant));
+        let same = |old: &Arc<Variant>| {
+            old.version(Form::Located) == variant.version(Form::Located)
+                && old.content().upstream_version == variant.content().upstream_version
+        };
+        if old.as_ref().is_some_and(same) {
+            return;
+        }
+        names.insert(variant.name().clone());
+        if let Some(old) = &old {
+            self.unlist_aliases(old, names);
+        }
+        for alias in &*variant.content().aliases {
+            self.aliases.entry(alias.clone()).or_default().insert(variant.name().clone());
+            names.insert(alias.clone());
+        }
+    }
+
+    pub(super) fn take_out(&mut self, key: &VariantKey, reach: Reach, names: &mut BTreeSet<Name>) {
+        let Some(entry) = self.names.get_mut(&key.name) else { return };
+        let Some(old) = entry.set(reach).remove(&key.constraints) else { return };
+        names.insert(key.name.clone());
+        self.unlist_aliases(&old, names);
+    }
+
+    /// Removes the aliases of a variant that is no longer there, but for those that others of the name list.
+    fn unlist_aliases(&mut self, old: &Variant, names: &mut BTreeSet<Name>) {
+        for alias in &*old.content().aliases {
+            names.insert(alias.clone());
+            let listed = self.names.get(old.name()).is_some_and(|entry| {
+                entry.sets().flat_map(|set| set.iter()).any(|v| v.content().aliases.contains(alias))
+            });
+            if !listed && let Some(resources) = self.aliases.get_mut(alias) {
+                resources.remove(old.name());
+                if resources.is_empty() {
+                    self.aliases.remove(alias);
+                }
+            }
+        }
+    }
+
+    /// Whether anyone subscribes to what `variant` is part of. What nobody subscribes to is not kept up to
+    /// date by upstream either.
+    pub(super) fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
+        let matches = |parameters| variant.key().constraints.matches(parameters);
+        let asked = |name| self.names.get(name).is_some_and(|e| e.selections.keys().any(matches));
+        let by_name = || asked(variant.name()) || variant.content().aliases.iter().any(asked);
+        match reach {
+            Reach::Local => true,
+            Reach::Wildcard => self.wildcards.keys().any(matches) || by_name(),
+            Reach::Named => by_name(),
+        }
+    }
+
+    fn reselect_name(&mut self, name: &Name, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
+        let named = self.names.get(name).map(|entry| entry.selections.values().copied().collect::<Vec<_>>());
+        let wildcards: Vec<SelectionId> = self.wildcards.values().copied().collect();
+        for id in named.into_iter().flatten().chain(wildcards) {
+            self.reselect(id, name, at, touched);
+        }
+        self.tidy_name(name);
+    }
+
+    /// Forgets a name that nothing is left of.
+    pub(super) fn tidy_name(&mut self, name: &Name) {
+        if self.names.get(name).is_some_and(|entry| entry.is_empty()) {
+            self.names.remove(name);
+        }
+    }
+
+    fn mark_absent(&mut self, absent: &Absent, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
+        let Some(entry) = self.names.get(&absent.name) else { return };
+        let asked: Vec<SelectionId> =
+            entry.selections.iter().filter(|(p, _)| absent.scope.covers(p)).map(|(_, id)| *id).collect();
+        for id in asked {
+            self.update(id, at, touched, |selection| {
+                let news = selection.live().next().is_none() && selection.absence < absent.absence;
+                news.then(|| {
+                    selection.absence = absent.absence;
+                    selection.answered = Some(at);
+                    Change::Added
+                })
+            });
+        }
+        debug_assert_ne!(absent.absence, Absence::Unknown, "a source speaks of what it knows");
+    }
+}

@@ -1,0 +1,200 @@
+//! The database of one type: its names, what is selected of them, and the views.
+//!
+//! Pure: no lock, no clock, no runtime. [`crate::Database`] holds one of these per type behind one lock.
+//!
+//! ```text
+//!  Batch ──commit──> names (variants by reach) ──reselect──> selections ──touch──> views ──wake──> streams
+//!                                                    ^                                 │
+//!  subscribe ────────────────────────────────────────┘                    diff <───────┘
+//! ```
+
+mod commit;
+mod diff;
+mod subscribe;
+mod sweep;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+use slab::Slab;
+pub(crate) use subscribe::Standing;
+use weir_types::{Commit, DynamicParameters, Fingerprint, Name, Reach, TypeUrl, Variant, VariantKey};
+
+pub use diff::{Diff, Query, Removed, Shape};
+
+use crate::matching::VariantSet;
+use crate::selection::{Change, Selection};
+use crate::view::{SelectionId, Shared, View, ViewId};
+
+/// Two variants of one name that match the same parameters (TP2, "Matching Ambiguity").
+#[derive(Clone, Debug)]
+pub struct Ambiguity {
+    /// Which one is served.
+    pub chosen: VariantKey,
+    /// Which one is not.
+    pub rival: VariantKey,
+    /// Whom both match.
+    pub witness: DynamicParameters,
+}
+
+/// Everything of one type.
+pub(crate) struct Core {
+    pub(crate) type_url: TypeUrl,
+    names: HashMap<Name, NameEntry>,
+    /// Which resources list an alias.
+    aliases: HashMap<Name, BTreeSet<Name>>,
+    /// The wildcard selections, by their parameters.
+    wildcards: HashMap<DynamicParameters, SelectionId>,
+    selections: Slab<Selection>,
+    views: Slab<View>,
+    by_fingerprint: HashMap<Fingerprint, ViewId>,
+    /// Selections that no view contains, and when they are given up; none until the next sweep.
+    idle: HashMap<SelectionId, Option<Instant>>,
+    /// The newest commit of this type.
+    last: Commit,
+    /// Found while matching, not reported yet.
+    ambiguities: Vec<Ambiguity>,
+}
+
+/// What there is under one name: variants of the resource, and locators that ask for it.
+#[derive(Debug, Default)]
+struct NameEntry {
+    named: VariantSet,
+    wildcard: VariantSet,
+    local: VariantSet,
+    selections: HashMap<DynamicParameters, SelectionId>,
+}
+
+impl NameEntry {
+    fn set(&mut self, reach: Reach) -> &mut VariantSet {
+        match reach {
+            Reach::Named => &mut self.named,
+            Reach::Wildcard => &mut self.wildcard,
+            Reach::Local => &mut self.local,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.selections.is_empty() && self.sets().all(VariantSet::is_empty)
+    }
+
+    fn sets(&self) -> impl Iterator<Item = &VariantSet> {
+        [&self.named, &self.wildcard, &self.local].into_iter()
+    }
+}
+
+/// For whom a match is looked up: who asked for the name, or who asked for everything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    ByName,
+    ByWildcard,
+}
+
+impl Core {
+    pub(crate) fn new(type_url: TypeUrl, last: Commit) -> Self {
+        Self {
+            type_url,
+            names: HashMap::new(),
+            aliases: HashMap::new(),
+            wildcards: HashMap::new(),
+            selections: Slab::new(),
+            views: Slab::new(),
+            by_fingerprint: HashMap::new(),
+            idle: HashMap::new(),
+            last,
+            ambiguities: Vec::new(),
+        }
+    }
+
+    pub(crate) fn view(&self, id: ViewId) -> &View {
+        &self.views[id.0]
+    }
+
+    pub(crate) fn view_mut(&mut self, id: ViewId) -> &mut View {
+        &mut self.views[id.0]
+    }
+
+    pub(crate) fn take_ambiguities(&mut self) -> Vec<Ambiguity> {
+        std::mem::take(&mut self.ambiguities)
+    }
+
+    /// The variant of the resource `name` for `parameters`. What answered the name itself is preferred for
+    /// those who asked by name; nobody who asked for everything gets what only a name brought (w01).
+    fn lookup(&mut self, name: &Name, parameters: &DynamicParameters, asked: Asked) -> Option<Arc<Variant>> {
+        let entry = self.names.get_mut(name)?;
+        let reaches: &[Reach] = match asked {
+            Asked::ByName => &[Reach::Named, Reach::Wildcard, Reach::Local],
+            Asked::ByWildcard => &[Reach::Wildcard, Reach::Local],
+        };
+        for reach in reaches {
+            let Some(found) = entry.set(*reach).select(parameters) else { continue };
+            if let Some(rival) = found.rival {
+                self.ambiguities.push(Ambiguity {
+                    chosen: found.variant.key().clone(),
+                    rival: rival.key().clone(),
+                    witness: parameters.clone(),
+                });
+            }
+            return Some(Arc::clone(found.variant));
+        }
+        None
+    }
+
+    /// The variant that answers a locator by name or alias.
+    fn answer(&mut self, name: &Name, parameters: &DynamicParameters) -> Option<Arc<Variant>> {
+        if let Some(own) = self.lookup(name, parameters, Asked::ByName) {
+            return Some(own);
+        }
+        let resources: Vec<Name> = self.aliases.get(name)?.iter().cloned().collect();
+        resources.iter().find_map(|resource| self.lookup(resource, parameters, Asked::ByName))
+    }
+
+    /// Works out anew what `selection` selects of the resource `name`, and tells the views.
+    fn reselect(
+        &mut self,
+        id: SelectionId,
+        name: &Name,
+        at: Commit,
+        touched: &mut HashMap<ViewId, Arc<Shared>>,
+    ) {
+        let locator = self.selections[id.0].locator.clone();
+        let (slot, variant) = match locator.is_wildcard() {
+            true => (name, self.lookup(name, &locator.parameters, Asked::ByWildcard)),
+            false => (&locator.name, self.answer(&locator.name, &locator.parameters)),
+        };
+        self.update(id, at, touched, |selection| selection.select(slot, variant.as_ref(), at));
+    }
+
+    /// Lets `change` loose on a selection, and tells its views what came of it.
+    fn update(
+        &mut self,
+        id: SelectionId,
+        at: Commit,
+        touched: &mut HashMap<ViewId, Arc<Shared>>,
+        change: impl FnOnce(&mut Selection) -> Option<Change>,
+    ) {
+        let selection = &mut self.selections[id.0];
+        let was_settled = selection.is_settled();
+        let Some(change) = change(selection) else { return };
+        let settled = !was_settled && selection.is_settled();
+        for view_id in &selection.views {
+            let view = &mut self.views[view_id.0];
+            if settled {
+                view.shared.settle_one();
+            }
+            view.touch(id, at, change);
+            touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));
+        }
+        if selection.wants_pruning() {
+            self.prune(id);
+        }
+    }
+
+    fn prune(&mut self, id: SelectionId) {
+        let views = &self.views;
+        let selection = &mut self.selections[id.0];
+        let own: Vec<&View> = selection.views.iter().map(|view| &views[view.0]).collect();
+        selection.prune(|tombstone| own.iter().any(|view| view.needs(tombstone)));
+    }
+}

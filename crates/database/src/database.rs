@@ -1,0 +1,232 @@
+//! The handle: one short lock per type, never held while waiting.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
+
+use crate::core::{Ambiguity, Core, Diff, Query};
+use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
+use crate::view::{Shared, Subscriber, ViewId};
+
+/// How the database behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a locator is still wanted from upstream after its last subscriber has gone.
+    pub idle: Duration,
+    /// Per authority for which each distinct parameter set costs an upstream stream: the limit on them.
+    pub parameter_sets: HashMap<String, ParameterSets>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(60), parameter_sets: HashMap::new() }
+    }
+}
+
+/// Variants, what is subscribed of them, and what is wanted from upstream. Cheap to clone.
+#[derive(Clone)]
+pub struct Database(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    demand: Demand,
+    types: RwLock<HashMap<TypeUrl, Arc<Mutex<Core>>>>,
+    commits: AtomicU64,
+    serials: AtomicU64,
+    ambiguities: AtomicU64,
+}
+
+/// What a commit did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Its number.
+    pub commit: Commit,
+    /// How many views it touched.
+    pub views: usize,
+}
+
+impl Database {
+    /// An empty database.
+    pub fn new(settings: Settings) -> Self {
+        let demand = Demand::new(settings.parameter_sets.clone());
+        Self(Arc::new(Inner {
+            settings,
+            demand,
+            types: RwLock::default(),
+            commits: AtomicU64::new(1),
+            serials: AtomicU64::new(0),
+            ambiguities: AtomicU64::new(0),
+        }))
+    }
+
+    fn of_type(&self, type_url: &TypeUrl) -> Arc<Mutex<Core>> {
+        if let Some(core) = self.0.types.read().get(type_url) {
+            return Arc::clone(core);
+        }
+        let first = Commit(self.0.commits.load(Ordering::Acquire));
+        let new = || Arc::new(Mutex::new(Core::new(type_url.clone(), first)));
+        Arc::clone(self.0.types.write().entry(type_url.clone()).or_insert_with(new))
+    }
+
+    /// Applies a batch atomically and wakes the streams that it concerns.
+    pub fn commit(&self, batch: Batch) -> Committed {
+        let core = self.of_type(&batch.type_url);
+        let mut core = core.lock();
+        let commit = Commit(self.0.commits.fetch_add(1, Ordering::AcqRel) + 1);
+        let touched = core.commit(batch, commit);
+        self.report(&mut core);
+        drop(core);
+        touched.iter().for_each(|view| view.wake_all());
+        Committed { commit, views: touched.len() }
+    }
+
+    /// Attaches a stream to the view of `add` without anything else.
+    pub fn attach(
+        &self,
+        type_url: &TypeUrl,
+        add: &[Selector],
+        subscriber: Arc<dyn Subscriber>,
+    ) -> Result<Attachment, Refusal> {
+        let core = self.of_type(type_url);
+        let (view, shared) = {
+            let mut locked = core.lock();
+            let attached = locked.attach(None, add, &[], &self.0.demand, || self.next_serial());
+            self.report(&mut locked);
+            attached?
+        };
+        self.0.demand.announce();
+        let slot = shared.enlist(Arc::clone(&subscriber));
+        let database = self.clone();
+        Ok(Attachment { database, core, view, shared, slot, subscriber, cursor: Cursor::default() })
+    }
+
+    fn next_serial(&self) -> u64 {
+        self.0.serials.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Drains the changes of what is wanted from upstream, in order.
+    pub fn take_demand(&self) -> Vec<DemandChange> {
+        self.0.demand.take()
+    }
+
+    /// Has `wake` called whenever there is demand to take. There is one such callback.
+    pub fn on_demand(&self, wake: impl Fn() + Send + Sync + 'static) {
+        self.0.demand.on_change(Box::new(wake));
+    }
+
+    /// Gives up what has been idle for long enough at `now`. To be called about once a second.
+    pub fn sweep(&self, now: Instant) {
+        let cores: Vec<_> = self.0.types.read().values().cloned().collect();
+        for core in cores {
+            core.lock().sweep(now, self.0.settings.idle, &self.0.demand);
+        }
+        self.0.demand.announce();
+    }
+
+    /// How often more than one variant matched a parameter set, since the start.
+    pub fn ambiguities(&self) -> u64 {
+        self.0.ambiguities.load(Ordering::Relaxed)
+    }
+
+    fn report(&self, core: &mut Core) {
+        for Ambiguity { chosen, rival, witness } in core.take_ambiguities() {
+            self.0.ambiguities.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                type_url = %core.type_url,
+                name = %chosen.name,
+                served = %chosen.constraints,
+                ignored = %rival.constraints,
+                parameters = %witness,
+                "more than one variant matches"
+            );
+        }
+    }
+}
+
+/// One stream's place at a view. Dropping it takes the stream off.
+pub struct Attachment {
+    database: Database,
+    core: Arc<Mutex<Core>>,
+    view: ViewId,
+    shared: Arc<Shared>,
+    slot: usize,
+    subscriber: Arc<dyn Subscriber>,
+    cursor: Cursor,
+}
+
+impl Attachment {
+    /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
+    /// over: newly added selectors are owed by the caller. On refusal nothing changes.
+    pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refusal> {
+        let standing = crate::core::Standing { view: self.view, cursor: self.cursor };
+        {
+            let mut core = self.core.lock();
+            let demand = &self.database.0.demand;
+            let attached = core.attach(Some(standing), add, remove, demand, || self.database.next_serial());
+            self.database.report(&mut core);
+            let (view, shared) = attached?;
+            core.detach(standing);
+            self.view = view;
+            let old = std::mem::replace(&mut self.shared, shared);
+            old.delist(self.slot);
+            self.slot = self.shared.enlist(Arc::clone(&self.subscriber));
+        }
+        self.database.0.demand.announce();
+        Ok(())
+    }
+
+    /// Which view this is; never given twice.
+    pub fn view(&self) -> u64 {
+        self.shared.serial
+    }
+
+    /// Everything that the stream is subscribed to.
+    pub fn subscription(&self) -> &Subscription {
+        &self.shared.subscription
+    }
+
+    /// The newest commits that concern the view.
+    pub fn head(&self) -> Head {
+        self.shared.head()
+    }
+
+    /// Whether each name is present or known to be absent, and each wildcard answered.
+    pub fn is_settled(&self) -> bool {
+        self.shared.is_settled()
+    }
+
+    /// Up to where the stream was told.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// Notes that the stream was told up to `cursor`.
+    pub fn advance(&mut self, cursor: Cursor) {
+        if cursor != self.cursor {
+            let mut core = self.core.lock();
+            let view = core.view_mut(self.view);
+            view.lift(self.cursor);
+            view.place(cursor);
+            self.cursor = cursor;
+        }
+    }
+
+    /// What the stream has to be told.
+    pub fn diff(&self, query: &Query<'_>) -> Diff {
+        self.core.lock().diff(self.view, query)
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.shared.delist(self.slot);
+        self.core.lock().detach(crate::core::Standing { view: self.view, cursor: self.cursor });
+    }
+}
+
+/// What is owed when nothing is.
+pub static NOTHING_OWED: BTreeSet<Selector> = BTreeSet::new();

@@ -1,0 +1,210 @@
+//! What one locator selects, and the history of it that streams still need.
+//!
+//! A selection is shared by all views that contain its locator. It keeps, per member, when it was selected,
+//! when it last changed, and, for those that are gone, when they went: enough to tell any stream what it has
+//! missed since its cursor, whatever the number of streams. It never knows who subscribes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use weir_types::{Absence, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
+
+use crate::view::ViewId;
+
+/// A variant that is selected now.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) variant: Arc<Variant>,
+    /// When it came to be selected.
+    pub(crate) born: Commit,
+    /// When it was selected or its content last changed.
+    pub(crate) changed: Commit,
+}
+
+/// A variant that was selected once and that some stream may still hold.
+#[derive(Debug)]
+pub(crate) struct Tombstone {
+    pub(crate) variant: Arc<Variant>,
+    pub(crate) born: Commit,
+    pub(crate) changed: Commit,
+    pub(crate) died: Commit,
+}
+
+/// What happened to a selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Something is new or different, or a question was answered.
+    Added,
+    /// Something went, and nothing took its place.
+    Removed,
+}
+
+/// What one locator selects.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    pub(crate) locator: ResourceLocator,
+    /// The selected variants: for a name the one that answers it, for a wildcard one per resource name.
+    /// The key is the name that was asked for, or for a wildcard the resource's.
+    live: HashMap<Name, Member>,
+    gone: HashMap<VariantKey, Tombstone>,
+    /// For a wildcard: the keys of `live`, by when they last changed.
+    recent: BTreeSet<(Commit, Name)>,
+    /// For a name: what is known of its absence.
+    pub(crate) absence: Absence,
+    /// When an answer was last given: a name's absence learnt, a wildcard first answered.
+    pub(crate) answered: Option<Commit>,
+    /// Order-independent sums over the live members' names and versions, per [`Form`].
+    sums: [u64; 2],
+    /// The views that contain the locator.
+    pub(crate) views: HashSet<ViewId>,
+    /// How many tombstones there may be before they are pruned again.
+    prune_at: usize,
+}
+
+const PRUNE_FLOOR: usize = 16;
+
+impl Selection {
+    pub(crate) fn new(locator: ResourceLocator) -> Self {
+        Self {
+            locator,
+            live: HashMap::new(),
+            gone: HashMap::new(),
+            recent: BTreeSet::new(),
+            absence: Absence::Unknown,
+            answered: None,
+            sums: [0; 2],
+            views: HashSet::new(),
+            prune_at: PRUNE_FLOOR,
+        }
+    }
+
+    /// Whether nothing more has to be awaited: the name is present or known to be absent, the wildcard was
+    /// answered.
+    pub(crate) fn is_settled(&self) -> bool {
+        match self.locator.is_wildcard() {
+            true => self.answered.is_some(),
+            false => !self.live.is_empty() || self.absence != Absence::Unknown,
+        }
+    }
+
+    /// Makes `variant` what is selected under `slot` (the name asked for, or a resource's for a wildcard).
+    pub(crate) fn select(
+        &mut self,
+        slot: &Name,
+        variant: Option<&Arc<Variant>>,
+        at: Commit,
+    ) -> Option<Change> {
+        match (self.live.get_mut(slot), variant) {
+            (None, None) => None,
+            (Some(member), Some(new)) if member.variant.key() == new.key() => {
+                let changed = member.variant.version(Form::Located) != new.version(Form::Located);
+                let old = std::mem::replace(&mut member.variant, Arc::clone(new));
+                if !changed {
+                    return None;
+                }
+                let before = std::mem::replace(&mut member.changed, at);
+                self.note_change(slot, Some(before), Some(at));
+                self.account(&old, u64::wrapping_sub);
+                self.account(new, u64::wrapping_add);
+                Some(Change::Added)
+            }
+            (old, new) => {
+                if old.is_some() {
+                    self.bury(slot, at);
+                }
+                if let Some(new) = new {
+                    self.bear(slot, new, at);
+                    return Some(Change::Added);
+                }
+                if !self.locator.is_wildcard() {
+                    self.absence = Absence::Known;
+                    self.answered = Some(at);
+                }
+                Some(Change::Removed)
+            }
+        }
+    }
+
+    fn bear(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
+        self.gone.remove(variant.key());
+        self.note_change(slot, None, Some(at));
+        self.account(variant, u64::wrapping_add);
+        self.live.insert(slot.clone(), Member { variant: Arc::clone(variant), born: at, changed: at });
+        self.absence = Absence::Unknown;
+    }
+
+    fn bury(&mut self, slot: &Name, at: Commit) {
+        let Some(Member { variant, born, changed }) = self.live.remove(slot) else { return };
+        self.note_change(slot, Some(changed), None);
+        self.account(&variant, u64::wrapping_sub);
+        self.gone.insert(variant.key().clone(), Tombstone { variant, born, changed, died: at });
+    }
+
+    fn note_change(&mut self, slot: &Name, before: Option<Commit>, now: Option<Commit>) {
+        if self.locator.is_wildcard() {
+            before.map(|at| self.recent.remove(&(at, slot.clone())));
+            self.recent.extend(now.map(|at| (at, slot.clone())));
+        }
+    }
+
+    fn account(&mut self, variant: &Variant, with: fn(u64, u64) -> u64) {
+        for form in [Form::Plain, Form::Located] {
+            let sum = &mut self.sums[form as usize];
+            *sum = with(*sum, fingerprint(variant, form));
+        }
+    }
+
+    /// An order-independent hash of what is selected, as a client sees it that asked in `form`.
+    pub(crate) fn sum(&self, form: Form) -> u64 {
+        self.sums[form as usize]
+    }
+
+    /// Everything that is selected.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Member> {
+        self.live.values()
+    }
+
+    /// Whether a variant of the resource `name` is selected.
+    pub(crate) fn shows(&self, name: &Name) -> bool {
+        match self.locator.is_wildcard() {
+            true => self.live.contains_key(name),
+            false => self.live.values().any(|member| member.variant.name() == name),
+        }
+    }
+
+    /// What is selected of the resource `name`.
+    pub(crate) fn member(&self, name: &Name) -> Option<&Member> {
+        self.live.get(name)
+    }
+
+    /// The members that changed after `after`.
+    pub(crate) fn changed_since(&self, after: Commit) -> Vec<&Member> {
+        if !self.locator.is_wildcard() {
+            return self.live.values().filter(|member| member.changed > after).collect();
+        }
+        let from = (Commit(after.0 + 1), Name::from(""));
+        self.recent.range(from..).filter_map(|(_, slot)| self.live.get(slot)).collect()
+    }
+
+    /// The tombstones, in no order.
+    pub(crate) fn gone(&self) -> impl Iterator<Item = &Tombstone> {
+        self.gone.values()
+    }
+
+    /// Whether it is worth to look for tombstones that nobody needs.
+    pub(crate) fn wants_pruning(&self) -> bool {
+        self.gone.len() > self.prune_at
+    }
+
+    /// Drops the tombstones for which `needed` is false.
+    pub(crate) fn prune(&mut self, needed: impl Fn(&Tombstone) -> bool) {
+        self.gone.retain(|_, tombstone| needed(tombstone));
+        self.prune_at = PRUNE_FLOOR.max(2 * self.gone.len());
+    }
+}
+
+/// What one variant contributes to the version of a view.
+pub(crate) fn fingerprint(variant: &Variant, form: Form) -> u64 {
+    let version = variant.version(form).0;
+    xxhash_rust::xxh3::xxh3_64_with_seed(variant.name().as_bytes(), version)
+}

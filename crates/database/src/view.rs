@@ -1,0 +1,177 @@
+//! Views: what streams with equal subscriptions share.
+//!
+//! A view is the interned identity of (type, set of selectors). It knows which of its selections changed
+//! when, and where the cursors of its streams are; the contents belong to the selections. A stream's own
+//! state is a cursor, whatever the number of resources.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use slab::Slab;
+use weir_types::{Commit, Cursor, Head, Selector, Subscription};
+
+use crate::selection::{Change, Tombstone};
+
+/// The place of a view in its type's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ViewId(pub(crate) usize);
+
+/// The place of a selection in its type's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SelectionId(pub(crate) usize);
+
+/// Whoever wants to know that a view has changed.
+pub trait Subscriber: Send + Sync {
+    /// Called after a commit, outside of all locks but the view's list of subscribers: only to wake.
+    fn wake(&self);
+}
+
+/// What streams read of a view without taking the type's lock.
+pub(crate) struct Shared {
+    /// Unique over all views of all types and times.
+    pub(crate) serial: u64,
+    pub(crate) subscription: Subscription,
+    additions: AtomicU64,
+    removals: AtomicU64,
+    /// How many selections still wait for an answer.
+    unsettled: AtomicUsize,
+    subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
+}
+
+impl Shared {
+    pub(crate) fn head(&self) -> Head {
+        Head {
+            additions: Commit(self.additions.load(Ordering::Acquire)),
+            removals: Commit(self.removals.load(Ordering::Acquire)),
+        }
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.unsettled.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn settle_one(&self) {
+        self.unsettled.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
+        self.subscribers.lock().insert(subscriber)
+    }
+
+    pub(crate) fn delist(&self, slot: usize) {
+        self.subscribers.lock().try_remove(slot);
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for (_, subscriber) in self.subscribers.lock().iter() {
+            subscriber.wake();
+        }
+    }
+}
+
+/// What the type's lock guards of a view.
+pub(crate) struct View {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) selections: HashMap<Selector, SelectionId>,
+    /// Which selections changed when; each once, by its newest change.
+    recent: BTreeSet<(Commit, SelectionId)>,
+    newest: HashMap<SelectionId, Commit>,
+    /// Where the streams are, and how many at each place.
+    cursors: BTreeMap<Cursor, usize>,
+    /// How many streams are attached.
+    pub(crate) streams: usize,
+}
+
+impl View {
+    pub(crate) fn new(
+        serial: u64,
+        subscription: Subscription,
+        selections: HashMap<Selector, SelectionId>,
+        unsettled: usize,
+        head: Commit,
+    ) -> Self {
+        let shared = Shared {
+            serial,
+            subscription,
+            additions: AtomicU64::new(head.0),
+            removals: AtomicU64::new(0),
+            unsettled: AtomicUsize::new(unsettled),
+            subscribers: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            selections,
+            recent: BTreeSet::new(),
+            newest: HashMap::new(),
+            cursors: BTreeMap::new(),
+            streams: 0,
+        }
+    }
+
+    /// Notes that `selection` changed.
+    pub(crate) fn touch(&mut self, selection: SelectionId, at: Commit, change: Change) {
+        let head = match change {
+            Change::Added => &self.shared.additions,
+            Change::Removed => &self.shared.removals,
+        };
+        head.fetch_max(at.0, Ordering::AcqRel);
+        self.note(selection, at);
+        let seen_by_all = self.cursors.keys().next().map_or(at, |cursor| cursor.removals);
+        while let Some(&(old, selection)) = self.recent.first().filter(|(old, _)| *old <= seen_by_all) {
+            self.recent.remove(&(old, selection));
+            self.newest.remove(&selection);
+        }
+    }
+
+    fn note(&mut self, selection: SelectionId, at: Commit) {
+        match self.newest.insert(selection, at) {
+            Some(before) if before >= at => {
+                self.newest.insert(selection, before);
+            }
+            before => {
+                before.map(|before| self.recent.remove(&(before, selection)));
+                self.recent.insert((at, selection));
+            }
+        }
+    }
+
+    /// The selections that changed after `after`.
+    pub(crate) fn touched_since(&self, after: Commit) -> impl Iterator<Item = SelectionId> {
+        let from = (Commit(after.0 + 1), SelectionId(0));
+        self.recent.range(from..).map(|(_, selection)| *selection)
+    }
+
+    /// Takes over what a stream that comes from `base` with `cursor` has not been told yet of the selections
+    /// that both views contain.
+    pub(crate) fn inherit(&mut self, base: &Self, cursor: Cursor) {
+        let own: std::collections::HashSet<_> = self.selections.values().copied().collect();
+        let from = (Commit(cursor.removals.0 + 1), SelectionId(0));
+        for (at, selection) in base.recent.range(from..).filter(|(_, s)| own.contains(s)) {
+            self.note(*selection, *at);
+        }
+        let head = base.shared.head();
+        self.shared.additions.fetch_max(head.additions.0, Ordering::AcqRel);
+        self.shared.removals.fetch_max(head.removals.0, Ordering::AcqRel);
+    }
+
+    /// Whether a stream of this view may hold what died here and has not been told.
+    pub(crate) fn needs(&self, tombstone: &Tombstone) -> bool {
+        let behind = self.cursors.keys().take_while(|cursor| cursor.removals < tombstone.died);
+        behind.into_iter().any(|cursor| cursor.additions >= tombstone.born)
+    }
+
+    pub(crate) fn place(&mut self, cursor: Cursor) {
+        *self.cursors.entry(cursor).or_default() += 1;
+    }
+
+    pub(crate) fn lift(&mut self, cursor: Cursor) {
+        if let Some(count) = self.cursors.get_mut(&cursor) {
+            *count -= 1;
+            if *count == 0 {
+                self.cursors.remove(&cursor);
+            }
+        }
+    }
+}

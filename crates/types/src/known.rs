@@ -1,0 +1,74 @@
+//! What a reconnecting client says that it holds.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use crate::{Name, Version};
+
+static KEYED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The resources of one type that a client holds from an earlier stream (`initial_resource_versions`).
+#[derive(Clone, Debug, Default)]
+pub struct KnownVersions {
+    versions: HashMap<Name, Option<Version>>,
+    fingerprint: u64,
+}
+
+impl KnownVersions {
+    /// Whether the client states to hold `name`, in whatever version.
+    pub fn contains(&self, name: &str) -> bool {
+        self.versions.contains_key(name)
+    }
+
+    /// Whether the client states to hold `name` in just this version.
+    pub fn is_current(&self, name: &str, version: Version) -> bool {
+        self.versions.get(name) == Some(&Some(version))
+    }
+
+    /// The names that are held, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.versions.keys()
+    }
+
+    /// Equal for equal statements within a process, whatever the order.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+/// Versions that Weir could not have given are kept as unknown ones: different from all.
+impl<N: Into<Name>, V: AsRef<str>> FromIterator<(N, V)> for KnownVersions {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(stated: I) -> Self {
+        let mut versions = HashMap::new();
+        let mut fingerprint = 0u64;
+        for (name, version) in stated {
+            let entry = (name.into(), Version::parse(version.as_ref()));
+            fingerprint = fingerprint.wrapping_add(KEYED.hash_one(&entry));
+            versions.insert(entry.0, entry.1);
+        }
+        Self { versions, fingerprint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_versions_are_never_current() {
+        let known: KnownVersions = [("a", Version(7).to_string()), ("b", "7".into())].into_iter().collect();
+        assert!(known.is_current("a", Version(7)) && !known.is_current("a", Version(8)));
+        assert!(known.contains("b") && !known.is_current("b", Version(7)));
+        assert!(!known.contains("c"));
+    }
+
+    #[test]
+    fn equal_statements_have_equal_fingerprints() {
+        let ab: KnownVersions = [("a", "1"), ("b", "2")].into_iter().collect();
+        let ba: KnownVersions = [("b", "2"), ("a", "1")].into_iter().collect();
+        let other: KnownVersions = [("b", "2"), ("a", &*Version(1).to_string())].into_iter().collect();
+        assert_eq!(ab.fingerprint(), ba.fingerprint());
+        assert_ne!(ab.fingerprint(), other.fingerprint());
+    }
+}
