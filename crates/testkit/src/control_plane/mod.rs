@@ -1,0 +1,190 @@
+//! A control plane that a test holds the strings of: a real gRPC server of the aggregated discovery service,
+//! in both dialects, as simple as the protocol allows.
+//!
+//! It owns its port, what it publishes, and a record of everything that clients said to it. It does exactly
+//! what the protocol asks of a server and nothing more: in particular it does not resend endpoints after a
+//! delta client's cluster changed.
+
+mod delta;
+mod listener;
+mod service;
+mod sotw;
+mod state;
+mod wanted;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
+
+pub use state::{Request, Sent, State, Stream};
+
+use self::service::Running;
+use crate::resource::Published;
+use crate::wait::within;
+
+/// What this control plane knows of dynamic parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameters {
+    /// Nothing: it ignores locators and goes by the `Node`, as the control planes of today.
+    Ignored,
+    /// TP2: it goes by locators and sends constraints.
+    Native,
+}
+
+/// The control plane, seen from the test. Dropping it closes its port and all connections.
+pub struct FakeControlPlane {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    running: Option<Running>,
+}
+
+/// What the server's tasks and the test share.
+pub(crate) struct Shared {
+    /// Every change of it wakes everyone who waits.
+    pub(crate) state: watch::Sender<State>,
+    pub(crate) parameters: Parameters,
+}
+
+impl Shared {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut outcome = None;
+        self.state.send_modify(|state| outcome = Some(change(state)));
+        outcome.expect("the closure has run")
+    }
+}
+
+impl FakeControlPlane {
+    /// One that goes by the `Node`.
+    pub async fn start() -> Self {
+        Self::start_with(Parameters::Ignored).await
+    }
+
+    /// One that speaks TP2.
+    pub async fn start_tp2() -> Self {
+        Self::start_with(Parameters::Native).await
+    }
+
+    async fn start_with(parameters: Parameters) -> Self {
+        let shared = Arc::new(Shared { state: watch::Sender::new(State::default()), parameters });
+        let running = Running::start(SocketAddr::from(([127, 0, 0, 1], 0)), Arc::clone(&shared)).await;
+        Self { address: running.address(), shared, running: Some(running) }
+    }
+
+    /// Where it listens; the same after a restart.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its address as an `http://` URI.
+    pub fn uri(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Publishes, in place of the same variant if there is one.
+    pub fn set(&self, resource: Published) {
+        self.set_all([resource]);
+    }
+
+    /// Publishes several at once: no client sees one without the others, if they are of one type.
+    pub fn set_all(&self, resources: impl IntoIterator<Item = Published>) {
+        self.change(|published| {
+            for resource in resources {
+                published.retain(|other| !resource.replaces(other));
+                published.push(resource);
+            }
+        });
+    }
+
+    /// Withdraws all variants of a name.
+    pub fn remove(&self, type_url: &str, name: &str) {
+        self.change(|published| published.retain(|r| (&*r.type_url, &*r.name) != (type_url, name)));
+    }
+
+    /// Changes what is published, in one step.
+    pub fn change(&self, change: impl FnOnce(&mut Vec<Published>)) {
+        self.shared.change(|state| change(&mut state.published));
+    }
+
+    /// Requests are recorded from now on, and not answered; changes are not sent.
+    pub fn pause(&self) {
+        self.shared.change(|state| state.paused = true);
+    }
+
+    /// Everything that is due is sent.
+    pub fn resume(&self) {
+        self.shared.change(|state| state.paused = false);
+    }
+
+    /// Ends every open stream with UNAVAILABLE; the connections stay.
+    pub fn reset_streams(&self) {
+        self.shared.change(|state| state.resets += 1);
+    }
+
+    /// Closes the port and cuts all connections, as if it had been killed. What it publishes is kept.
+    pub async fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+        self.shared.change(|state| state.streams.iter_mut().for_each(|stream| stream.open = false));
+    }
+
+    /// Listens again, on the same port.
+    pub async fn restart(&mut self) {
+        self.stop().await;
+        self.running = Some(Running::start(self.address, Arc::clone(&self.shared)).await);
+    }
+
+    /// Sends this, as it is, on every open SotW stream that has asked for the type.
+    pub fn inject_sotw(&self, response: DiscoveryResponse) {
+        self.shared.change(|state| state.injected.push(state::Injected::Sotw(response)));
+    }
+
+    /// Sends this, as it is, on every open delta stream that has asked for the type.
+    pub fn inject_delta(&self, response: DeltaDiscoveryResponse) {
+        self.shared.change(|state| state.injected.push(state::Injected::Delta(response)));
+    }
+
+    /// A look at what has happened until now.
+    pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.shared.state.borrow())
+    }
+
+    /// Waits until `find` finds something in what has happened. Panics with the requests that there were.
+    pub async fn wait_for<T>(&self, what: &str, mut find: impl FnMut(&State) -> Option<T>) -> T {
+        let mut state = self.shared.state.subscribe();
+        let mut found = None;
+        let waiting = state.wait_for(|state| {
+            found = find(state);
+            found.is_some()
+        });
+        if tokio::time::timeout(crate::wait::PATIENCE, waiting).await.is_err() {
+            panic!("the control plane waited in vain for {what}; it saw\n{}", self.look(State::describe));
+        }
+        found.expect("waited until it was found")
+    }
+
+    /// Waits until a client has acknowledged the newest response of the type on some open stream, and nothing is
+    /// left to be sent.
+    pub async fn wait_for_ack(&self, type_url: &str) {
+        self.wait_for(&format!("an acknowledgement of {type_url}"), |state| {
+            let sent = state.sent.iter().rev().find(|sent| sent.type_url == type_url)?;
+            state.requests.iter().any(|r| r.acknowledges(sent)).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits for a request that is as `wanted` says, among all that ever came.
+    pub async fn wait_for_request(&self, what: &str, mut wanted: impl FnMut(&Request) -> bool) -> Request {
+        self.wait_for(what, |state| state.requests.iter().find(|r| wanted(r)).cloned()).await
+    }
+
+    /// Waits until nobody is connected with an open stream.
+    pub async fn wait_until_alone(&self) {
+        let alone = self.wait_for("all streams to end", |state| {
+            state.streams.iter().all(|stream| !stream.open).then_some(())
+        });
+        within("all streams to end", alone).await;
+    }
+}

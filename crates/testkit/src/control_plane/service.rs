@@ -1,0 +1,244 @@
+//! The gRPC service: a task per stream that answers requests and sends changes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use prost::Message as _;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::{Response, Status, Streaming};
+use weir_wire::discovery::aggregated_discovery_service_server::{
+    AggregatedDiscoveryService, AggregatedDiscoveryServiceServer,
+};
+use weir_wire::discovery::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node,
+};
+
+use super::Shared;
+use super::delta::DeltaTopic;
+use super::sotw::SotwTopic;
+use super::state::{Injected, Request, Sent, Stream};
+use super::wanted::Whom;
+use crate::client::Dialect;
+use crate::control_plane::listener::Port;
+use crate::resource::Published;
+
+/// The server while it runs.
+pub(super) struct Running {
+    port: Port,
+    serving: JoinHandle<()>,
+}
+
+impl Running {
+    pub(super) async fn start(address: SocketAddr, shared: Arc<Shared>) -> Self {
+        let (port, connections) = Port::listen(address).await;
+        let service = AggregatedDiscoveryServiceServer::new(Service { shared })
+            .max_decoding_message_size(64 << 20)
+            .max_encoding_message_size(64 << 20);
+        let server = tonic::transport::Server::builder().add_service(service);
+        let serving = tokio::spawn(async move {
+            server.serve_with_incoming(connections).await.expect("the control plane serves");
+        });
+        Self { port, serving }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    pub(super) async fn stop(self) {
+        self.port.close().await;
+        self.serving.abort();
+    }
+}
+
+struct Service {
+    shared: Arc<Shared>,
+}
+
+/// One logical stream: a type on a stream.
+pub(super) trait Topic: Default + Send + 'static {
+    /// What is sent on it.
+    type Response: Outbound;
+
+    fn handle(&mut self, request: &Request, whom: &Whom);
+
+    /// What is to be sent now.
+    fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<Self::Response>;
+}
+
+/// What differs between the dialects for a stream's task.
+pub(super) trait Inbound: Send + 'static {
+    fn record(self, stream: usize) -> Request;
+}
+
+/// A response, as far as the record cares.
+pub(super) trait Outbound: Clone + Send + 'static {
+    fn type_and_nonce(&self) -> (&str, &str);
+    /// The injected response, if it is of this dialect.
+    fn injected(injected: &Injected) -> Option<&Self>;
+}
+
+type Replies<T> = UnboundedReceiverStream<Result<T, Status>>;
+
+#[tonic::async_trait]
+impl AggregatedDiscoveryService for Service {
+    type StreamAggregatedResourcesStream = Replies<DiscoveryResponse>;
+    type DeltaAggregatedResourcesStream = Replies<DeltaDiscoveryResponse>;
+
+    async fn stream_aggregated_resources(
+        &self,
+        request: tonic::Request<Streaming<DiscoveryRequest>>,
+    ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
+        Ok(self.open::<_, SotwTopic>(Dialect::Sotw, request.into_inner()))
+    }
+
+    async fn delta_aggregated_resources(
+        &self,
+        request: tonic::Request<Streaming<DeltaDiscoveryRequest>>,
+    ) -> Result<Response<Self::DeltaAggregatedResourcesStream>, Status> {
+        Ok(self.open::<_, DeltaTopic>(Dialect::Delta, request.into_inner()))
+    }
+}
+
+impl Service {
+    fn open<Q: Inbound, T: Topic>(
+        &self,
+        dialect: Dialect,
+        inbound: Streaming<Q>,
+    ) -> Response<Replies<T::Response>> {
+        let (replies, outbound) = mpsc::unbounded_channel();
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            let stream = shared.change(|state| {
+                state.streams.push(Stream { dialect, node: None, open: true });
+                state.streams.len() - 1
+            });
+            drive::<Q, T>(&shared, stream, inbound, &replies).await;
+            shared.change(|state| state.streams[stream].open = false);
+        });
+        Response::new(UnboundedReceiverStream::new(outbound))
+    }
+}
+
+/// Answers and pushes until the stream ends, on whichever side.
+async fn drive<Q: Inbound, T: Topic>(
+    shared: &Shared,
+    stream: usize,
+    mut inbound: Streaming<Q>,
+    replies: &mpsc::UnboundedSender<Result<T::Response, Status>>,
+) {
+    let mut topics: BTreeMap<String, T> = BTreeMap::new();
+    let mut whom = Whom { node: Node::default(), knows: shared.parameters };
+    let mut changes = shared.state.subscribe();
+    let (resets, mut injected) = {
+        let state = changes.borrow_and_update();
+        (state.resets, state.injected.len())
+    };
+    let mut nonces = 0_u64;
+    loop {
+        let mut due = Vec::new();
+        {
+            let state = changes.borrow_and_update();
+            if state.resets != resets {
+                let _ = replies.send(Err(Status::unavailable("the test ends this stream")));
+                return;
+            }
+            if !state.paused {
+                for topic in topics.values_mut() {
+                    let nonce = format!("{stream}-{}", nonces + 1);
+                    if let Some(response) = topic.poll(&state.published, &whom, &nonce) {
+                        nonces += 1;
+                        due.push(response);
+                    }
+                }
+            }
+            let own = state.injected[injected..].iter().filter_map(T::Response::injected);
+            due.extend(own.filter(|response| topics.contains_key(response.type_and_nonce().0)).cloned());
+            injected = state.injected.len();
+        }
+        for response in due {
+            let (type_url, nonce) = response.type_and_nonce();
+            let sent = Sent { stream, type_url: type_url.to_owned(), nonce: nonce.to_owned() };
+            shared.change(|state| state.sent.push(sent));
+            let _ = replies.send(Ok(response));
+        }
+        tokio::select! {
+            _ = changes.changed() => {}
+            message = inbound.message() => {
+                let Ok(Some(message)) = message else { return };
+                let request = message.record(stream);
+                if let Some(node) = &request.node {
+                    whom.node = node.clone();
+                }
+                topics.entry(request.type_url.clone()).or_default().handle(&request, &whom);
+                shared.change(|state| {
+                    state.streams[stream].node.get_or_insert_with(|| whom.node.clone());
+                    state.requests.push(request);
+                });
+            }
+        }
+    }
+}
+
+impl Inbound for DiscoveryRequest {
+    fn record(self, stream: usize) -> Request {
+        Request {
+            stream,
+            dialect: Dialect::Sotw,
+            type_url: self.type_url,
+            names: self.resource_names,
+            locators: self.resource_locators,
+            unsubscribed: Vec::new(),
+            unsubscribed_locators: Vec::new(),
+            nonce: self.response_nonce,
+            version: self.version_info,
+            initial_versions: BTreeMap::new().into_iter().collect(),
+            node_bytes: self.node.as_ref().map_or(0, bytes::Bytes::len),
+            node: self.node.map(|node| Node::decode(node).expect("a well-formed node")),
+            error: self.error_detail,
+        }
+    }
+}
+
+impl Inbound for DeltaDiscoveryRequest {
+    fn record(self, stream: usize) -> Request {
+        Request {
+            stream,
+            dialect: Dialect::Delta,
+            type_url: self.type_url,
+            names: self.resource_names_subscribe,
+            locators: self.resource_locators_subscribe,
+            unsubscribed: self.resource_names_unsubscribe,
+            unsubscribed_locators: self.resource_locators_unsubscribe,
+            nonce: self.response_nonce,
+            version: String::new(),
+            initial_versions: self.initial_resource_versions,
+            node_bytes: self.node.as_ref().map_or(0, bytes::Bytes::len),
+            node: self.node.map(|node| Node::decode(node).expect("a well-formed node")),
+            error: self.error_detail,
+        }
+    }
+}
+
+impl Outbound for DiscoveryResponse {
+    fn type_and_nonce(&self) -> (&str, &str) {
+        (&self.type_url, &self.nonce)
+    }
+
+    fn injected(injected: &Injected) -> Option<&Self> {
+        if let Injected::Sotw(response) = injected { Some(response) } else { None }
+    }
+}
+
+impl Outbound for DeltaDiscoveryResponse {
+    fn type_and_nonce(&self) -> (&str, &str) {
+        (&self.type_url, &self.nonce)
+    }
+
+    fn injected(injected: &Injected) -> Option<&Self> {
+        if let Injected::Delta(response) = injected { Some(response) } else { None }
+    }
+}

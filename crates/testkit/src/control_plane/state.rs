@@ -1,0 +1,135 @@
+//! What the control plane publishes, and its record of what happened.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, Node, ResourceLocator, Status};
+
+use crate::client::Dialect;
+use crate::resource::Published;
+
+/// Everything that the test may look at.
+#[derive(Default)]
+pub struct State {
+    /// What is published, of all types, in no order.
+    pub published: Vec<Published>,
+    /// Whether answers are withheld.
+    pub paused: bool,
+    /// Every stream that there ever was, by number.
+    pub streams: Vec<Stream>,
+    /// Every request that ever came, in order of arrival.
+    pub requests: Vec<Request>,
+    /// Every response that was ever sent, in order.
+    pub sent: Vec<Sent>,
+    pub(super) resets: u64,
+    pub(super) injected: Vec<Injected>,
+}
+
+/// A stream.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// What is spoken on it.
+    pub dialect: Dialect,
+    /// Who opened it; known from the first request on.
+    pub node: Option<Node>,
+    /// Whether it is still there.
+    pub open: bool,
+}
+
+/// A response that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// On which stream.
+    pub stream: usize,
+    /// Of which type.
+    pub type_url: String,
+    /// With which nonce.
+    pub nonce: String,
+}
+
+/// A response of the test's own.
+pub(super) enum Injected {
+    Sotw(DiscoveryResponse),
+    Delta(DeltaDiscoveryResponse),
+}
+
+/// A request, in either dialect.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// On which stream it came.
+    pub stream: usize,
+    /// What is spoken there.
+    pub dialect: Dialect,
+    /// The type that it is about.
+    pub type_url: String,
+    /// All names (SotW), or those that are subscribed (delta).
+    pub names: Vec<String>,
+    /// All locators (SotW), or those that are subscribed (delta).
+    pub locators: Vec<ResourceLocator>,
+    /// Delta only.
+    pub unsubscribed: Vec<String>,
+    /// Delta only.
+    pub unsubscribed_locators: Vec<ResourceLocator>,
+    /// Which response it answers; empty if none.
+    pub nonce: String,
+    /// SotW only: the last accepted version.
+    pub version: String,
+    /// Delta only: what the client says that it has.
+    pub initial_versions: HashMap<String, String>,
+    /// The node, if the request carries it.
+    pub node: Option<Node>,
+    /// The size of the encoded node.
+    pub node_bytes: usize,
+    /// Why a response was rejected.
+    pub error: Option<Status>,
+}
+
+impl Request {
+    /// Whether it says yes to this response.
+    pub fn acknowledges(&self, sent: &Sent) -> bool {
+        self.answers(sent) && self.error.is_none()
+    }
+
+    /// Whether it says no to this response.
+    pub fn rejects(&self, sent: &Sent) -> bool {
+        self.answers(sent) && self.error.is_some()
+    }
+
+    fn answers(&self, sent: &Sent) -> bool {
+        (self.stream, &self.type_url, &self.nonce) == (sent.stream, &sent.type_url, &sent.nonce)
+    }
+
+    /// Whether it names `name`, plainly or by locator.
+    pub fn asks_for(&self, name: &str) -> bool {
+        self.names.iter().any(|n| n == name) || self.locators.iter().any(|l| l.name == name)
+    }
+}
+
+impl State {
+    /// The streams that are open, with their numbers.
+    pub fn open_streams(&self) -> impl Iterator<Item = (usize, &Stream)> {
+        self.streams.iter().enumerate().filter(|(_, stream)| stream.open)
+    }
+
+    /// The requests about a type, in order of arrival.
+    pub fn requests_for<'a>(&'a self, type_url: &'a str) -> impl Iterator<Item = &'a Request> {
+        self.requests.iter().filter(move |request| request.type_url == type_url)
+    }
+
+    /// The last requests, a line each.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{} streams, {} open\n", self.streams.len(), self.open_streams().count());
+        for request in self.requests.iter().rev().take(40).rev() {
+            let Request { stream, type_url, names, locators, unsubscribed, nonce, version, .. } = request;
+            let short = type_url.rsplit('.').next().unwrap_or_default();
+            let _ = write!(text, "> stream {stream} {short} n={nonce} v={version} names={names:?}");
+            let _ = write!(text, " locators={locators:?} unsub={unsubscribed:?}");
+            match &request.error {
+                Some(error) => writeln!(text, " NACK {:?}", error.message),
+                None => writeln!(text),
+            }
+            .expect("a string grows as needed");
+        }
+        text
+    }
+}

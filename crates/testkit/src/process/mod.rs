@@ -1,0 +1,1 @@
+//! Real processes: Weir itself, and the real clients that run behind it.
