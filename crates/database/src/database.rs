@@ -1,6 +1,6 @@
 //! The handle: one short lock per type, never held while waiting.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
 use crate::core::{Ambiguity, Core, Diff, Query};
 use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
-use crate::view::{Shared, Subscriber, ViewId};
+use crate::view::{Shared, Subscriber, Unsettled, ViewId};
 
 /// How the database behaves.
 #[derive(Clone, Debug)]
@@ -194,9 +194,9 @@ impl Attachment {
         self.shared.head()
     }
 
-    /// Whether each name is present or known to be absent, and each wildcard answered.
-    pub fn is_settled(&self) -> bool {
-        self.shared.is_settled()
+    /// How much of the subscription upstream has not answered yet.
+    pub fn unsettled(&self) -> Unsettled {
+        self.shared.unsettled()
     }
 
     /// Up to where the stream was told.
@@ -227,6 +227,3 @@ impl Drop for Attachment {
         self.core.lock().detach(crate::core::Standing { view: self.view, cursor: self.cursor });
     }
 }
-
-/// What is owed when nothing is.
-pub static NOTHING_OWED: BTreeSet<Selector> = BTreeSet::new();

@@ -12,6 +12,6 @@ mod selection;
 mod view;
 
 pub use crate::core::{Ambiguity, Diff, Query, Removed, Shape};
-pub use database::{Attachment, Committed, Database, NOTHING_OWED, Settings};
+pub use database::{Attachment, Committed, Database, Settings};
 pub use demand::{DemandChange, ParameterSets, Refusal};
-pub use view::Subscriber;
+pub use view::{Subscriber, Unsettled};

@@ -28,6 +28,15 @@ pub trait Subscriber: Send + Sync {
     fn wake(&self);
 }
 
+/// How much of a subscription upstream has not answered yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Names that are neither present nor known to be absent.
+    pub names: usize,
+    /// Wildcards of which it is not known what there is.
+    pub wildcards: usize,
+}
+
 /// What streams read of a view without taking the type's lock.
 pub(crate) struct Shared {
     /// Unique over all views of all types and times.
@@ -35,8 +44,8 @@ pub(crate) struct Shared {
     pub(crate) subscription: Subscription,
     additions: AtomicU64,
     removals: AtomicU64,
-    /// How many selections still wait for an answer.
-    unsettled: AtomicUsize,
+    /// How many selections still wait for an answer: names, then wildcards.
+    unsettled: [AtomicUsize; 2],
     subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
 }
 
@@ -48,12 +57,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn is_settled(&self) -> bool {
-        self.unsettled.load(Ordering::Acquire) == 0
+    pub(crate) fn unsettled(&self) -> Unsettled {
+        let [names, wildcards] = &self.unsettled;
+        Unsettled { names: names.load(Ordering::Acquire), wildcards: wildcards.load(Ordering::Acquire) }
     }
 
-    pub(crate) fn settle_one(&self) {
-        self.unsettled.fetch_sub(1, Ordering::AcqRel);
+    pub(crate) fn settle_one(&self, wildcard: bool) {
+        self.unsettled[usize::from(wildcard)].fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
@@ -89,7 +99,7 @@ impl View {
         serial: u64,
         subscription: Subscription,
         selections: HashMap<Selector, SelectionId>,
-        unsettled: usize,
+        unsettled: Unsettled,
         head: Commit,
     ) -> Self {
         let shared = Shared {
@@ -97,7 +107,7 @@ impl View {
             subscription,
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
-            unsettled: AtomicUsize::new(unsettled),
+            unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.wildcards)],
             subscribers: Mutex::default(),
         };
         Self {

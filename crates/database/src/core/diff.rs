@@ -55,7 +55,10 @@ pub struct Diff {
     pub resources: Vec<(Arc<Variant>, Form)>,
     /// What is gone, or was asked for and is not there.
     pub removed: Vec<Removed>,
-    /// A pure function of what the view shows.
+    /// Whether anything that the client may see has changed since its cursor, or something owed is there.
+    /// Only [`Shape::Everything`] can have resources without it.
+    pub changed: bool,
+    /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
     pub version: Version,
 }
 
@@ -63,30 +66,50 @@ impl Core {
     /// What a stream of view `id` has to be told.
     pub(crate) fn diff(&self, id: ViewId, query: &Query<'_>) -> Diff {
         let view = &self.views[id.0];
-        let mut collector = Collector { core: self, view, query, sent: BTreeMap::new(), removed: BTreeSet::new() };
+        let mut collector = Collector {
+            core: self,
+            view,
+            query,
+            sent: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            changed: query.after.is_start(),
+        };
         collector.collect();
+        let changed = collector.changed;
         let (resources, removed) = collector.finish();
-        Diff { to: view.shared.head().newest(), resources, removed, version: self.version(view) }
+        let version = match query.shape {
+            Shape::Everything => version_of(resources.iter().map(|(variant, form)| (variant, *form))),
+            Shape::Changes => self.version(view),
+        };
+        Diff {
+            to: view.shared.head().newest(),
+            changed: changed || query.shape == Shape::Changes,
+            resources,
+            removed,
+            version,
+        }
     }
 
     /// An order-independent hash of what the view shows.
     fn version(&self, view: &View) -> Version {
         let overlapping = view.selections.len() > 1
             && view.selections.keys().any(|s| s.locator.is_wildcard() || s.form == Form::Located);
-        let sum = if overlapping {
-            let mut shown = BTreeMap::new();
-            for (selector, id) in &view.selections {
-                for member in self.selections[id.0].live() {
-                    shown.insert(identity(&member.variant, selector.form), (&member.variant, selector.form));
-                }
-            }
-            shown.values().map(|(variant, form)| fingerprint(variant, *form)).fold(0, u64::wrapping_add)
-        } else {
+        if !overlapping {
             let sums = view.selections.iter().map(|(s, id)| self.selections[id.0].sum(s.form));
-            sums.fold(0, u64::wrapping_add)
-        };
-        Version(sum)
+            return Version(sums.fold(0, u64::wrapping_add));
+        }
+        let mut shown = BTreeMap::new();
+        for (selector, id) in &view.selections {
+            for member in self.selections[id.0].live() {
+                shown.insert(identity(&member.variant, selector.form), (&member.variant, selector.form));
+            }
+        }
+        version_of(shown.into_values())
     }
+}
+
+fn version_of<'a>(resources: impl Iterator<Item = (&'a Arc<Variant>, Form)>) -> Version {
+    Version(resources.map(|(variant, form)| fingerprint(variant, form)).fold(0, u64::wrapping_add))
 }
 
 /// What a client tells resources apart by: the name, and the constraints where they are sent.
@@ -103,25 +126,28 @@ struct Collector<'a> {
     /// What is sent, and whether a name asked for it (rather than a wildcard).
     sent: BTreeMap<Identity, (&'a Arc<Variant>, Form, bool)>,
     removed: BTreeSet<Removed>,
+    changed: bool,
 }
 
 impl<'a> Collector<'a> {
     fn collect(&mut self) {
-        let everything = self.query.shape == Shape::Everything || self.query.after.is_start();
-        if everything {
+        let start = self.query.after.is_start();
+        let touched: BTreeSet<SelectionId> = match start {
+            true => self.view.selections.values().copied().collect(),
+            false => self.view.touched_since(self.query.after.removals).collect(),
+        };
+        if self.query.shape == Shape::Everything {
+            self.changed |= touched.iter().any(|id| self.has_news(&self.core.selections[id.0]));
             for (selector, id) in &self.view.selections {
                 self.collect_selection(selector.form, &self.core.selections[id.0]);
             }
         } else {
-            let touched: BTreeSet<SelectionId> = self.view.touched_since(self.query.after.removals).collect();
-            if !touched.is_empty() {
+            for id in &touched {
+                let selection = &self.core.selections[id.0];
                 for form in [Form::Plain, Form::Located] {
-                    for id in &touched {
-                        let selection = &self.core.selections[id.0];
-                        let selector = Selector { locator: selection.locator.clone(), form };
-                        if self.view.selections.contains_key(&selector) {
-                            self.collect_selection(form, selection);
-                        }
+                    let selector = Selector { locator: selection.locator.clone(), form };
+                    if self.view.selections.contains_key(&selector) {
+                        self.collect_selection(form, selection);
                     }
                 }
             }
@@ -130,6 +156,13 @@ impl<'a> Collector<'a> {
             self.collect_owed(owed);
         }
         self.collect_forgotten();
+    }
+
+    /// Whether what `selection` shows changed after the cursor.
+    fn has_news(&self, selection: &Selection) -> bool {
+        let Cursor { additions, removals } = self.query.after;
+        selection.live().any(|member| member.changed > additions)
+            || selection.gone().any(|old| old.died > removals && old.born <= additions)
     }
 
     fn collect_selection(&mut self, form: Form, selection: &'a Selection) {
@@ -221,6 +254,7 @@ impl<'a> Collector<'a> {
         if let Some(id) = self.view.selections.get(owed) {
             let selection = &self.core.selections[id.0];
             for member in selection.live() {
+                self.changed = true;
                 self.send(&member.variant, owed.form, !owed.locator.is_wildcard());
             }
             if self.query.shape == Shape::Changes && !owed.locator.is_wildcard() {
@@ -273,14 +307,12 @@ impl<'a> Collector<'a> {
     /// Leaves out what would be said twice or taken back in the same breath.
     fn finish(self) -> (Vec<(Arc<Variant>, Form)>, Vec<Removed>) {
         let Self { core, view, sent, mut removed, .. } = self;
+        let still_shown = |name: &Name| {
+            let mut others = view.selections.iter().filter(|(selector, _)| selector.form == Form::Plain);
+            view.selections.len() > 1 && others.any(|(_, id)| core.selections[id.0].shows(name))
+        };
         removed.retain(|gone| match gone {
-            Removed::Name(name) => {
-                let plain = |s: &Selector| s.form == Form::Plain;
-                let mut selections = view.selections.iter().filter(|(selector, _)| plain(selector));
-                !sent.contains_key(&(name.clone(), None))
-                    && !(removed_needs_check(view)
-                        && selections.any(|(_, id)| core.selections[id.0].shows(name)))
-            }
+            Removed::Name(name) => !sent.contains_key(&(name.clone(), None)) && !still_shown(name),
             Removed::Variant(key) => !sent.contains_key(&(key.name.clone(), Some(key.clone()))),
             Removed::Locator(_) => true,
         });
@@ -292,9 +324,4 @@ impl<'a> Collector<'a> {
         let resources = resources.map(|(variant, form, _)| (Arc::clone(variant), *form)).collect();
         (resources, removed.into_iter().collect())
     }
-}
-
-/// Whether two selections of the view can show the same name.
-fn removed_needs_check(view: &View) -> bool {
-    view.selections.len() > 1
 }

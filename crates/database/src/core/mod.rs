@@ -107,10 +107,6 @@ impl Core {
         }
     }
 
-    pub(crate) fn view(&self, id: ViewId) -> &View {
-        &self.views[id.0]
-    }
-
     pub(crate) fn view_mut(&mut self, id: ViewId) -> &mut View {
         &mut self.views[id.0]
     }
@@ -178,10 +174,11 @@ impl Core {
         let was_settled = selection.is_settled();
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
+        let wildcard = selection.locator.is_wildcard();
         for view_id in &selection.views {
             let view = &mut self.views[view_id.0];
             if settled {
-                view.shared.settle_one();
+                view.shared.settle_one(wildcard);
             }
             view.touch(id, at, change);
             touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));

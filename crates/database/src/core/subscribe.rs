@@ -1,6 +1,6 @@
 //! Streams come, change what they subscribe to, and go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::{Commit, Cursor, Selector, Subscription};
@@ -8,7 +8,7 @@ use weir_types::{Commit, Cursor, Selector, Subscription};
 use super::{Asked, Core};
 use crate::demand::{Demand, Refusal};
 use crate::selection::Selection;
-use crate::view::{SelectionId, Shared, View, ViewId};
+use crate::view::{SelectionId, Shared, Unsettled, View, ViewId};
 
 /// Where a stream stands: what changing a subscription starts from.
 #[derive(Clone, Copy)]
@@ -83,14 +83,18 @@ impl Core {
             selections.insert(selector.clone(), self.ensure_selection(selector, demand)?);
         }
         let id = ViewId(self.views.vacant_key());
-        let mut unsettled = 0;
+        let mut unsettled = Unsettled::default();
         // A locator may be asked for in both forms: one selection, counted once.
-        let distinct: std::collections::HashSet<_> = selections.values().copied().collect();
+        let distinct: HashSet<_> = selections.values().copied().collect();
         for selection in distinct {
             self.idle.remove(&selection);
             let selection = &mut self.selections[selection.0];
             selection.views.insert(id);
-            unsettled += usize::from(!selection.is_settled());
+            let count = match selection.locator.is_wildcard() {
+                true => &mut unsettled.wildcards,
+                false => &mut unsettled.names,
+            };
+            *count += usize::from(!selection.is_settled());
         }
         self.views.insert(View::new(serial, subscription, selections, unsettled, self.last));
         Ok(id)

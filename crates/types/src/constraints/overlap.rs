@@ -57,9 +57,12 @@ fn collect<'a>(expr: &'a Expr, domain: &mut BTreeMap<&'a Arc<str>, BTreeSet<Opti
     }
 }
 
+/// A key, and what it may be: a value, or absent.
+type Choices<'a> = (&'a Arc<str>, Vec<Option<Arc<str>>>);
+
 struct Search<'a> {
     exprs: [&'a Expr; 2],
-    domain: Vec<(&'a Arc<str>, Vec<Option<Arc<str>>>)>,
+    domain: Vec<Choices<'a>>,
     /// For the first keys of the domain: which of their values.
     chosen: Vec<usize>,
     steps: usize,

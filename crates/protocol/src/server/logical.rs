@@ -1,0 +1,197 @@
+//! One type on one stream: its subscription and its acknowledgements.
+//!
+//! ```text
+//!             request                      response                    ACK / NACK
+//!  (nothing) ─────────> waiting for the ─────────────> outstanding ──────────────> acknowledged
+//!                       first response                      ^                           │
+//!                                                           └──── change, owed ─────────┘
+//! ```
+//!
+//! A response may also leave while another is outstanding; the verdict on the older one is then stale.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use weir_types::{DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD};
+
+use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
+
+/// One type on one stream.
+pub struct Logical<V> {
+    pub(super) type_url: TypeUrl,
+    pub(super) view: V,
+    /// Whether the client has ever named anything: from then on, no names means nothing.
+    named: bool,
+    /// Whether the first response has been given.
+    pub(super) answered: bool,
+    /// The newest response.
+    pub(super) nonce: Option<Nonce>,
+    /// Whether the newest response was accepted or rejected.
+    acknowledged: bool,
+    /// State of the world: the version that the client has.
+    pub(super) version: Option<Version>,
+    /// What must be sent although it did not change: newly named, asked for again, warming.
+    pub(super) owed: BTreeSet<Selector>,
+    /// What the client holds from an earlier stream, until all of it is confirmed or corrected.
+    pub(super) known: Option<Arc<KnownVersions>>,
+}
+
+impl<V: View> Logical<V> {
+    /// Which type this is.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.type_url
+    }
+
+    /// Where it is attached.
+    pub fn view(&self) -> &V {
+        &self.view
+    }
+
+    /// The newest response, and whether the client has accepted or rejected it.
+    pub fn outstanding(&self) -> Option<(Nonce, bool)> {
+        self.nonce.map(|nonce| (nonce, self.acknowledged))
+    }
+
+    /// The logical stream that a first request opens, whatever nonce it carries.
+    pub(super) fn first(
+        inbound: Inbound,
+        parameters: &DynamicParameters,
+        views: &mut impl Views<View = V>,
+    ) -> Result<Self, Refused> {
+        let named = !inbound.names.is_empty();
+        let mut names = match inbound.names {
+            Names::Replace(names) => names,
+            Names::Patch { subscribe, unsubscribe } => without_both(subscribe, &unsubscribe),
+        };
+        if !named && inbound.type_url.has_legacy_wildcard() {
+            names.push(Selector::plain(WILDCARD, parameters.clone()));
+        }
+        Ok(Self {
+            view: views.attach(&inbound.type_url, &names)?,
+            type_url: inbound.type_url,
+            named,
+            answered: false,
+            nonce: None,
+            acknowledged: false,
+            version: inbound.version,
+            owed: BTreeSet::new(),
+            known: inbound.known,
+        })
+    }
+
+    /// Takes in a request that is not the first.
+    pub(super) fn handle(
+        &mut self,
+        inbound: Inbound,
+        parameters: &DynamicParameters,
+    ) -> Result<Option<Verdict>, Refused> {
+        let nonce = self.nonce.filter(|nonce| nonce.to_string() == inbound.nonce);
+        let repeated = nonce.is_some() && self.acknowledged && inbound.nack.is_none();
+        let verdict = match (nonce, inbound.nack) {
+            (_, Some(nack)) => Some(Verdict::Nack { nonce, nack }),
+            (Some(nonce), None) if !self.acknowledged => Some(Verdict::Ack(nonce)),
+            _ => None,
+        };
+        self.acknowledged |= nonce.is_some();
+        let said_nothing = inbound.names.is_empty();
+        match inbound.names {
+            Names::Replace(names) => {
+                let keeps_wildcard = said_nothing && !self.named;
+                self.named |= !said_nothing;
+                let changed = !keeps_wildcard && self.replace(names)?;
+                if repeated && !changed {
+                    self.owed.extend(self.view.subscription().iter().cloned());
+                }
+            }
+            Names::Patch { subscribe, unsubscribe } => {
+                self.named |= !said_nothing;
+                self.patch(subscribe, unsubscribe, parameters)?;
+            }
+        }
+        Ok(verdict)
+    }
+
+    /// Subscribes to just `names`; newly named ones are owed. Returns whether that is a change.
+    fn replace(&mut self, names: Vec<Selector>) -> Result<bool, Refused> {
+        let wanted: Subscription = names.into_iter().collect();
+        let subscription = self.view.subscription();
+        if wanted.fingerprint() == subscription.fingerprint() {
+            return Ok(false);
+        }
+        let add: Vec<_> = wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
+        let remove: Vec<_> = subscription.iter().filter(|s| !wanted.contains(s)).cloned().collect();
+        self.view.change(&add, &remove)?;
+        self.owed.retain(|owed| wanted.contains(owed));
+        self.owed.extend(add);
+        Ok(true)
+    }
+
+    fn patch(
+        &mut self,
+        subscribe: Vec<Selector>,
+        unsubscribe: Vec<Selector>,
+        parameters: &DynamicParameters,
+    ) -> Result<(), Refused> {
+        let subscribe_wanted = without_both(subscribe.clone(), &unsubscribe);
+        let unsubscribe = without_both(unsubscribe, &subscribe);
+        let subscription = self.view.subscription();
+        let add: Vec<_> = subscribe_wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
+        let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
+        if !add.is_empty() || !remove.is_empty() {
+            self.view.change(&add, &remove)?;
+        }
+        for gone in &remove {
+            self.owed.remove(gone);
+        }
+        // A client that unsubscribes from a name which a wildcard covers too cannot know whether to keep it.
+        let covered = remove.into_iter().filter(|gone| self.covers(gone, parameters));
+        let covered: Vec<_> = covered.collect();
+        self.owed.extend(subscribe_wanted);
+        self.owed.extend(covered);
+        Ok(())
+    }
+
+    fn covers(&self, gone: &Selector, parameters: &DynamicParameters) -> bool {
+        let parameters = match gone.form {
+            Form::Plain => parameters.clone(),
+            Form::Located => gone.locator.parameters.clone(),
+        };
+        let mut wildcard = Selector::plain(WILDCARD, parameters);
+        wildcard.form = gone.form;
+        !gone.locator.is_wildcard() && self.view.subscription().contains(&wildcard)
+    }
+
+    /// Owes those of `names` that the client is subscribed to.
+    pub(super) fn owe(&mut self, names: &HashSet<Name>, parameters: &DynamicParameters) {
+        let subscription = self.view.subscription();
+        let plain = names.iter().map(|name| Selector::plain(name.clone(), parameters.clone()));
+        let plain: Vec<_> = plain.filter(|selector| subscription.contains(selector)).collect();
+        if plain.len() < names.len() {
+            let located = subscription.iter().filter(|s| s.form == Form::Located);
+            self.owed.extend(located.filter(|s| names.contains(&s.locator.name)).cloned());
+        }
+        self.owed.extend(plain);
+    }
+
+    /// Owes those of `names` that the client holds from an earlier stream: what it does not hold is sent
+    /// anyway.
+    pub(super) fn owe_known(&mut self, names: &HashSet<Name>) {
+        if let Some(known) = &self.known {
+            let held = |s: &&Selector| names.contains(&s.locator.name) && known.contains(&s.locator.name);
+            self.owed.extend(self.view.subscription().iter().filter(held).cloned());
+        }
+    }
+
+    /// Notes that a response has left.
+    pub(super) fn sent(&mut self, nonce: Nonce, version: Version) {
+        self.nonce = Some(nonce);
+        self.acknowledged = false;
+        self.version = Some(version);
+    }
+}
+
+/// `names` without those that are also in `others`: some clients subscribe to and unsubscribe from a name in
+/// one request, and mean nothing by it.
+fn without_both(names: Vec<Selector>, others: &[Selector]) -> Vec<Selector> {
+    names.into_iter().filter(|name| !others.contains(name)).collect()
+}

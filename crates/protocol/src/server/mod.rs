@@ -1,0 +1,124 @@
+//! The server side of one xDS stream, without IO.
+//!
+//! Owns what the protocol makes a server remember of a client: per type, what it is subscribed to, which
+//! response it has acknowledged, and what it is owed beside the changes of its view. Both dialects are one
+//! machine: a request of either becomes one [`Inbound`], and what differs is asked of [`Dialect`].
+//!
+//! Never reads the wire, never encodes, never looks into the database: it asks a [`View`] how far the world
+//! has moved, and a [`Framer`] for the bytes of a step. It holds no clock and no queue. A client that reads
+//! slowly has a cursor that stays behind; the next step that it takes is longer.
+//!
+//! The contract: [`ServerStream::handle_message`] for each request, in order, whenever it comes;
+//! [`ServerStream::poll_transmit`] whenever there is room to send one response and a view has changed or a
+//! request was handled, until it returns none.
+
+mod inbound;
+mod logical;
+mod transmit;
+
+pub use inbound::{Inbound, Nack, Names, Verdict};
+pub use logical::Logical;
+pub use transmit::{Framed, Framer, Nonce, Step, Transmit};
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use weir_types::{Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
+
+use crate::Dialect;
+
+/// Where a logical stream is attached: a set of selectors, and how far the resources behind it have moved.
+pub trait View {
+    /// Everything that is subscribed.
+    fn subscription(&self) -> &Subscription;
+    /// The newest commits that concern the subscription.
+    fn head(&self) -> Head;
+    /// How many names, and how many wildcards, are not answered by upstream yet.
+    fn unsettled(&self) -> (usize, usize);
+    /// Up to where the client was told.
+    fn cursor(&self) -> Cursor;
+    /// Notes that the client was told up to `cursor`.
+    fn advance(&mut self, cursor: Cursor);
+    /// Subscribes to `add` and no longer to `remove`; nothing changes on refusal.
+    fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused>;
+}
+
+/// Where views come from.
+pub trait Views {
+    /// An attached view.
+    type View: View;
+    /// Attaches a logical stream that is subscribed to `add`.
+    fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Self::View, Refused>;
+}
+
+/// A subscription was not accepted, for a reason that the client should read. The stream ends.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// One downstream stream.
+pub struct ServerStream<V> {
+    dialect: Dialect,
+    /// Whether types share the stream, so that their order matters.
+    aggregated: bool,
+    /// The parameters of plain names, derived from the client's node.
+    parameters: DynamicParameters,
+    /// By [`TypeUrl::rank`]: the order in which additions leave.
+    logical: Vec<Logical<V>>,
+    /// Clusters that were sent before the client has asked for their endpoints.
+    warming: Vec<Arc<HashSet<Name>>>,
+}
+
+impl<V: View> ServerStream<V> {
+    /// A stream of a client whose plain names have `parameters`.
+    pub fn new(dialect: Dialect, aggregated: bool, parameters: DynamicParameters) -> Self {
+        Self { dialect, aggregated, parameters, logical: Vec::new(), warming: Vec::new() }
+    }
+
+    /// Which dialect the stream speaks.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The logical streams, one per type that was asked for.
+    pub fn logical(&self) -> &[Logical<V>] {
+        &self.logical
+    }
+
+    /// Takes in one request. What it says of an earlier response is returned.
+    pub fn handle_message(
+        &mut self,
+        inbound: Inbound,
+        views: &mut impl Views<View = V>,
+    ) -> Result<Option<Verdict>, Refused> {
+        let inbound = self.without_virtual_host_wildcard(inbound);
+        if let Some(logical) = self.logical.iter_mut().find(|l| l.type_url == inbound.type_url) {
+            return logical.handle(inbound, &self.parameters);
+        }
+        let type_url = inbound.type_url.clone();
+        let mut logical = Logical::first(inbound, &self.parameters, views)?;
+        if type_url.kind() == Kind::ClusterLoadAssignment {
+            for clusters in std::mem::take(&mut self.warming) {
+                logical.owe_known(&clusters);
+            }
+        }
+        let at = self.logical.partition_point(|l| l.type_url.rank() <= type_url.rank());
+        self.logical.insert(at, logical);
+        Ok(None)
+    }
+
+    /// Envoy states a wildcard for VHDS when it reconnects; taking it at its word would send every virtual
+    /// host there is, and nothing would be on demand any more.
+    fn without_virtual_host_wildcard(&self, mut inbound: Inbound) -> Inbound {
+        if inbound.type_url.kind() == Kind::VirtualHost {
+            match &mut inbound.names {
+                Names::Replace(names) => names.retain(|s| !s.locator.is_wildcard()),
+                Names::Patch { subscribe, unsubscribe } => {
+                    subscribe.retain(|s| !s.locator.is_wildcard());
+                    unsubscribe.retain(|s| !s.locator.is_wildcard());
+                }
+            }
+        }
+        inbound
+    }
+}

@@ -1,0 +1,241 @@
+//! What leaves next, and in which order.
+//!
+//! Make before break, also when a stream is several changes behind on several types: first every type's
+//! additions, in the order in which they depend on each other, and only when there are none left the
+//! removals, in reverse. Removals that nothing has to wait for leave with the additions.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use weir_types::{Commit, Cursor, Kind, Name, Version};
+
+use super::{Logical, ServerStream, View};
+use crate::Dialect;
+
+/// The nonce of a response: the commit that it brings the client to, and how many responses at that commit
+/// the logical stream had before. Unique per stream and type, and equal on all streams that make the same
+/// step, so that they can share the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nonce {
+    /// The commit that the response brings the client to.
+    pub commit: Commit,
+    /// Counts the responses at that commit.
+    pub part: u32,
+}
+
+impl Nonce {
+    /// The nonce of a response that goes up to `to` and comes after `previous`.
+    pub fn next(previous: Option<Self>, to: Commit) -> Self {
+        let part = previous.filter(|nonce| nonce.commit == to).map_or(0, |nonce| nonce.part + 1);
+        Self { commit: to, part }
+    }
+}
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{:x}", self.commit.0, self.part)
+    }
+}
+
+/// A step that a logical stream is about to make. Two streams for which it is equal are sent equal bytes.
+pub struct Step<'a, V> {
+    /// The logical stream.
+    pub logical: &'a Logical<V>,
+    /// The dialect to say it in.
+    pub dialect: Dialect,
+    /// Up to where the client was told.
+    pub after: Cursor,
+    /// Whether to send the whole state rather than what changed.
+    pub everything: bool,
+    /// Whether removals have to wait for other types.
+    pub hold_removals: bool,
+    /// Whether to send a response even if there is nothing in it.
+    pub forced: bool,
+}
+
+impl<V: View> Step<'_, V> {
+    /// What must be sent though it did not change.
+    pub fn owed(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
+        &self.logical.owed
+    }
+
+    /// What the client holds from an earlier stream.
+    pub fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
+        self.logical.known.as_ref()
+    }
+
+    /// The nonce for a response that goes up to `to`.
+    pub fn nonce(&self, to: Commit) -> Nonce {
+        Nonce::next(self.logical.nonce, to)
+    }
+}
+
+/// A step in bytes.
+#[derive(Clone, Debug)]
+pub struct Framed<F> {
+    /// Up to where the client is told with it.
+    pub to: Commit,
+    /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to say.
+    pub frame: Option<F>,
+    /// The version of what the client then has.
+    pub version: Version,
+    /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
+    pub warming: Option<Arc<HashSet<Name>>>,
+}
+
+/// Makes bytes of steps.
+pub trait Framer<V> {
+    /// A response in bytes.
+    type Frame;
+    /// The bytes of `step`, up to the newest commit of its view.
+    fn frame(&mut self, step: &Step<'_, V>) -> Framed<Self::Frame>;
+}
+
+/// A response that is ready to leave.
+#[derive(Debug)]
+pub struct Transmit<F> {
+    /// The place of its type in [`ServerStream::logical`].
+    pub index: usize,
+    /// Its nonce.
+    pub nonce: Nonce,
+    /// Its bytes.
+    pub frame: F,
+}
+
+/// Of a step: what it sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Additions,
+    Removals,
+}
+
+impl<V: View> ServerStream<V> {
+    /// The next response, if there is anything to say. The caller has room to send it.
+    pub fn poll_transmit<F: Framer<V>>(&mut self, framer: &mut F) -> Option<Transmit<F::Frame>> {
+        'again: loop {
+            let additions = (0..self.logical.len()).find(|&i| self.has_additions(i));
+            let (index, phase) = match additions {
+                Some(index) => (index, Phase::Additions),
+                None => {
+                    let mut last_first = (0..self.logical.len()).rev();
+                    (last_first.find(|&i| self.logical[i].has_removals())?, Phase::Removals)
+                }
+            };
+            let hold_removals = self.others_have_additions(index);
+            let step = self.step(index, hold_removals);
+            let framed = framer.frame(&step);
+            // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
+            let overtaken = match phase {
+                Phase::Additions => (0..index).any(|i| self.has_additions(i)),
+                Phase::Removals => self.others_have_additions(index),
+            };
+            if overtaken || self.others_have_additions(index) != hold_removals {
+                continue 'again;
+            }
+            if let Some(transmit) = self.make_step(index, hold_removals, framed) {
+                return Some(transmit);
+            }
+        }
+    }
+
+    fn step(&self, index: usize, hold_removals: bool) -> Step<'_, V> {
+        let logical = &self.logical[index];
+        let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
+        Step {
+            logical,
+            dialect: self.dialect,
+            after: logical.view.cursor(),
+            everything: full_state,
+            hold_removals,
+            forced: !logical.answered
+                && logical.gates_first_response(self.dialect)
+                && logical.known.is_none()
+                && !self.is_up_to_date(index),
+        }
+    }
+
+    /// Whether the client's first request states a version, for a subscription of which a version says all:
+    /// if it is the current one, nothing is sent.
+    fn is_up_to_date(&self, index: usize) -> bool {
+        let logical = &self.logical[index];
+        let subscription = logical.view.subscription();
+        !logical.answered
+            && self.dialect == Dialect::Sotw
+            && matches!(logical.type_url.kind(), Kind::Cluster | Kind::Listener)
+            && logical.version.is_some()
+            && subscription.iter().all(|selector| selector.locator.is_wildcard())
+    }
+
+    fn has_additions(&self, index: usize) -> bool {
+        self.logical[index].has_additions(self.dialect)
+    }
+
+    fn others_have_additions(&self, index: usize) -> bool {
+        (0..self.logical.len()).any(|i| i != index && self.has_additions(i))
+    }
+
+    /// Moves the logical stream over a step. Returns the response, unless there is nothing to say.
+    fn make_step<F>(&mut self, index: usize, hold_removals: bool, framed: Framed<F>) -> Option<Transmit<F>> {
+        let up_to_date = self.is_up_to_date(index);
+        let logical = &mut self.logical[index];
+        let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
+        let same = logical.version == Some(framed.version);
+        // In state of the world, a response that repeats what the client has says nothing (but when asked).
+        let silent = same && logical.owed.is_empty() && full_state && (logical.answered || up_to_date);
+        let settled = logical.view.unsettled() == (0, 0);
+        let Cursor { removals, .. } = logical.view.cursor();
+        let removals = if hold_removals { removals } else { framed.to };
+        logical.view.advance(Cursor { additions: framed.to, removals });
+        logical.owed.clear();
+        logical.answered = true;
+        if settled && !hold_removals {
+            logical.known = None;
+        }
+        let frame = framed.frame.filter(|_| !silent)?;
+        let nonce = Nonce::next(logical.nonce, framed.to);
+        logical.sent(nonce, framed.version);
+        if let Some(clusters) = framed.warming {
+            self.warm(clusters);
+        }
+        Some(Transmit { index, nonce, frame })
+    }
+
+    /// After a change of its cluster, a delta client waits for endpoints that it does not ask for.
+    fn warm(&mut self, clusters: Arc<HashSet<Name>>) {
+        if !self.aggregated || self.dialect != Dialect::Delta {
+            return;
+        }
+        let mut logical = self.logical.iter_mut();
+        match logical.find(|l| l.type_url.kind() == Kind::ClusterLoadAssignment) {
+            Some(endpoints) => endpoints.owe(&clusters, &self.parameters),
+            None => self.warming.push(clusters),
+        }
+    }
+}
+
+impl<V: View> Logical<V> {
+    /// Whether the first response waits for upstream, and is then sent even if it is empty: clients wait for
+    /// it, and would take what is missing in it for deleted.
+    fn gates_first_response(&self, dialect: Dialect) -> bool {
+        let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
+        let subscription = self.view.subscription();
+        let wildcard = || subscription.iter().any(|selector| selector.locator.is_wildcard());
+        !subscription.is_empty() && (full_state || wildcard())
+    }
+
+    fn has_additions(&self, dialect: Dialect) -> bool {
+        if !self.answered && self.gates_first_response(dialect) {
+            let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
+            let (names, wildcards) = self.view.unsettled();
+            return wildcards == 0 && (names == 0 || !full_state);
+        }
+        !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
+    }
+
+    fn has_removals(&self) -> bool {
+        let cursor = self.view.cursor();
+        let forgotten = self.known.is_some() && cursor.removals == Commit::NONE;
+        self.answered && (forgotten || self.view.head().removals > cursor.removals)
+    }
+}
