@@ -5,3 +5,10 @@
 pub mod discovery {
     tonic::include_proto!("envoy.service.discovery.v3");
 }
+
+pub mod json;
+
+pub mod constraints;
+pub mod locator;
+pub mod resource;
+pub mod scan;

@@ -1,0 +1,294 @@
+//! Resources from the wire: the wrapper is taken apart, the body is not.
+//!
+//! Only what the transport defines is read, with one exception: the name of the endpoints that an EDS cluster
+//! waits for. Everything else stays byte for byte as upstream sent it, and is copied out of the receive
+//! buffer, which would otherwise live as long as its smallest resource.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use weir_types::{ConstraintError, Constraints, Content, Kind, Name, TypeUrl, Variant, VariantKey, WILDCARD};
+
+use crate::discovery::ResourceName;
+use crate::locator;
+use crate::scan::{Field, ScanError, fields};
+
+/// The longest acceptable resource name or alias, in bytes.
+pub const MAX_NAME_LENGTH: usize = 4096;
+
+/// The type URL of the wrapper when it travels in an `Any`.
+pub const RESOURCE_TYPE_URL: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+
+/// A resource that cannot be accepted; displayed, it is one clause of a NACK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// The resource's name, as far as it could be told.
+    pub name: Option<Name>,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name}: {}", self.reason),
+            None => write!(f, "resource without a usable name: {}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// What is wrong with a resource.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// It is not a protobuf message of its type.
+    #[error("malformed: {0}")]
+    Malformed(#[from] ScanError),
+    /// Its `resource_name` cannot be decoded.
+    #[error("malformed resource_name: {0}")]
+    MalformedName(prost::DecodeError),
+    /// There is no name, or an empty one.
+    #[error("the name is empty")]
+    NoName,
+    /// The name is that of the wildcard.
+    #[error("a resource cannot be named *")]
+    WildcardName,
+    /// A name or alias is too long.
+    #[error("a name of {length} bytes is over the limit of {MAX_NAME_LENGTH}")]
+    NameTooLong {
+        /// In bytes.
+        length: usize,
+    },
+    /// `name` and `resource_name` are both set, and they differ.
+    #[error("both name and resource_name are set")]
+    TwoNames,
+    /// The body is of another type than the response.
+    #[error("the body is of type {found:?}, the response of {wanted}")]
+    WrongType {
+        /// Of the body.
+        found: String,
+        /// Of the response.
+        wanted: TypeUrl,
+    },
+    /// Resources of this type do not carry their name.
+    #[error("a resource of this type needs the Resource wrapper")]
+    NeedsWrapper,
+    /// The time to live is negative or out of range.
+    #[error("the ttl is out of range")]
+    Ttl,
+    /// The constraints are unacceptable.
+    #[error(transparent)]
+    Constraints(#[from] ConstraintError),
+}
+
+/// The variant in an encoded `Resource` message. `version` is used where the message has none of its own.
+///
+/// # Errors
+/// When the resource cannot be accepted; nothing is known of its variant but perhaps the name.
+pub fn decode(resource: &[u8], type_url: &TypeUrl, version: &str) -> Result<Variant, Rejected> {
+    let mut wrapper = Wrapper::default();
+    let result = wrapper.read(resource).and_then(|()| wrapper.variant(type_url, version));
+    result.map_err(|reason| Rejected { name: wrapper.known_name(), reason })
+}
+
+/// The variant in an encoded `Any` of a state-of-the-world response: wrapped or bare. A bare resource has the
+/// response's `version`.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_any(any: &[u8], type_url: &TypeUrl, version: &str) -> Result<Variant, Rejected> {
+    let (found, value) = open_any(any).map_err(|error| Rejected { name: None, reason: error.into() })?;
+    if found == RESOURCE_TYPE_URL {
+        return decode(value, type_url, version);
+    }
+    let name = bare_name(value);
+    let reject = |reason| Err(Rejected { name: name.clone().ok().flatten(), reason });
+    if found != type_url.as_str() {
+        return reject(Reason::WrongType { found: found.to_owned(), wanted: type_url.clone() });
+    }
+    if matches!(type_url.kind(), Kind::VirtualHost | Kind::LbEndpoint) {
+        return reject(Reason::NeedsWrapper);
+    }
+    match name.clone() {
+        Err(error) => reject(error),
+        Ok(None) => reject(Reason::NoName),
+        Ok(Some(name)) => {
+            let content = Content {
+                body: Some(Bytes::copy_from_slice(any)),
+                upstream_version: version.into(),
+                eds_name: eds_name(type_url, value),
+                ..Content::default()
+            };
+            Ok(Variant::new(VariantKey::new(name, Constraints::unconstrained()), content))
+        }
+    }
+}
+
+/// The type URL and the value of an encoded `Any`.
+///
+/// # Errors
+/// When it is malformed.
+pub fn open_any(any: &[u8]) -> Result<(&str, &[u8]), ScanError> {
+    let (mut type_url, mut value) = ("", &[][..]);
+    for field in fields(any) {
+        let field = field?;
+        match field.number {
+            1 => type_url = field.text()?,
+            2 => value = field.bytes()?,
+            _ => {}
+        }
+    }
+    Ok((type_url, value))
+}
+
+/// The name that a resource carries in itself: field 1 in all types that may travel bare.
+fn bare_name(value: &[u8]) -> Result<Option<Name>, Reason> {
+    let mut name = None;
+    for field in fields(value) {
+        let field = field?;
+        if field.number == 1 {
+            name = Some(checked_name(field.text()?)?);
+        }
+    }
+    Ok(name)
+}
+
+fn checked_name(name: &str) -> Result<Name, Reason> {
+    match name.len() {
+        0 => Err(Reason::NoName),
+        length if length > MAX_NAME_LENGTH => Err(Reason::NameTooLong { length }),
+        _ if name == WILDCARD => Err(Reason::WildcardName),
+        _ => Ok(name.into()),
+    }
+}
+
+/// The name of the ClusterLoadAssignment that an EDS cluster waits for: `eds_cluster_config.service_name`, or
+/// else the cluster's own name. None for other clusters, other types, and what cannot be read.
+pub fn eds_name(type_url: &TypeUrl, value: &[u8]) -> Option<Name> {
+    const EDS: u64 = 3;
+    if type_url.kind() != Kind::Cluster {
+        return None;
+    }
+    let (mut name, mut service_name, mut discovery_type) = ("", "", None);
+    for field in fields(value) {
+        let field = field.ok()?;
+        match field.number {
+            1 => name = field.text().ok()?,
+            2 => discovery_type = Some(field.varint().ok()?),
+            3 => service_name = eds_service_name(field.bytes().ok()?)?,
+            38 => discovery_type = None,
+            _ => {}
+        }
+    }
+    let wanted = if service_name.is_empty() { name } else { service_name };
+    (discovery_type == Some(EDS) && !wanted.is_empty()).then(|| wanted.into())
+}
+
+fn eds_service_name(config: &[u8]) -> Option<&str> {
+    let mut name = "";
+    for field in fields(config) {
+        let field = field.ok()?;
+        if field.number == 2 {
+            name = field.text().ok()?;
+        }
+    }
+    Some(name)
+}
+
+/// The fields of a `Resource` message.
+#[derive(Default)]
+struct Wrapper<'a> {
+    version: &'a str,
+    name: &'a str,
+    resource_name: Option<ResourceName>,
+    aliases: Vec<&'a str>,
+    body: Option<&'a [u8]>,
+    ttl: Option<Duration>,
+    extra: Vec<u8>,
+}
+
+impl<'a> Wrapper<'a> {
+    fn read(&mut self, resource: &'a [u8]) -> Result<(), Reason> {
+        for field in fields(resource) {
+            let field: Field<'a> = field?;
+            match field.number {
+                1 => self.version = field.text()?,
+                2 => self.body = Some(field.bytes()?),
+                3 => self.name = field.text()?,
+                4 => self.aliases.push(field.text()?),
+                6 => self.ttl = Some(duration(field.bytes()?)?),
+                8 => {
+                    let name = ResourceName::decode(field.bytes()?).map_err(Reason::MalformedName)?;
+                    self.resource_name = Some(name);
+                }
+                _ => self.extra.extend_from_slice(field.raw),
+            }
+        }
+        Ok(())
+    }
+
+    fn known_name(&self) -> Option<Name> {
+        let located = self.resource_name.as_ref().map_or("", |name| name.name.as_str());
+        checked_name(if self.name.is_empty() { located } else { self.name }).ok()
+    }
+
+    fn variant(&self, type_url: &TypeUrl, version: &str) -> Result<Variant, Reason> {
+        let key = self.key()?;
+        let aliases = self.aliases.iter().map(|alias| checked_name(alias)).collect::<Result<Vec<_>, _>>()?;
+        let value = self.body.map(|body| body_of(body, type_url)).transpose()?;
+        let version = if self.version.is_empty() { version } else { self.version };
+        let content = Content {
+            body: self.body.map(Bytes::copy_from_slice),
+            aliases: Arc::from(aliases),
+            ttl: self.ttl,
+            extra: Bytes::from(self.extra.clone()),
+            upstream_version: version.into(),
+            eds_name: value.and_then(|value| eds_name(type_url, value)),
+        };
+        Ok(Variant::new(key, content))
+    }
+
+    fn key(&self) -> Result<VariantKey, Reason> {
+        match &self.resource_name {
+            None => Ok(VariantKey::new(checked_name(self.name)?, Constraints::unconstrained())),
+            Some(_) if !self.name.is_empty() => Err(Reason::TwoNames),
+            Some(located) => {
+                checked_name(&located.name)?;
+                Ok(locator::decode_name(located)?)
+            }
+        }
+    }
+}
+
+/// The value of a wrapped body, which has to be of the response's type.
+fn body_of<'a>(any: &'a [u8], type_url: &TypeUrl) -> Result<&'a [u8], Reason> {
+    let (found, value) = open_any(any)?;
+    if found == type_url.as_str() {
+        Ok(value)
+    } else {
+        Err(Reason::WrongType { found: found.to_owned(), wanted: type_url.clone() })
+    }
+}
+
+fn duration(message: &[u8]) -> Result<Duration, Reason> {
+    let (mut seconds, mut nanos) = (0, 0);
+    for field in fields(message) {
+        let field = field?;
+        match field.number {
+            1 => seconds = field.varint()?,
+            2 => nanos = field.varint()?,
+            _ => {}
+        }
+    }
+    // Negative numbers are varints with the highest bit set.
+    let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000).ok_or(Reason::Ttl)?;
+    i64::try_from(seconds).map_err(|_| Reason::Ttl)?;
+    Ok(Duration::new(seconds, nanos))
+}
+
+#[cfg(test)]
+mod tests;
