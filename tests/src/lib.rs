@@ -1,1 +1,1 @@
-//! x
+//! Nothing: the tests are in `tests/`, beside this.

@@ -18,6 +18,7 @@
 pub mod client;
 pub mod constraints;
 pub mod control_plane;
+mod listener;
 pub mod node;
 pub mod process;
 pub mod resource;

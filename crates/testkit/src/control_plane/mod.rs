@@ -6,7 +6,6 @@
 //! delta client's cluster changed.
 
 mod delta;
-mod listener;
 mod service;
 mod sotw;
 mod state;

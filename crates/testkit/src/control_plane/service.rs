@@ -22,7 +22,7 @@ use super::sotw::SotwTopic;
 use super::state::{Injected, Request, Sent, Stream};
 use super::wanted::Whom;
 use crate::client::Dialect;
-use crate::control_plane::listener::Port;
+use crate::listener::Port;
 use crate::resource::Published;
 
 /// The server while it runs.

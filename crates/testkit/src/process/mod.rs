@@ -1,1 +1,37 @@
-//! Real processes: Weir itself, and the real clients that run behind it.
+//! Real processes: Weir itself, the real clients that run behind it, and what these talk to.
+//!
+//! Every process is killed when its value is dropped, and everything listens on the loopback only.
+
+mod backend;
+mod child;
+mod envoy;
+pub mod http;
+mod load;
+mod ports;
+mod python;
+mod weir;
+
+pub use backend::Backend;
+pub use child::Child;
+pub use envoy::{Envoy, EnvoyOptions};
+pub use load::{Answers, Load};
+pub use ports::free_port;
+pub use python::{GrpcClient, GrpcServers};
+pub use weir::{Weir, WeirBuilder};
+
+use std::path::PathBuf;
+
+/// A tool that `cargo xtask setup` installs. Panics, with what to do, if it is not there.
+fn tool(path: &str) -> PathBuf {
+    let tools =
+        std::env::var_os("WEIR_TEST_TOOLS").map_or_else(|| workspace().join("target/tools"), PathBuf::from);
+    let tool = tools.join(path);
+    assert!(tool.exists(), "{} is missing: run `cargo xtask setup`", tool.display());
+    tool
+}
+
+/// The root of the workspace.
+fn workspace() -> PathBuf {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    crates.canonicalize().expect("the workspace is there")
+}

@@ -1,0 +1,108 @@
+//! A child process and everything that it prints.
+
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{ChildStdin, Command};
+use tokio::sync::watch;
+
+use crate::wait::PATIENCE;
+
+/// A running process; killed on drop.
+pub struct Child {
+    name: String,
+    child: tokio::process::Child,
+    lines: watch::Sender<Vec<String>>,
+}
+
+impl Child {
+    /// Starts it and collects what it prints, line by line.
+    pub fn start(name: &str, command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap_or_else(|e| panic!("start {name} ({command:?}): {e}"));
+        let lines = watch::Sender::new(Vec::new());
+        collect(child.stdout.take().expect("it is piped"), lines.clone());
+        collect(child.stderr.take().expect("it is piped"), lines.clone());
+        Self { name: name.to_owned(), child, lines }
+    }
+
+    /// Its standard input; closed when dropped. Can be taken once.
+    pub fn stdin(&mut self) -> ChildStdin {
+        self.child.stdin.take().expect("taken once")
+    }
+
+    /// Panics with its output if it has ended.
+    pub fn expect_running(&mut self) {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            panic!("{} ended with {status}; it said\n{}", self.name, self.output());
+        }
+    }
+
+    /// Kills it (SIGKILL) and waits until it is gone.
+    pub async fn kill(&mut self) {
+        self.child.kill().await.unwrap_or_else(|e| panic!("kill {}: {e}", self.name));
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it has.
+    pub async fn terminate(&mut self) -> std::process::ExitStatus {
+        if let Some(id) = self.child.id() {
+            let status = Command::new("kill").arg(id.to_string()).status().await;
+            assert!(status.is_ok_and(|status| status.success()), "send SIGTERM to {}", self.name);
+        }
+        self.ended().await
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn ended(&mut self) -> std::process::ExitStatus {
+        match tokio::time::timeout(PATIENCE, self.child.wait()).await {
+            Ok(status) => status.expect("a child can be waited for"),
+            Err(_) => panic!("{} does not end; it said\n{}", self.name, self.output()),
+        }
+    }
+
+    /// Everything that it printed until now.
+    pub fn output(&self) -> String {
+        self.lines.borrow().join("\n")
+    }
+
+    /// Everything that it prints, line by line.
+    pub fn lines(&self) -> watch::Receiver<Vec<String>> {
+        self.lines.subscribe()
+    }
+
+    /// Waits until `find` finds something in what was printed. Panics with the output if it never does.
+    pub async fn wait_for<T>(&self, what: &str, mut find: impl FnMut(&[String]) -> Option<T>) -> T {
+        let mut lines = self.lines.subscribe();
+        let mut found = None;
+        let waiting = lines.wait_for(|lines| {
+            found = find(lines);
+            found.is_some()
+        });
+        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
+            panic!("waited in vain for {} to print {what}; it said\n{}", self.name, self.output());
+        }
+        found.expect("waited until it was found")
+    }
+
+    /// The first line that contains all of `parts`, as soon as it is there.
+    pub async fn wait_for_line(&self, parts: &[&str]) -> String {
+        let find = |lines: &[String]| {
+            lines.iter().find(|line| parts.iter().all(|part| line.contains(part))).cloned()
+        };
+        self.wait_for(&format!("a line with {parts:?}"), find).await
+    }
+}
+
+fn collect(from: impl AsyncRead + Unpin + Send + 'static, into: watch::Sender<Vec<String>>) {
+    tokio::spawn(async move {
+        let mut from = BufReader::new(from).lines();
+        while let Ok(Some(line)) = from.next_line().await {
+            into.send_modify(|lines| lines.push(line));
+        }
+    });
+}

@@ -1,0 +1,165 @@
+//! A real Envoy that takes its configuration from an ADS server.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::{Child, free_port, http, tool};
+use crate::client::Dialect;
+use crate::wait::{PATIENCE, until_within};
+
+/// How an Envoy is set up.
+#[derive(Clone, Debug)]
+pub struct EnvoyOptions {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// Its `node.id`.
+    pub id: String,
+    /// Its `node.metadata`.
+    pub metadata: Value,
+    /// Whether it sends its 61 kB of node once only.
+    pub node_once: bool,
+}
+
+impl EnvoyOptions {
+    /// An Envoy with this id.
+    pub fn new(dialect: Dialect, id: &str) -> Self {
+        Self { dialect, id: id.to_owned(), metadata: json!({}), node_once: false }
+    }
+
+    /// Adds a text to its metadata.
+    #[must_use]
+    pub fn metadata(mut self, key: &str, value: &str) -> Self {
+        self.metadata[key] = json!(value);
+        self
+    }
+
+    /// Lets it send its node in the first request of a stream only.
+    #[must_use]
+    pub fn node_once(mut self) -> Self {
+        self.node_once = true;
+        self
+    }
+
+    fn bootstrap(&self, server: SocketAddr, admin: SocketAddr) -> Value {
+        let api_type = if self.dialect == Dialect::Sotw { "GRPC" } else { "DELTA_GRPC" };
+        let over_ads = json!({ "ads": {}, "resource_api_version": "V3" });
+        let http2 = json!({ "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": { "http2_protocol_options": {} },
+        }});
+        json!({
+            "node": { "id": self.id, "cluster": "test", "metadata": self.metadata },
+            "admin": { "address": socket_address(admin) },
+            "dynamic_resources": {
+                "ads_config": {
+                    "api_type": api_type,
+                    "transport_api_version": "V3",
+                    "set_node_on_first_message_only": self.node_once,
+                    "grpc_services": [{ "envoy_grpc": { "cluster_name": "xds" } }],
+                },
+                "cds_config": over_ads,
+                "lds_config": over_ads,
+            },
+            "static_resources": { "clusters": [{
+                "name": "xds",
+                "type": "STATIC",
+                "connect_timeout": "1s",
+                "typed_extension_protocol_options": http2,
+                "load_assignment": { "cluster_name": "xds", "endpoints": [{ "lb_endpoints": [
+                    { "endpoint": { "address": socket_address(server) } },
+                ]}]},
+            }]},
+        })
+    }
+}
+
+fn socket_address(address: SocketAddr) -> Value {
+    json!({ "socket_address": { "address": address.ip().to_string(), "port_value": address.port() } })
+}
+
+/// The process.
+pub struct Envoy {
+    child: Child,
+    admin: SocketAddr,
+    _directory: TempDir,
+}
+
+impl Envoy {
+    /// Starts one. It need not be ready yet: see [`Self::live`].
+    pub fn start(server: SocketAddr, options: &EnvoyOptions) -> Self {
+        let directory = TempDir::with_prefix("weir-envoy-").expect("a temporary directory");
+        let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let bootstrap = directory.path().join("bootstrap.json");
+        std::fs::write(&bootstrap, options.bootstrap(server, admin).to_string())
+            .expect("write the bootstrap");
+        let mut command = Command::new(tool("envoy"));
+        command.args(["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]);
+        command.arg("--config-path").arg(&bootstrap);
+        let child = Child::start(&format!("envoy {}", options.id), &mut command);
+        Self { child, admin, _directory: directory }
+    }
+
+    /// Waits until it has all of its configuration and serves.
+    pub async fn live(&mut self) {
+        let what = "Envoy to be live";
+        self.until(PATIENCE, what, async |admin| {
+            let answer = http::get(admin, "/ready").await.ok()?;
+            (answer.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    /// Looks at its admin interface until there is what is looked for.
+    pub async fn until<T>(
+        &mut self,
+        limit: Duration,
+        what: &str,
+        look: impl AsyncFn(SocketAddr) -> Option<T>,
+    ) -> T {
+        let (child, admin, look) = (&mut self.child, self.admin, &look);
+        until_within(limit, what, || {
+            child.expect_running();
+            look(admin)
+        })
+        .await
+    }
+
+    /// What its admin interface says under this path. Panics if it does not answer.
+    pub async fn admin(&self, path: &str) -> String {
+        let answer = http::get(self.admin, path).await;
+        answer.unwrap_or_else(|e| panic!("ask Envoy for {path}: {e}; it said\n{}", self.child.output())).body
+    }
+
+    /// Its whole configuration, as it has taken it.
+    pub async fn config_dump(&self) -> Value {
+        serde_json::from_str(&self.admin("/config_dump?include_eds").await).expect("Envoy answers in JSON")
+    }
+
+    /// One counter or gauge; none if Envoy has not got it.
+    pub async fn stat(&self, name: &str) -> Option<u64> {
+        stat(self.admin, name).await
+    }
+
+    /// Waits, not longer than `limit`, until a counter or gauge is as `wanted` says.
+    pub async fn wait_for_stat(&mut self, limit: Duration, name: &str, wanted: impl Fn(u64) -> bool) {
+        let (what, wanted) = (format!("the statistic {name}"), &wanted);
+        self.until(limit, &what, async |admin| {
+            stat(admin, name).await.filter(|value| wanted(*value)).map(|_| ())
+        })
+        .await;
+    }
+
+    /// What it printed: warnings and errors.
+    pub fn output(&self) -> String {
+        self.child.output()
+    }
+}
+
+async fn stat(admin: SocketAddr, name: &str) -> Option<u64> {
+    let text = http::get(admin, &format!("/stats?filter=^{}$", name.replace('.', "\\."))).await.ok()?.body;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok())
+}

@@ -1,0 +1,73 @@
+//! As much of an HTTP client as tests need.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::Request;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+}
+
+/// A connection that is kept while it works.
+pub struct Connection {
+    server: SocketAddr,
+    sender: Option<SendRequest<Empty<Bytes>>>,
+}
+
+/// One request on a connection of its own.
+///
+/// # Errors
+/// When no whole answer came.
+pub async fn get(server: SocketAddr, path: &str) -> Result<Answer, String> {
+    Connection::to(server).get(path).await
+}
+
+impl Connection {
+    /// A connection, made with the first request.
+    pub fn to(server: SocketAddr) -> Self {
+        Self { server, sender: None }
+    }
+
+    /// One request, on the same connection as the last if it is still open.
+    ///
+    /// # Errors
+    /// When no whole answer came.
+    pub async fn get(&mut self, path: &str) -> Result<Answer, String> {
+        let outcome = self.try_get(path).await;
+        if outcome.is_err() {
+            self.sender = None;
+        }
+        outcome.map_err(|e| e.to_string())
+    }
+
+    async fn try_get(&mut self, path: &str) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+        let mut sender = match self.sender.take() {
+            Some(sender) if !sender.is_closed() => sender,
+            _ => self.connect().await?,
+        };
+        sender.ready().await?;
+        let request = Request::get(path).header("host", "test").body(Empty::new())?;
+        let response = sender.send_request(request).await?;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await?.to_bytes();
+        self.sender = Some(sender);
+        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
+        let stream = TcpStream::connect(self.server).await?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}

@@ -1,0 +1,230 @@
+//! The program under test.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::process::Command;
+
+use super::{Child, free_port, http, workspace};
+use crate::FakeControlPlane;
+use crate::resources;
+use crate::wait::{PATIENCE, until_within};
+
+/// The configuration of a Weir, and the files that it serves.
+pub struct WeirBuilder {
+    directory: TempDir,
+    sections: String,
+    listen: SocketAddr,
+    admin: SocketAddr,
+    log: String,
+}
+
+impl WeirBuilder {
+    /// Adds any text to the configuration.
+    #[must_use]
+    pub fn section(mut self, toml: &str) -> Self {
+        self.sections.push_str(toml);
+        self.sections.push('\n');
+        self
+    }
+
+    /// Takes names without an authority from a control plane. `protocol` and `dynamic_parameters` are the values
+    /// of those keys.
+    #[must_use]
+    pub fn upstream(
+        self,
+        control_plane: &FakeControlPlane,
+        protocol: &str,
+        dynamic_parameters: &str,
+    ) -> Self {
+        self.upstream_at(control_plane.address(), protocol, dynamic_parameters)
+    }
+
+    /// As [`Self::upstream`], from whatever listens there.
+    #[must_use]
+    pub fn upstream_at(self, server: SocketAddr, protocol: &str, dynamic_parameters: &str) -> Self {
+        self.section(&format!(
+            "[[upstream]]\nauthority = \"\"\nendpoints = [\"http://{server}\"]\n\
+             protocol = \"{protocol}\"\ndynamic_parameters = \"{dynamic_parameters}\"\n"
+        ))
+    }
+
+    /// Serves files, as if `resources` had been written to one of them.
+    #[must_use]
+    pub fn resources(self, resources: &[Value]) -> Self {
+        self.files(&[("resources.json", &resources::file(resources))])
+    }
+
+    /// Serves these files: names and contents.
+    #[must_use]
+    pub fn files(self, files: &[(&str, &str)]) -> Self {
+        for (name, content) in files {
+            write_atomically(&self.directory.path().join("resources"), name, content);
+        }
+        let path = self.directory.path().join("resources");
+        self.section(&format!("[[upstream]]\nauthority = \"\"\nfiles = \"{}\"\n", path.display()))
+    }
+
+    /// Derives a dynamic parameter from the text of the same key in the node's metadata.
+    #[must_use]
+    pub fn parameter_from_metadata(self, key: &str) -> Self {
+        self.section(&format!("[[dynamic_parameters]]\nkey = \"{key}\"\nfrom = \"node.metadata.{key}\"\n"))
+    }
+
+    /// What is logged; `debug` unless it is said here.
+    #[must_use]
+    pub fn log(mut self, filter: &str) -> Self {
+        self.log = filter.to_owned();
+        self
+    }
+
+    /// Writes the configuration, starts the program and waits until it listens.
+    pub async fn start(self) -> Weir {
+        let mut config = String::new();
+        let Self { listen, admin, sections, .. } = &self;
+        write!(
+            config,
+            "[node]\nid = \"weir-test\"\ncluster = \"test\"\n\n[downstream]\nlisten = [\"{listen}\"]\n\n\
+             [admin]\nlisten = \"{admin}\"\n\n{sections}"
+        )
+        .expect("a string grows as needed");
+        let path = self.directory.path().join("weir.toml");
+        std::fs::write(&path, config).expect("write the configuration");
+        Weir::start(self.directory, &path, self.listen, self.admin, self.log).await
+    }
+}
+
+/// A running Weir.
+pub struct Weir {
+    child: Child,
+    directory: TempDir,
+    config: PathBuf,
+    listen: SocketAddr,
+    admin: SocketAddr,
+    log: String,
+}
+
+impl Weir {
+    /// A Weir without a source of resources yet, on ports of its own.
+    pub fn builder() -> WeirBuilder {
+        let address = || SocketAddr::from(([127, 0, 0, 1], free_port()));
+        WeirBuilder {
+            directory: TempDir::with_prefix("weir-").expect("a temporary directory"),
+            sections: String::new(),
+            listen: address(),
+            admin: address(),
+            log: "debug".to_owned(),
+        }
+    }
+
+    /// Starts one with a configuration that stands in a file; `listen` and `admin` are what is written there.
+    pub async fn with_config(config: &Path, listen: SocketAddr, admin: SocketAddr) -> Self {
+        let directory = TempDir::with_prefix("weir-").expect("a temporary directory");
+        Self::start(directory, config, listen, admin, "debug".to_owned()).await
+    }
+
+    async fn start(
+        directory: TempDir,
+        config: &Path,
+        listen: SocketAddr,
+        admin: SocketAddr,
+        log: String,
+    ) -> Self {
+        let child = spawn(config, &log);
+        let mut weir = Self { child, directory, config: config.to_owned(), listen, admin, log };
+        weir.listens().await;
+        weir
+    }
+
+    async fn listens(&mut self) {
+        let (child, listen) = (&mut self.child, self.listen);
+        until_within(PATIENCE, format!("Weir to listen on {listen}"), || {
+            child.expect_running();
+            async move { TcpStream::connect(listen).await.ok() }
+        })
+        .await;
+    }
+
+    /// Where clients connect to.
+    pub fn address(&self) -> SocketAddr {
+        self.listen
+    }
+
+    /// What its admin interface says. Panics if it does not answer.
+    pub async fn admin(&self, path: &str) -> http::Answer {
+        let answer = http::get(self.admin, path).await;
+        answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; it said\n{}", self.child.output()))
+    }
+
+    /// Its output.
+    pub fn child(&self) -> &Child {
+        &self.child
+    }
+
+    /// Writes one of the files that it serves, as people should: beside it, and renamed over it.
+    pub fn write_file(&self, name: &str, content: &str) {
+        write_atomically(&self.directory.path().join("resources"), name, content);
+    }
+
+    /// As [`WeirBuilder::resources`], while it runs.
+    pub fn write_resources(&self, resources: &[Value]) {
+        self.write_file("resources.json", &resources::file(resources));
+    }
+
+    /// Removes one of the files that it serves.
+    pub fn remove_file(&self, name: &str) {
+        std::fs::remove_file(self.directory.path().join("resources").join(name)).expect("remove a file");
+    }
+
+    /// Kills it (SIGKILL).
+    pub async fn kill(&mut self) {
+        self.child.kill().await;
+    }
+
+    /// Asks it to end, and gives how it did.
+    pub async fn terminate(&mut self) -> ExitStatus {
+        self.child.terminate().await
+    }
+
+    /// Starts it again, with the same configuration and ports.
+    pub async fn restart(&mut self) {
+        self.child = spawn(&self.config, &self.log);
+        self.listens().await;
+    }
+}
+
+fn spawn(config: &Path, log: &str) -> Child {
+    let mut command = Command::new(binary());
+    command.arg("serve").arg("--config").arg(config).env("RUST_LOG", log).current_dir(workspace());
+    Child::start("weir", &mut command)
+}
+
+fn write_atomically(directory: &Path, name: &str, content: &str) {
+    std::fs::create_dir_all(directory).expect("make a directory");
+    // A leading dot keeps it from being taken for a resource file.
+    let beside = directory.join(format!(".{name}.new"));
+    std::fs::write(&beside, content).expect("write a file");
+    std::fs::rename(&beside, directory.join(name)).expect("rename a file");
+}
+
+/// The program as cargo has built it, beside the running test. `WEIR_BIN` takes another.
+pub(super) fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("WEIR_BIN") {
+        return path.into();
+    }
+    let test = std::env::current_exe().expect("a test knows where it is");
+    // target/PROFILE/deps/TEST
+    let profile = test.ancestors().nth(2).expect("tests are two levels below the target directory");
+    let binary = profile.join("weir");
+    assert!(
+        binary.exists(),
+        "{} is missing: `cargo test --workspace` builds it, and so does `cargo build -p weir`",
+        binary.display()
+    );
+    binary
+}

@@ -1,0 +1,36 @@
+"""A gRPC client that makes RPCs to one target, one after another, until its standard input ends.
+
+Prints a line of JSON for each: {"ok": what the server said} or {"error": why it failed}. Where the target
+is an xds:/// name, GRPC_XDS_BOOTSTRAP_CONFIG holds the bootstrap.
+"""
+
+import json
+import sys
+import threading
+
+import grpc
+
+PACE = 0.005
+DEADLINE = 25
+
+
+def main():
+    ended = threading.Event()
+
+    def read():
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    with grpc.insecure_channel(sys.argv[1]) as channel:
+        call = channel.unary_unary("/weir.test.Echo/Name")
+        while not ended.wait(PACE):
+            try:
+                line = {"ok": call(b"", timeout=DEADLINE).decode()}
+            except grpc.RpcError as error:
+                line = {"error": f"{error.code().name}: {error.details()}"}
+            print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
