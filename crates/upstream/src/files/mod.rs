@@ -1,0 +1,147 @@
+//! Files as an upstream: a directory of resources in YAML or JSON, each with optional constraints, watched for
+//! changes.
+//!
+//! Owns the format (see `docs/resource-files.md`), the last good content of each file, and the differences that
+//! are committed when files change. Never writes a file, and never withdraws what it merely cannot read.
+
+mod constraints;
+mod de;
+pub mod explain;
+mod load;
+mod node;
+mod resource;
+mod source;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use weir_database::{Database, DemandChange};
+use weir_types::Batch;
+
+pub use load::{Loaded, Unreadable, load};
+pub use resource::{Origin, Problem, Resource};
+
+use source::Source;
+use watch::Watch;
+
+/// Which files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A directory, or a single file.
+    pub path: PathBuf,
+}
+
+/// Why files cannot be served at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is nothing to read at the start.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// Changes would go unnoticed.
+    #[error("cannot watch {path}: {error}")]
+    Watch {
+        /// What was to be watched.
+        path: PathBuf,
+        /// Why it cannot be.
+        #[source]
+        error: notify::Error,
+    },
+    /// The reading thread is gone: the runtime is shutting down.
+    #[error("reading resource files was interrupted")]
+    Interrupted,
+}
+
+/// Serves the files to `database`, and their changes, until `demand` is closed.
+///
+/// # Errors
+/// When the files cannot be read at the start, or not be watched. Later on, what was last good is served.
+pub async fn run(
+    database: Database,
+    settings: Settings,
+    demand: UnboundedReceiver<DemandChange>,
+) -> Result<(), Error> {
+    let commit = |batch| {
+        database.commit(batch);
+    };
+    serve(commit, settings, demand).await
+}
+
+async fn serve(
+    commit: impl Fn(Batch),
+    settings: Settings,
+    mut demand: UnboundedReceiver<DemandChange>,
+) -> Result<(), Error> {
+    let path = settings.path;
+    let mut watch = Watch::new(&path).map_err(|error| Error::Watch { path: path.clone(), error })?;
+    let mut files = Files { path, loaded: Arc::default(), problems: Vec::new(), source: Source::default() };
+    files.reload().await??.into_iter().for_each(&commit);
+    loop {
+        tokio::select! {
+            change = demand.recv() => match change {
+                None => return Ok(()),
+                Some(DemandChange::Wanted(type_url, locator)) => {
+                    files.source.want(type_url, locator).into_iter().for_each(&commit);
+                }
+                Some(DemandChange::Dropped(type_url, locator)) => files.source.give_up(&type_url, &locator),
+            },
+            () = watch.changed() => {
+                watch.follow();
+                match files.reload().await? {
+                    Ok(batches) => batches.into_iter().for_each(&commit),
+                    Err(unreadable) => files.report(vec![unreadable.into()]),
+                }
+            }
+        }
+    }
+}
+
+/// What was read so far.
+struct Files {
+    path: PathBuf,
+    loaded: Arc<Loaded>,
+    /// What was reported last.
+    problems: Vec<Problem>,
+    source: Source,
+}
+
+impl Files {
+    /// Reads the files again and says what to commit.
+    async fn reload(&mut self) -> Result<Result<Vec<Batch>, Unreadable>, Error> {
+        let (path, previous) = (self.path.clone(), Arc::clone(&self.loaded));
+        let reading = tokio::task::spawn_blocking(move || load(&path, &previous));
+        let loaded = match reading.await.map_err(|_| Error::Interrupted)? {
+            Ok(loaded) => loaded,
+            Err(unreadable) => return Ok(Err(unreadable)),
+        };
+        let batches = self.source.update(&loaded);
+        self.report(loaded.problems().to_vec());
+        tracing::info!(
+            path = %self.path.display(),
+            files = loaded.file_count(),
+            resources = loaded.resources().count(),
+            changed = batches.iter().map(|batch| batch.upserts.len()).sum::<usize>(),
+            removed = batches.iter().map(|batch| batch.removals.len()).sum::<usize>(),
+            problems = loaded.problems().len(),
+            "resource files read"
+        );
+        self.loaded = Arc::new(loaded);
+        Ok(Ok(batches))
+    }
+
+    /// Logs the problems that are new.
+    fn report(&mut self, problems: Vec<Problem>) {
+        let meter = opentelemetry::global::meter("weir");
+        meter.u64_counter("weir.files.reloads").build().add(1, &[]);
+        meter.u64_gauge("weir.files.problems").build().record(problems.len() as u64, &[]);
+        for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
+            let Problem { origin, reason } = problem;
+            tracing::error!(file = %origin.file.display(), line = origin.line, reason, "bad resource file");
+        }
+        self.problems = problems;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use weir_database::DemandChange;
+use weir_types::Batch;
+
+use super::super::{Error, Settings, serve};
+use super::*;
+
+struct Served {
+    commits: UnboundedReceiver<Batch>,
+    demand: UnboundedSender<DemandChange>,
+    task: JoinHandle<Result<(), Error>>,
+}
+
+impl Served {
+    fn new(dir: &Dir) -> Self {
+        let (sender, commits) = unbounded_channel();
+        let (demand, receiver) = unbounded_channel();
+        let settings = Settings { path: dir.path() };
+        let task = tokio::spawn(serve(move |batch| sender.send(batch).unwrap_or_default(), settings, receiver));
+        Self { commits, demand, task }
+    }
+
+    async fn next(&mut self) -> Batch {
+        tokio::time::timeout(Duration::from_secs(20), self.commits.recv()).await.unwrap().unwrap()
+    }
+
+    /// The one name that the next commit is about.
+    async fn next_name(&mut self) -> String {
+        let batch = self.next().await;
+        let added = batch.upserts.iter().map(|variant| format!("+{}", variant.name()));
+        let removed = batch.removals.iter().map(|key| format!("-{}", key.name));
+        added.chain(removed).collect()
+    }
+}
+
+#[tokio::test]
+async fn f01_changes_are_noticed() {
+    let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", ""))]);
+    let mut served = Served::new(&dir);
+    assert_eq!(served.next_name().await, "+a");
+
+    dir.write("b.yaml", &cluster("b", "{}", ""));
+    assert_eq!(served.next_name().await, "+b");
+
+    dir.write(".new", &cluster("b2", "{}", ""));
+    fs::rename(dir.path().join(".new"), dir.path().join("b.yaml")).unwrap();
+    assert_eq!((served.next_name().await, served.next_name().await), ("+b2".into(), "-b".into()));
+
+    dir.write("below/c.yaml", &cluster("c", "{}", ""));
+    assert_eq!(served.next_name().await, "+c");
+    dir.write("below/c.yaml", &cluster("d", "{}", ""));
+    assert_eq!((served.next_name().await, served.next_name().await), ("+d".into(), "-c".into()));
+
+    dir.remove("b.yaml");
+    assert_eq!(served.next_name().await, "-b2");
+}
+
+#[tokio::test]
+async fn f01_bad_and_equal_files_commit_nothing() {
+    let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", ""))]);
+    let mut served = Served::new(&dir);
+    assert_eq!(served.next_name().await, "+a");
+    dir.write("a.yaml", "- [");
+    dir.write("b.yaml", &cluster("b", "{}", ""));
+    assert_eq!(served.next_name().await, "+b");
+    dir.write("a.yaml", &cluster("a", "{}", ""));
+    dir.write("c.yaml", &cluster("c", "{}", ""));
+    assert_eq!(served.next_name().await, "+c");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn f01_directories_that_are_replaced_as_a_whole() {
+    use std::os::unix::fs::symlink;
+    let dir = Dir::new(&[("..1/a.yaml", &cluster("a", "{}", "1")), ("..2/a.yaml", &cluster("a", "{}", "2"))]);
+    let at = |name: &str| dir.path().join(name);
+    symlink("..1", at("..data")).unwrap();
+    symlink("..data/a.yaml", at("a.yaml")).unwrap();
+    let mut served = Served::new(&dir);
+    assert_eq!(served.next_name().await, "+a");
+
+    symlink("..2", at("..data_tmp")).unwrap();
+    fs::rename(at("..data_tmp"), at("..data")).unwrap();
+    assert_eq!(served.next_name().await, "+a", "as Kubernetes does");
+
+    fs::rename(dir.path(), dir.path().with_extension("old")).unwrap();
+    dir.write("b.yaml", &cluster("b", "{}", ""));
+    assert_eq!((served.next_name().await, served.next_name().await), ("+b".into(), "-a".into()));
+    dir.write("c.yaml", &cluster("c", "{}", ""));
+    assert_eq!(served.next_name().await, "+c", "the new directory is watched");
+}
+
+#[tokio::test]
+async fn u03_a_directory_that_vanishes_withdraws_nothing() {
+    let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", ""))]);
+    let mut served = Served::new(&dir);
+    assert_eq!(served.next_name().await, "+a");
+    fs::rename(dir.path(), dir.path().with_extension("old")).unwrap();
+    served.demand.send(DemandChange::Wanted(cds(), locator("a", &[]))).unwrap();
+    served.demand.send(DemandChange::Wanted(cds(), locator("b", &[]))).unwrap();
+    let batch = served.next().await;
+    assert_eq!((&*batch.absent[0].name, batch.absent.len()), ("b", 1));
+    dir.write("a.yaml", &cluster("a", "{}", ""));
+    dir.write("b.yaml", &cluster("b", "{}", ""));
+    assert_eq!(served.next_name().await, "+b");
+}
+
+#[tokio::test]
+async fn it_ends_with_the_demand() {
+    let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", ""))]);
+    let Served { demand, task, .. } = Served::new(&dir);
+    drop(demand);
+    task.await.unwrap().unwrap();
+    let missing = Served::new(&Dir::new(&[]));
+    assert!(matches!(missing.task.await.unwrap(), Err(Error::Unreadable(_))));
+}
