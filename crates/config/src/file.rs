@@ -1,0 +1,181 @@
+//! The shape of the file. Every default that does not depend on another value stands here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::metadata::Metadata;
+use crate::values::{
+    Address, DurationText, Endpoint, Level, LogFormat, NodeField, Pattern, Protocol, Size, Text,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    #[serde(default)]
+    pub(crate) node: Node,
+    #[serde(default)]
+    pub(crate) log: Log,
+    pub(crate) downstream: Downstream,
+    pub(crate) admin: Option<Admin>,
+    #[serde(default)]
+    pub(crate) cache: Cache,
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    pub(crate) upstream: Vec<Upstream>,
+    #[serde(default)]
+    pub(crate) dynamic_parameters: Vec<DynamicParameter>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Node {
+    pub(crate) id: String,
+    pub(crate) cluster: String,
+    pub(crate) locality: Locality,
+    pub(crate) metadata: BTreeMap<String, Metadata>,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self {
+            id: "weir".into(),
+            cluster: String::new(),
+            locality: Locality::default(),
+            metadata: BTreeMap::new(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Locality {
+    pub(crate) region: String,
+    pub(crate) zone: String,
+    pub(crate) sub_zone: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Log {
+    pub(crate) level: Level,
+    pub(crate) format: LogFormat,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Downstream {
+    pub(crate) listen: Vec<Text<Address>>,
+    #[serde(default = "sizes::<64>")]
+    pub(crate) max_request_size: Text<Size>,
+    #[serde(default = "sizes::<4>")]
+    pub(crate) max_response_size: Text<Size>,
+    #[serde(default = "seconds::<30>")]
+    pub(crate) keepalive_interval: Text<DurationText>,
+    #[serde(default = "seconds::<20>")]
+    pub(crate) keepalive_timeout: Text<DurationText>,
+    #[serde(default = "seconds::<60>")]
+    pub(crate) stall_timeout: Text<DurationText>,
+    #[serde(default = "seconds::<5>")]
+    pub(crate) drain_timeout: Text<DurationText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Admin {
+    pub(crate) listen: Text<Address>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Cache {
+    pub(crate) idle_timeout: Text<DurationText>,
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self { idle_timeout: seconds::<60>() }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    pub(crate) max_name_length: usize,
+    pub(crate) max_names: usize,
+    pub(crate) max_parameters: usize,
+    pub(crate) max_streams: usize,
+    pub(crate) max_streams_per_connection: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_name_length: 4096,
+            max_names: 100_000,
+            max_parameters: 64,
+            max_streams: 100_000,
+            max_streams_per_connection: 10_000,
+        }
+    }
+}
+
+/// What is optional here and has a default stands under the kind of source that it belongs to, so that a key
+/// which does not apply can be told from one that is left out.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Upstream {
+    #[serde(default)]
+    pub(crate) authority: String,
+    pub(crate) files: Option<PathBuf>,
+    pub(crate) endpoints: Option<Vec<Text<Endpoint>>>,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) dynamic_parameters: Option<DynamicParametersMode>,
+    pub(crate) parameter_keys: Option<Vec<String>>,
+    pub(crate) max_parameter_sets: Option<usize>,
+    pub(crate) node: Option<NodeTemplate>,
+    pub(crate) connect_timeout: Option<Text<DurationText>>,
+    pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
+    pub(crate) backoff_base: Option<Text<DurationText>>,
+    pub(crate) backoff_max: Option<Text<DurationText>>,
+    pub(crate) keepalive_interval: Option<Text<DurationText>>,
+    pub(crate) keepalive_timeout: Option<Text<DurationText>>,
+    pub(crate) max_response_size: Option<Text<Size>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DynamicParametersMode {
+    Native,
+    #[default]
+    Streams,
+}
+
+/// Strings are templates here. They are read when the keys that they may use are known.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NodeTemplate {
+    pub(crate) id: Option<String>,
+    pub(crate) cluster: Option<String>,
+    pub(crate) locality: Option<Locality>,
+    pub(crate) metadata: Option<BTreeMap<String, Metadata>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DynamicParameter {
+    pub(crate) key: String,
+    pub(crate) from: Text<NodeField>,
+    pub(crate) pattern: Option<Text<Pattern>>,
+    pub(crate) default: Option<String>,
+}
+
+pub(crate) fn seconds<const N: u64>() -> Text<DurationText> {
+    Text(DurationText(Duration::from_secs(N)))
+}
+
+pub(crate) fn sizes<const MIB: usize>() -> Text<Size> {
+    Text(Size(MIB << 20))
+}

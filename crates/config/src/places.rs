@@ -1,0 +1,83 @@
+//! Where each key of a file stands: from dotted keys to lines, and from byte offsets to dotted keys.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Problem;
+
+/// The keys of one file, outer ones before those within.
+#[derive(Debug, Default)]
+pub(crate) struct Places(Vec<Place>);
+
+#[derive(Debug)]
+struct Place {
+    key: String,
+    /// Of the key itself; of the value for an element of an array.
+    name: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Places {
+    pub(crate) fn of(table: &Spanned<DeTable<'_>>) -> Self {
+        let mut places = Self::default();
+        places.add_table("", table.get_ref());
+        places
+    }
+
+    fn add_table(&mut self, parent: &str, table: &DeTable<'_>) {
+        for (name, value) in table {
+            let dot = if parent.is_empty() { "" } else { "." };
+            self.add(format!("{parent}{dot}{}", name.get_ref()), name.span(), value);
+        }
+    }
+
+    fn add(&mut self, key: String, name: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        self.0.push(Place { key: key.clone(), name, value: value.span() });
+        match value.get_ref() {
+            DeValue::Table(table) => self.add_table(&key, table),
+            DeValue::Array(array) => {
+                for (i, item) in array.iter().enumerate() {
+                    self.add(format!("{key}[{i}]"), item.span(), item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is wrong with `key`. A key that the file does not have stands where its table does.
+    pub(crate) fn problem(&self, text: &str, key: String, message: String) -> Problem {
+        let mut known = key.as_str();
+        let offset = loop {
+            match self.0.iter().find(|place| place.key == known) {
+                Some(place) => break place.name.start,
+                None if known.is_empty() => break 0,
+                None => known = &known[..known.rfind(['.', '[']).unwrap_or_default()],
+            }
+        };
+        Problem { line: line(text, offset), key, message }
+    }
+
+    /// What serde or the TOML parser found.
+    pub(crate) fn explain(&self, text: &str, error: &toml::de::Error) -> Problem {
+        let span = error.span().unwrap_or_default();
+        // What is about the file as a whole has an empty span.
+        let holds =
+            |outer: &Range<usize>| !span.is_empty() && outer.start <= span.start && span.end <= outer.end;
+        let within = |place: &&Place| holds(&place.name) || holds(&place.value);
+        let key = self.0.iter().rev().find(within).map_or_else(String::new, |place| place.key.clone());
+        let message = error.message().trim().replace('\n', ", ");
+        let message = ["unknown", "missing", "duplicate"].iter().fold(message, |message, word| match message
+            .strip_prefix(&format!("{word} field "))
+        {
+            Some(rest) => format!("{word} key {rest}"),
+            None => message,
+        });
+        Problem { line: line(text, span.start), key, message }
+    }
+}
+
+fn line(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}

@@ -1,0 +1,197 @@
+//! What a valid file says, with every default filled in.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::metadata::Metadata;
+use crate::template::Template;
+use crate::values::{Level, LogFormat, NodeField, Protocol};
+
+/// Everything.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Who this instance is.
+    pub node: Node,
+    /// What is logged, and how.
+    pub log: Log,
+    /// The side that clients connect to.
+    pub downstream: Downstream,
+    /// The admin server, if there is to be one.
+    pub admin: Option<Admin>,
+    /// How long things are kept.
+    pub cache: Cache,
+    /// What one client may ask for.
+    pub limits: Limits,
+    /// Where resources come from, one for each authority; never empty.
+    pub upstreams: Vec<Upstream>,
+    /// How clients that send no locators get dynamic parameters.
+    pub node_rules: Vec<NodeRule>,
+}
+
+/// Who this instance is: sent upstream, and the id to clients as `control_plane.identifier`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The node id.
+    pub id: String,
+    /// The node cluster; may be empty.
+    pub cluster: String,
+    /// Where it runs.
+    pub locality: Locality,
+    /// More about it.
+    pub metadata: BTreeMap<String, Metadata>,
+}
+
+/// Where a node runs; unset parts are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Locality<T = String> {
+    /// The region.
+    pub region: T,
+    /// The zone within the region.
+    pub zone: T,
+    /// The part of the zone.
+    pub sub_zone: T,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Log {
+    /// The least severe messages that are logged.
+    pub level: Level,
+    /// How they are written.
+    pub format: LogFormat,
+}
+
+/// The side that clients connect to.
+#[derive(Clone, Debug)]
+pub struct Downstream {
+    /// Where to listen; never empty, all different.
+    pub listen: Vec<SocketAddr>,
+    /// The largest request accepted, in bytes.
+    pub max_request_size: usize,
+    /// The largest response sent, in bytes.
+    pub max_response_size: usize,
+    /// How often an idle connection is pinged.
+    pub keepalive_interval: Duration,
+    /// How long the answer to a ping may take.
+    pub keepalive_timeout: Duration,
+    /// How long a client may leave a response unread before its stream is ended.
+    pub stall_timeout: Duration,
+    /// How long open streams are waited for on shutdown.
+    pub drain_timeout: Duration,
+}
+
+/// The admin server.
+#[derive(Clone, Copy, Debug)]
+pub struct Admin {
+    /// Where to listen.
+    pub listen: SocketAddr,
+}
+
+/// How long things are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Cache {
+    /// How long a resource stays subscribed upstream after its last subscriber has gone.
+    pub idle_timeout: Duration,
+}
+
+/// What one client may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest resource name, in bytes.
+    pub max_name_length: usize,
+    /// The most names of one type on one stream.
+    pub max_names: usize,
+    /// The most dynamic parameters of one locator.
+    pub max_parameters: usize,
+    /// The most streams altogether.
+    pub max_streams: usize,
+    /// The most streams at a time on one connection.
+    pub max_streams_per_connection: u32,
+}
+
+/// Where the resources of one authority come from.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// The authority; empty for names without one.
+    pub authority: String,
+    /// Where they come from.
+    pub source: Source,
+}
+
+/// Where resources come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// This directory or file; relative to where the program runs.
+    Files(PathBuf),
+    /// A control plane.
+    ControlPlane(Box<ControlPlane>),
+}
+
+/// How a control plane is spoken to.
+#[derive(Clone, Debug)]
+pub struct ControlPlane {
+    /// Where it is, in order of preference; never empty.
+    pub endpoints: Vec<http::Uri>,
+    /// In which protocol.
+    pub protocol: Protocol,
+    /// How it is told dynamic parameters.
+    pub parameters: Parameters,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long a resource may take to come before it is taken not to exist.
+    pub does_not_exist_timeout: Duration,
+    /// The longest first wait between attempts to connect.
+    pub backoff_base: Duration,
+    /// The longest wait between attempts to connect; at least `backoff_base`.
+    pub backoff_max: Duration,
+    /// How often an idle connection is pinged.
+    pub keepalive_interval: Duration,
+    /// How long the answer to a ping may take.
+    pub keepalive_timeout: Duration,
+    /// The largest response accepted, in bytes.
+    pub max_response_size: usize,
+}
+
+/// How a control plane is told dynamic parameters.
+#[derive(Clone, Debug)]
+pub enum Parameters {
+    /// By locators: it speaks TP2.
+    Native,
+    /// By a stream, with a `Node` of its own, for each distinct set of them.
+    Streams {
+        /// The keys that make a difference to this control plane, sorted.
+        keys: Vec<String>,
+        /// The most sets; more are refused. At least 1.
+        max_sets: usize,
+        /// The `Node` for a set.
+        node: NodeTemplate,
+    },
+}
+
+/// The `Node` sent for a set of dynamic parameters. Placeholders are only for keys of the set's universe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeTemplate {
+    /// The node id.
+    pub id: Template,
+    /// The node cluster.
+    pub cluster: Template,
+    /// The node locality.
+    pub locality: Locality<Template>,
+    /// The node metadata.
+    pub metadata: BTreeMap<String, Metadata<Template>>,
+}
+
+/// How a client that sends no locators gets one dynamic parameter.
+#[derive(Clone, Debug)]
+pub struct NodeRule {
+    /// The parameter's key; there is one rule for each.
+    pub key: String,
+    /// The part of the client's `Node` that it is taken from.
+    pub from: NodeField,
+    /// Which part of that is the value: the first capture group, or the whole match. Without it, all.
+    pub pattern: Option<regex::Regex>,
+    /// The value where the node has none, or none that matches.
+    pub default: Option<String>,
+}

@@ -1,0 +1,240 @@
+//! What a person is told who made a mistake: the file, the line, the key, the value, and what is allowed.
+
+use std::path::Path;
+
+const HEAD: &str = "downstream.listen = ['127.0.0.1:1']\n";
+const FILES: &str = "[[upstream]]\nfiles = 'r'\n";
+const PLANE: &str = "[[upstream]]\nendpoints = ['http://a:1']\n";
+
+/// `head`, `upstream` and `rest`; the upstream's table starts on the second line.
+fn error(parts: &[&str]) -> String {
+    match crate::parse(&parts.concat(), Path::new("etc/weir.toml")) {
+        Ok(config) => panic!("{parts:?} was accepted: {config:?}"),
+        Err(error) => error.to_string().replace("etc/weir.toml:", ""),
+    }
+}
+
+#[test]
+fn an_error_names_the_file() {
+    let error = crate::parse("x = 1", Path::new("etc/weir.toml")).unwrap_err().to_string();
+    assert!(
+        error.starts_with("etc/weir.toml:1: x: unknown key `x`, expected one of `node`, `log`,"),
+        "{error}"
+    );
+    let error = crate::load(Path::new("does/not/exist.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("does/not/exist.toml: No such file"), "{error}");
+}
+
+#[test]
+fn the_shape() {
+    for (parts, wanted) in [
+        (&["x = \n"][..], "1: string values must be quoted, expected literal string"),
+        (&[HEAD, "[node]\nid = 5\n", FILES], "3: node.id: invalid type: integer `5`, expected a string"),
+        (
+            &["[log]\nformat = 'xml'\n[downstream]\nlisten=[]\n", FILES],
+            "2: log.format: unknown variant `xml`, expected one of `auto`, `text`, `json`",
+        ),
+        (&[FILES], "1: missing key `downstream`"),
+        (&[HEAD], "1: missing key `upstream`"),
+        (
+            &[HEAD, FILES, "[[dynamic_parameters]]\nkey = 'x'\n"],
+            "4: dynamic_parameters[0]: missing key `from`",
+        ),
+        (
+            &[HEAD, FILES, "file = 'x'\n"],
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`",
+        ),
+        (
+            &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
+            "4: upstream[0].dynamic_parameters: unknown variant `yes`, expected `native` or `streams`",
+        ),
+        (
+            &[HEAD, PLANE, "protocol = 'rest'\n"],
+            "4: upstream[0].protocol: unknown variant `rest`, expected `ads-delta` or `ads-sotw`",
+        ),
+        (
+            &[HEAD, FILES, FILES, "[limits]\nmax_names = -1\n"],
+            "7: limits.max_names: invalid value: integer `-1`, expected usize",
+        ),
+    ] {
+        assert_eq!(error(parts), wanted);
+    }
+}
+
+#[test]
+fn single_values() {
+    for (parts, wanted) in [
+        (
+            &["downstream.listen = ['127.0.0.1:1', 'localhost:2']\n", FILES][..],
+            "1: downstream.listen[1]: \"localhost:2\" is not a socket address; write it like \"127.0.0.1:18000\" or \"[::]:18000\"",
+        ),
+        (
+            &[HEAD, FILES, "[cache]\nidle_timeout = '60'\n"],
+            "5: cache.idle_timeout: \"60\" is not a duration; write it like \"15s\", \"500ms\", \"2m\" or \"1h\"",
+        ),
+        (
+            &[HEAD, FILES, "[cache]\nidle_timeout = 60\n"],
+            "5: cache.idle_timeout: invalid type: integer `60`, expected a string",
+        ),
+        (
+            &[HEAD, PLANE, "max_response_size = '4MB'\n"],
+            "4: upstream[0].max_response_size: \"4MB\" is not a size; write it like \"4MiB\" or \"512KiB\"",
+        ),
+        (
+            &[HEAD, "[[upstream]]\nendpoints = ['http://a:1',\n 'a:1']\n"],
+            "4: upstream[0].endpoints[1]: \"a:1\" is not an endpoint: it has no scheme; write it like \"http://10.0.0.1:18000\"",
+        ),
+        (
+            &[HEAD, "[[upstream]]\nendpoints = ['https://a:1']\n"],
+            "3: upstream[0].endpoints[0]: \"https://a:1\" is not an endpoint: the scheme \"https\" is not supported; write it like \"http://10.0.0.1:18000\"",
+        ),
+        (
+            &[HEAD, "[[upstream]]\nendpoints = ['http://a:1/x']\n"],
+            "3: upstream[0].endpoints[0]: \"http://a:1/x\" is not an endpoint: it has a path; write it like \"http://10.0.0.1:18000\"",
+        ),
+        (
+            &[HEAD, FILES, "[[dynamic_parameters]]\nkey = 'a'\nfrom = 'node.id'\npattern = '('\n"],
+            "7: dynamic_parameters[0].pattern: \"(\" is not a regular expression: unclosed group",
+        ),
+        (
+            &[HEAD, FILES, "[[dynamic_parameters]]\nkey = 'a'\nfrom = 'node.name'\n"],
+            "6: dynamic_parameters[0].from: \"node.name\" is no part of a node; allowed are node.id, node.cluster, node.locality.region, node.locality.zone, node.locality.sub_zone, node.user_agent_name, node.metadata.KEY",
+        ),
+    ] {
+        assert_eq!(error(parts), wanted);
+    }
+}
+
+#[test]
+fn p13_the_parts_of_a_node() {
+    for (from, good) in [
+        ("node.id", true),
+        ("node.cluster", true),
+        ("node.locality.region", true),
+        ("node.locality.zone", true),
+        ("node.locality.sub_zone", true),
+        ("node.user_agent_name", true),
+        ("node.metadata.a", true),
+        ("node.metadata.a.b-c.d", true),
+        ("node.metadata", false),
+        ("node.metadata.", false),
+        ("node.metadata.a..b", false),
+        ("node.locality", false),
+        ("id", false),
+    ] {
+        let rule = format!("[[dynamic_parameters]]\nkey = 'x'\nfrom = '{from}'\n");
+        match crate::parse(&[HEAD, FILES, &rule].concat(), Path::new("x")) {
+            Ok(config) => assert_eq!((config.node_rules[0].from.to_string().as_str(), true), (from, good)),
+            Err(error) => assert!(!good, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn rules_between_values() {
+    for (parts, wanted) in [
+        (
+            &["downstream.listen = []\n", FILES][..],
+            "1: downstream.listen: [] has no address; at least one is needed",
+        ),
+        (&[HEAD, "upstream = []\n"], "2: upstream: [] has no upstream; at least one is needed"),
+        (
+            &[HEAD, FILES, FILES],
+            "4: upstream[1].authority: \"\" is also upstream[0].authority; each authority has one upstream",
+        ),
+        (
+            &[HEAD, FILES, "[admin]\nlisten = '127.0.0.1:1'\n"],
+            "5: admin.listen: \"127.0.0.1:1\" is also downstream.listen[0]; each listener needs its own",
+        ),
+        (
+            &[HEAD, FILES, "endpoints = ['http://a']\n"],
+            "3: upstream[0].files: an upstream has either files or endpoints, not both",
+        ),
+        (&[HEAD, "[[upstream]]\n"], "2: upstream[0]: an upstream needs either endpoints or files"),
+        (
+            &[HEAD, "[[upstream]]\nendpoints = []\n"],
+            "3: upstream[0].endpoints: [] has no endpoint; at least one is needed",
+        ),
+        (
+            &[HEAD, FILES, "protocol = 'ads-sotw'\n"],
+            "4: upstream[0].protocol: it does not apply to files; it belongs to endpoints",
+        ),
+        (
+            &[HEAD, PLANE, "max_parameter_sets = 0\n"],
+            "4: upstream[0].max_parameter_sets: 0 is too small; the least is 1",
+        ),
+        (
+            &[HEAD, PLANE, "dynamic_parameters = 'native'\nparameter_keys = []\n"],
+            "5: upstream[0].parameter_keys: it applies only with dynamic_parameters = \"streams\"",
+        ),
+        (
+            &[HEAD, PLANE, "parameter_keys = ['a', 'a']\n"],
+            "4: upstream[0].parameter_keys[1]: \"a\" is there twice",
+        ),
+        (
+            &[HEAD, PLANE, "backoff_max = '1ms'\n"],
+            "4: upstream[0].backoff_max: 1ms is shorter than backoff_base, which is 500ms",
+        ),
+        (
+            &[HEAD, PLANE, "connect_timeout = '0s'\n"],
+            "4: upstream[0].connect_timeout: it must be longer than nothing",
+        ),
+        (
+            &[HEAD, FILES, "[limits]\nmax_streams = 0\n"],
+            "5: limits.max_streams: 0 is too small; the least is 1",
+        ),
+        (
+            &[
+                HEAD,
+                FILES,
+                "[[dynamic_parameters]]\nkey='a'\nfrom='node.id'\n[[dynamic_parameters]]\nkey='a'\nfrom='node.id'\n",
+            ],
+            "8: dynamic_parameters[1].key: \"a\" is also dynamic_parameters[0].key; one rule gives one parameter",
+        ),
+    ] {
+        assert_eq!(error(parts), wanted);
+    }
+}
+
+#[test]
+fn p15_templates_know_the_keys_of_the_upstream() {
+    let rule = "[[dynamic_parameters]]\nkey = 'zone'\nfrom = 'node.locality.zone'\n";
+    for (node, wanted) in [
+        (
+            "node.id = 'w-{zon}'\n",
+            "4: upstream[0].node.id: \"w-{zon}\" has a placeholder for the unknown key \"zon\"; allowed are {zone}",
+        ),
+        (
+            "node.cluster = 'w-{zone'\n",
+            "4: upstream[0].node.cluster: \"w-{zone\" is not a template: a { without a }; write it like \"weir-{env}\"",
+        ),
+        (
+            "node.cluster = 'zone}'\n",
+            "4: upstream[0].node.cluster: \"zone}\" is not a template: a } without a {; write it like \"weir-{env}\"",
+        ),
+        (
+            "node.cluster = '{}'\n",
+            "4: upstream[0].node.cluster: \"{}\" is not a template: a { without a key; write it like \"weir-{env}\"",
+        ),
+        (
+            "node.metadata.a.b = [1, '{env}']\n",
+            "4: upstream[0].node.metadata.a.b[1]: \"{env}\" has a placeholder for the unknown key \"env\"; allowed are {zone}",
+        ),
+        (
+            "parameter_keys = []\nnode.id = '{zone}'\n",
+            "5: upstream[0].node.id: \"{zone}\" has a placeholder for the unknown key \"zone\"; there are no parameter_keys",
+        ),
+    ] {
+        assert_eq!(error(&[HEAD, PLANE, node, rule]), wanted);
+    }
+    crate::parse(&[HEAD, PLANE, "node.id = 'w-{zone}'\n", rule].concat(), Path::new("x")).unwrap();
+}
+
+#[test]
+fn all_problems_are_told_at_once_by_line() {
+    let text = [HEAD, FILES, FILES, "[limits]\nmax_names = 0\n"].concat();
+    let error = crate::parse(&text, Path::new("x")).unwrap_err().to_string();
+    let lines: Vec<_> =
+        error.lines().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(lines, ["x:4 upstream[1].authority", "x:7 limits.max_names"]);
+}

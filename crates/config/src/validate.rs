@@ -1,0 +1,156 @@
+//! The rules between values, and the defaults that depend on other values.
+
+mod node;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::file::{self, File};
+use crate::settings::{Admin, Cache, Config, Downstream, Limits, Locality, Log, Node, NodeRule};
+
+/// Something that breaks a rule.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) key: String,
+    pub(crate) message: String,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Finding { key: key.into(), message: message.into() });
+    }
+
+    /// Two of the same, where all must differ.
+    fn add_duplicates<T: Ord + Copy>(
+        &mut self,
+        items: impl IntoIterator<Item = (String, T)>,
+        message: impl Fn(T, &str) -> String,
+    ) {
+        let mut first: BTreeMap<T, String> = BTreeMap::new();
+        for (key, item) in items {
+            match first.get(&item) {
+                Some(other) => self.add(key, message(item, other)),
+                None => _ = first.insert(item, key),
+            }
+        }
+    }
+
+    fn add_zero(&mut self, key: &str, value: usize) {
+        if value == 0 {
+            self.add(key, "0 is too small; the least is 1");
+        }
+    }
+}
+
+/// Validates `file`. Relative paths in it start from `directory`.
+pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Finding>> {
+    let mut findings = Findings::default();
+    check_listeners(&file, &mut findings);
+    check_node_rules(&file.dynamic_parameters, &mut findings);
+    check_limits(&file, &mut findings);
+    let rule_keys: Vec<_> = file.dynamic_parameters.iter().map(|rule| rule.key.clone()).collect();
+    let node = node::settings(file.node);
+    let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
+    if !findings.0.is_empty() {
+        return Err(findings.0);
+    }
+    Ok(Config {
+        node,
+        log: Log { level: file.log.level, format: file.log.format },
+        downstream: downstream(file.downstream),
+        admin: file.admin.map(|admin| Admin { listen: admin.listen.0.0 }),
+        cache: Cache { idle_timeout: file.cache.idle_timeout.0.0 },
+        limits: limits(file.limits),
+        upstreams,
+        node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
+    })
+}
+
+fn check_listeners(file: &File, findings: &mut Findings) {
+    if file.downstream.listen.is_empty() {
+        findings.add("downstream.listen", "[] has no address; at least one is needed");
+    }
+    let listen = file
+        .downstream
+        .listen
+        .iter()
+        .enumerate()
+        .map(|(i, address)| (format!("downstream.listen[{i}]"), address));
+    let admin = file.admin.iter().map(|admin| ("admin.listen".to_owned(), &admin.listen));
+    let addresses = listen.chain(admin).map(|(key, address)| (key, address.0.0));
+    let fixed = addresses.filter(|(_, address)| address.port() != 0);
+    findings.add_duplicates(fixed, |address, other| {
+        format!("\"{address}\" is also {other}; each listener needs its own")
+    });
+}
+
+fn check_node_rules(rules: &[file::DynamicParameter], findings: &mut Findings) {
+    let keys = || {
+        rules.iter().enumerate().map(|(i, rule)| (format!("dynamic_parameters[{i}].key"), rule.key.as_str()))
+    };
+    for (key, _) in keys().filter(|(_, value)| value.is_empty()) {
+        findings.add(key, "\"\" is no key; name the dynamic parameter");
+    }
+    findings.add_duplicates(keys(), |value, other| {
+        format!("{value:?} is also {other}; one rule gives one parameter")
+    });
+}
+
+fn check_limits(file: &File, findings: &mut Findings) {
+    for (key, value) in [
+        ("limits.max_name_length", file.limits.max_name_length),
+        ("limits.max_names", file.limits.max_names),
+        ("limits.max_parameters", file.limits.max_parameters),
+        ("limits.max_streams", file.limits.max_streams),
+        ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
+        ("downstream.max_request_size", file.downstream.max_request_size.0.0),
+        ("downstream.max_response_size", file.downstream.max_response_size.0.0),
+    ] {
+        findings.add_zero(key, value);
+    }
+    for (key, value) in [
+        ("downstream.keepalive_interval", &file.downstream.keepalive_interval),
+        ("downstream.keepalive_timeout", &file.downstream.keepalive_timeout),
+        ("downstream.stall_timeout", &file.downstream.stall_timeout),
+    ] {
+        if value.0.0.is_zero() {
+            findings.add(key, "it must be longer than nothing");
+        }
+    }
+}
+
+fn downstream(file: file::Downstream) -> Downstream {
+    Downstream {
+        listen: file.listen.iter().map(|address| address.0.0).collect(),
+        max_request_size: file.max_request_size.0.0,
+        max_response_size: file.max_response_size.0.0,
+        keepalive_interval: file.keepalive_interval.0.0,
+        keepalive_timeout: file.keepalive_timeout.0.0,
+        stall_timeout: file.stall_timeout.0.0,
+        drain_timeout: file.drain_timeout.0.0,
+    }
+}
+
+fn limits(file: file::Limits) -> Limits {
+    Limits {
+        max_name_length: file.max_name_length,
+        max_names: file.max_names,
+        max_parameters: file.max_parameters,
+        max_streams: file.max_streams,
+        max_streams_per_connection: file.max_streams_per_connection,
+    }
+}
+
+fn node_rule(file: file::DynamicParameter) -> NodeRule {
+    NodeRule {
+        key: file.key,
+        from: file.from.0,
+        pattern: file.pattern.map(|pattern| pattern.0.0),
+        default: file.default,
+    }
+}

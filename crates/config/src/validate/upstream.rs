@@ -1,0 +1,175 @@
+//! Where resources come from.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Findings, Node, node};
+use crate::file::{self, DynamicParametersMode, seconds, sizes};
+use crate::settings::{ControlPlane, Parameters, Source, Upstream};
+
+/// How many parameter sets a control plane is asked for at most, if nothing else is said.
+const MAX_PARAMETER_SETS: usize = 256;
+
+pub(super) fn validate(
+    files: Vec<file::Upstream>,
+    directory: &Path,
+    node: &Node,
+    rule_keys: &[String],
+    findings: &mut Findings,
+) -> Vec<Upstream> {
+    if files.is_empty() {
+        findings.add("upstream", "[] has no upstream; at least one is needed");
+    }
+    let authorities = files
+        .iter()
+        .enumerate()
+        .map(|(i, file)| (format!("upstream[{i}].authority"), file.authority.as_str()));
+    findings.add_duplicates(authorities, |authority, other| {
+        format!("{authority:?} is also {other}; each authority has one upstream")
+    });
+    let mut upstreams = Vec::new();
+    for (i, file) in files.into_iter().enumerate() {
+        let mut reader = Reader { key: format!("upstream[{i}]"), node, rule_keys, findings };
+        let authority = file.authority.clone();
+        if let Some(source) = reader.source(file, directory) {
+            upstreams.push(Upstream { authority, source });
+        }
+    }
+    upstreams
+}
+
+struct Reader<'a> {
+    /// Of the upstream that is read.
+    key: String,
+    node: &'a Node,
+    rule_keys: &'a [String],
+    findings: &'a mut Findings,
+}
+
+impl Reader<'_> {
+    fn add(&mut self, key: &str, message: impl Into<String>) {
+        self.findings.add(format!("{}.{key}", self.key), message);
+    }
+
+    fn source(&mut self, file: file::Upstream, directory: &Path) -> Option<Source> {
+        match (&file.files, &file.endpoints) {
+            (Some(files), None) => {
+                self.refuse_control_plane_keys(&file);
+                Some(Source::Files(directory.join(files)))
+            }
+            (None, Some(_)) => Some(Source::ControlPlane(Box::new(self.control_plane(file)))),
+            (Some(_), Some(_)) => {
+                self.add("files", "an upstream has either files or endpoints, not both");
+                None
+            }
+            (None, None) => {
+                let key = self.key.clone();
+                self.findings.add(key, "an upstream needs either endpoints or files");
+                None
+            }
+        }
+    }
+
+    fn refuse_control_plane_keys(&mut self, file: &file::Upstream) {
+        for (key, set) in [
+            ("protocol", file.protocol.is_some()),
+            ("dynamic_parameters", file.dynamic_parameters.is_some()),
+            ("parameter_keys", file.parameter_keys.is_some()),
+            ("max_parameter_sets", file.max_parameter_sets.is_some()),
+            ("node", file.node.is_some()),
+            ("connect_timeout", file.connect_timeout.is_some()),
+            ("does_not_exist_timeout", file.does_not_exist_timeout.is_some()),
+            ("backoff_base", file.backoff_base.is_some()),
+            ("backoff_max", file.backoff_max.is_some()),
+            ("keepalive_interval", file.keepalive_interval.is_some()),
+            ("keepalive_timeout", file.keepalive_timeout.is_some()),
+            ("max_response_size", file.max_response_size.is_some()),
+        ] {
+            if set {
+                self.add(key, "it does not apply to files; it belongs to endpoints");
+            }
+        }
+    }
+
+    fn control_plane(&mut self, mut file: file::Upstream) -> ControlPlane {
+        let endpoints: Vec<_> =
+            file.endpoints.take().unwrap_or_default().into_iter().map(|text| text.0.0).collect();
+        if endpoints.is_empty() {
+            self.add("endpoints", "[] has no endpoint; at least one is needed");
+        }
+        let parameters = self.parameters(&mut file);
+        let settings = ControlPlane {
+            endpoints,
+            protocol: file.protocol.unwrap_or_default(),
+            parameters,
+            connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
+            does_not_exist_timeout: file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0,
+            backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
+            backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
+            keepalive_interval: file.keepalive_interval.unwrap_or_else(seconds::<30>).0.0,
+            keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<20>).0.0,
+            max_response_size: file.max_response_size.unwrap_or_else(sizes::<64>).0.0,
+        };
+        self.check_times(&settings);
+        settings
+    }
+
+    fn check_times(&mut self, settings: &ControlPlane) {
+        for (key, value) in [
+            ("connect_timeout", settings.connect_timeout),
+            ("does_not_exist_timeout", settings.does_not_exist_timeout),
+            ("backoff_base", settings.backoff_base),
+            ("keepalive_interval", settings.keepalive_interval),
+            ("keepalive_timeout", settings.keepalive_timeout),
+        ] {
+            if value.is_zero() {
+                self.add(key, "it must be longer than nothing");
+            }
+        }
+        if settings.backoff_max < settings.backoff_base {
+            let (max, base) = (settings.backoff_max, settings.backoff_base);
+            self.add("backoff_max", format!("{max:?} is shorter than backoff_base, which is {base:?}"));
+        }
+        if settings.max_response_size == 0 {
+            self.add("max_response_size", "0 is too small; the least is 1");
+        }
+    }
+
+    fn parameters(&mut self, file: &mut file::Upstream) -> Parameters {
+        if file.dynamic_parameters.unwrap_or_default() == DynamicParametersMode::Native {
+            for (key, set) in [
+                ("parameter_keys", file.parameter_keys.is_some()),
+                ("max_parameter_sets", file.max_parameter_sets.is_some()),
+                ("node", file.node.is_some()),
+            ] {
+                if set {
+                    self.add(key, "it applies only with dynamic_parameters = \"streams\"");
+                }
+            }
+            return Parameters::Native;
+        }
+        let max_sets = file.max_parameter_sets.unwrap_or(MAX_PARAMETER_SETS);
+        if max_sets == 0 {
+            self.add("max_parameter_sets", "0 is too small; the least is 1");
+        }
+        let keys = self.parameter_keys(file.parameter_keys.take());
+        let template = file.node.take().unwrap_or_default();
+        let node = node::template(template, &format!("{}.node", self.key), self.node, &keys, self.findings);
+        Parameters::Streams { keys, max_sets, node }
+    }
+
+    fn parameter_keys(&mut self, keys: Option<Vec<String>>) -> Vec<String> {
+        let mut keys = keys.unwrap_or_else(|| self.rule_keys.to_vec());
+        for i in 0..keys.len() {
+            if keys[i].is_empty() {
+                self.add(&format!("parameter_keys[{i}]"), "\"\" is no key; name the dynamic parameter");
+            }
+            if keys[..i].contains(&keys[i]) {
+                self.add(&format!("parameter_keys[{i}]"), format!("{:?} is there twice", keys[i]));
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}

@@ -1,0 +1,236 @@
+//! The forms that single values take.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+
+/// How an upstream is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// One aggregated stream, incremental.
+    #[default]
+    AdsDelta,
+    /// One aggregated stream, state of the world.
+    AdsSotw,
+}
+
+/// The least severe messages that are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Level {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+/// How log messages are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// Lines for people.
+    Text,
+    /// An object a line.
+    Json,
+}
+
+/// A value that is written as a string and has a form of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<T>(pub(crate) T);
+
+impl<'de, T: FromStr<Err = String>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Parse<T>(PhantomData<T>);
+        impl<T: FromStr<Err = String>> Visitor<'_> for Parse<T> {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<T>, E> {
+                text.parse().map(Text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Parse(PhantomData))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DurationText(pub(crate) Duration);
+
+impl FromStr for DurationText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, unit) = split_unit(text);
+        let millis = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => 0,
+        };
+        let total = number.parse().ok().and_then(|number: u64| number.checked_mul(millis));
+        match total {
+            Some(total) if millis > 0 => Ok(Self(Duration::from_millis(total))),
+            _ => {
+                Err(format!("{text:?} is not a duration; write it like \"15s\", \"500ms\", \"2m\" or \"1h\""))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size(pub(crate) usize);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, unit) = split_unit(text);
+        let bytes = match unit {
+            "B" => 1,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            _ => 0,
+        };
+        let total = number.parse().ok().and_then(|number: usize| number.checked_mul(bytes));
+        match total {
+            Some(total) if bytes > 0 => Ok(Self(total)),
+            _ => Err(format!("{text:?} is not a size; write it like \"4MiB\" or \"512KiB\"")),
+        }
+    }
+}
+
+fn split_unit(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address(pub(crate) SocketAddr);
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| {
+            format!("{text:?} is not a socket address; write it like \"127.0.0.1:18000\" or \"[::]:18000\"")
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint(pub(crate) http::Uri);
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = |why: &str| {
+            Err(format!("{text:?} is not an endpoint: {why}; write it like \"http://10.0.0.1:18000\""))
+        };
+        let uri: http::Uri = match text.parse() {
+            Ok(uri) => uri,
+            Err(error) => return bad(&error.to_string()),
+        };
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some(scheme) => return bad(&format!("the scheme {scheme:?} is not supported")),
+            None => return bad("it has no scheme"),
+        }
+        match uri.authority() {
+            Some(authority) if authority.as_str().contains('@') => bad("it has a user name"),
+            Some(authority) if authority.host().is_empty() => bad("it has no host"),
+            _ if uri.path() != "/" || uri.query().is_some() => bad("it has a path"),
+            _ => Ok(Self(uri)),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern(pub(crate) regex::Regex);
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        regex::Regex::new(text).map(Self).map_err(|error| {
+            let error = error.to_string();
+            let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("{text:?} is not a regular expression: {reason}")
+        })
+    }
+}
+
+/// The part of a client's `Node` that a dynamic parameter is taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeField {
+    /// `node.id`.
+    Id,
+    /// `node.cluster`.
+    Cluster,
+    /// `node.locality.region`.
+    Region,
+    /// `node.locality.zone`.
+    Zone,
+    /// `node.locality.sub_zone`.
+    SubZone,
+    /// `node.user_agent_name`.
+    UserAgentName,
+    /// `node.metadata.A.B`: the keys that lead to the value.
+    Metadata(Vec<String>),
+}
+
+impl FromStr for NodeField {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "node.id" => Self::Id,
+            "node.cluster" => Self::Cluster,
+            "node.locality.region" => Self::Region,
+            "node.locality.zone" => Self::Zone,
+            "node.locality.sub_zone" => Self::SubZone,
+            "node.user_agent_name" => Self::UserAgentName,
+            _ => match text.strip_prefix("node.metadata.").map(|path| path.split('.')) {
+                Some(path) if path.clone().all(|key| !key.is_empty()) => {
+                    Self::Metadata(path.map(str::to_owned).collect())
+                }
+                _ => {
+                    return Err(format!(
+                        "{text:?} is no part of a node; allowed are node.id, node.cluster, node.locality.region, \
+                         node.locality.zone, node.locality.sub_zone, node.user_agent_name, node.metadata.KEY"
+                    ));
+                }
+            },
+        })
+    }
+}
+
+impl fmt::Display for NodeField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id => f.write_str("node.id"),
+            Self::Cluster => f.write_str("node.cluster"),
+            Self::Region => f.write_str("node.locality.region"),
+            Self::Zone => f.write_str("node.locality.zone"),
+            Self::SubZone => f.write_str("node.locality.sub_zone"),
+            Self::UserAgentName => f.write_str("node.user_agent_name"),
+            Self::Metadata(path) => write!(f, "node.metadata.{}", path.join(".")),
+        }
+    }
+}
