@@ -1,0 +1,152 @@
+//! The shape of the house: which crate may know of which, and how long a file may become. When one of these
+//! fails, it is the code that is wrong, or `ARCHITECTURE.md`; not the table.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Every crate, and which other crates of the workspace its code may use.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("weir-types", &[]),
+    ("weir-wire", &["weir-types"]),
+    ("weir-protocol", &["weir-types"]),
+    ("weir-database", &["weir-types"]),
+    ("weir-upstream", &["weir-types", "weir-wire", "weir-protocol", "weir-database"]),
+    ("weir-downstream", &["weir-types", "weir-wire", "weir-protocol", "weir-database"]),
+    ("weir-config", &["weir-types"]),
+    ("weir-telemetry", &[]),
+    ("weir-admin", &["weir-types", "weir-database", "weir-telemetry"]),
+    ("weir-testkit", &["weir-types", "weir-wire", "weir-protocol", "weir-database"]),
+];
+
+/// Crates whose code has no clock, no task and no socket.
+const WITHOUT_IO: &[&str] = &["weir-types", "weir-protocol", "weir-database"];
+const IO: &[&str] = &["tokio", "tokio-stream", "tokio-util", "tonic", "hyper", "axum"];
+
+/// Packages that no shipped code may contain.
+const DEV_ONLY: &[&str] = &["weir-testkit", "envoy-types"];
+
+const MAX_LINES: usize = 400;
+
+#[derive(Debug)]
+struct Package {
+    name: String,
+    directory: PathBuf,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug)]
+struct Dependency {
+    name: String,
+    /// Neither for tests nor for build scripts.
+    normal: bool,
+    optional: bool,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above").to_owned()
+}
+
+fn packages() -> BTreeMap<String, Package> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    packages.iter().map(package).map(|package| (package.name.clone(), package)).collect()
+}
+
+fn package(json: &Value) -> Package {
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let dependencies = json["dependencies"].as_array().expect("a list of dependencies").iter();
+    Package {
+        name: text(&json["name"]),
+        directory: Path::new(&text(&json["manifest_path"])).parent().expect("a directory").to_owned(),
+        dependencies: dependencies
+            .map(|dependency| Dependency {
+                name: text(&dependency["name"]),
+                normal: dependency["kind"].is_null(),
+                optional: dependency["optional"] == true,
+            })
+            .collect(),
+    }
+}
+
+impl Package {
+    fn uses(&self) -> impl Iterator<Item = &str> {
+        self.dependencies.iter().filter(|d| d.normal && !d.optional).map(|d| &*d.name)
+    }
+
+    fn is_shipped(&self) -> bool {
+        !DEV_ONLY.contains(&&*self.name) && !["weir-tests", "weir-bench"].contains(&&*self.name)
+    }
+}
+
+#[test]
+fn every_crate_has_its_place() {
+    let packages = packages();
+    for package in packages.values().filter(|p| p.directory.starts_with(root().join("crates"))) {
+        assert!(ARROWS.iter().any(|(name, _)| *name == package.name), "{} is not in the table", package.name);
+    }
+    for (name, _) in ARROWS {
+        assert!(packages.contains_key(*name), "{name} is in the table and does not exist");
+    }
+}
+
+#[test]
+fn no_arrow_turns_round() {
+    let packages = packages();
+    for (name, allowed) in ARROWS {
+        for used in packages[*name].uses().filter(|used| packages.contains_key(*used)) {
+            assert!(allowed.contains(&used), "{name} may not use {used}");
+        }
+    }
+}
+
+#[test]
+fn machines_have_no_io() {
+    let packages = packages();
+    for name in WITHOUT_IO {
+        for used in packages[*name].uses() {
+            assert!(!IO.contains(&used), "{name} may not use {used}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_the_tests_is_shipped() {
+    for package in packages().values().filter(|package| package.is_shipped()) {
+        for used in package.uses() {
+            assert!(!DEV_ONLY.contains(&used), "{} may use {used} in its tests only", package.name);
+        }
+    }
+}
+
+#[test]
+fn a_file_holds_one_idea() {
+    let mut files = Vec::new();
+    for package in packages().values() {
+        collect_sources(&package.directory, &mut files);
+    }
+    assert!(files.len() > 20, "the sources are there: {files:?}");
+    for file in files {
+        let lines = std::fs::read_to_string(&file).expect("sources are text").lines().count();
+        assert!(lines <= MAX_LINES, "{} has {lines} lines: more than {MAX_LINES}", file.display());
+    }
+}
+
+fn collect_sources(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect_sources(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
