@@ -1,0 +1,383 @@
+//! Responses as bytes: the whole gRPC frame at once, ready to be sent to any number of streams.
+//!
+//! The fast path of fan-out. Lengths are worked out first, so that every resource is copied exactly once,
+//! from the database into the one buffer that all streams share. What a plain encoder would make of the same
+//! response decodes to the same message (a property test holds that).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use prost::Message;
+use weir_types::{Constraints, Content, Form, TypeUrl, Variant, Version};
+
+use crate::constraints;
+use crate::discovery::{ResourceError, ResourceName, Status};
+use crate::resource::RESOURCE_TYPE_URL;
+
+/// The length of a gRPC frame's header: a flag, and the length of the message.
+const HEADER: usize = 5;
+
+/// gRPC's NOT_FOUND.
+const NOT_FOUND: i32 = 5;
+
+/// What a response says, in either dialect.
+#[derive(Debug)]
+pub struct Response<'a> {
+    /// The type of its resources.
+    pub type_url: &'a TypeUrl,
+    /// Unique per stream and type.
+    pub nonce: &'a str,
+    /// Of what the client has with it.
+    pub version: Version,
+    /// Who says it.
+    pub control_plane: &'a str,
+    /// What is new or different.
+    pub resources: &'a [(Arc<Variant>, Form)],
+    /// Resources that are gone, by plain name. State of the world cannot say it.
+    pub removed: &'a [&'a str],
+    /// Variants that are gone, or names of locators that nothing matches. State of the world says it as an
+    /// error of the resource.
+    pub removed_variants: &'a [(&'a str, Option<&'a Constraints>)],
+    /// State of the world: whether each resource is wrapped in a `Resource`.
+    pub wrapped: bool,
+}
+
+impl Response<'_> {
+    /// A framed `DeltaDiscoveryResponse`.
+    pub fn delta(&self) -> Bytes {
+        let resources: Vec<_> = self.resources.iter().map(|(v, form)| Wrapper::new(v, *form)).collect();
+        let gone: Vec<_> = self.removed_variants.iter().map(|(name, c)| resource_name(name, *c)).collect();
+        let length = field(self.version_text().len())
+            + resources.iter().map(|r| field(r.length())).sum::<usize>()
+            + field(self.type_url.as_str().len())
+            + field(self.nonce.len())
+            + self.removed.iter().map(|name| field(name.len())).sum::<usize>()
+            + field(field(self.control_plane.len()))
+            + gone.iter().map(|name| field(name.len())).sum::<usize>();
+        let mut out = Out::new(length);
+        out.bytes(1, self.version_text().as_bytes());
+        for resource in &resources {
+            out.head(2, resource.length());
+            resource.write(&mut out);
+        }
+        out.bytes(4, self.type_url.as_str().as_bytes());
+        out.bytes(5, self.nonce.as_bytes());
+        self.removed.iter().for_each(|name| out.bytes(6, name.as_bytes()));
+        out.head(7, field(self.control_plane.len()));
+        out.bytes(1, self.control_plane.as_bytes());
+        gone.iter().for_each(|name| out.bytes(8, name));
+        out.finish()
+    }
+
+    /// A framed `DiscoveryResponse`.
+    pub fn sotw(&self) -> Bytes {
+        let resources: Vec<_> = self.resources.iter().map(|(v, form)| self.any(v, *form)).collect();
+        let errors: Vec<_> = self.removed_variants.iter().map(|(name, c)| not_found(name, *c)).collect();
+        let length = field(self.version_text().len())
+            + resources.iter().map(|r| field(r.length())).sum::<usize>()
+            + field(self.type_url.as_str().len())
+            + field(self.nonce.len())
+            + field(field(self.control_plane.len()))
+            + errors.iter().map(|error| field(error.len())).sum::<usize>();
+        let mut out = Out::new(length);
+        out.bytes(1, self.version_text().as_bytes());
+        for resource in &resources {
+            out.head(2, resource.length());
+            resource.write(&mut out);
+        }
+        out.bytes(4, self.type_url.as_str().as_bytes());
+        out.bytes(5, self.nonce.as_bytes());
+        out.head(6, field(self.control_plane.len()));
+        out.bytes(1, self.control_plane.as_bytes());
+        errors.iter().for_each(|error| out.bytes(7, error));
+        out.finish()
+    }
+
+    fn version_text(&self) -> String {
+        self.version.to_string()
+    }
+
+    /// A time to live, constraints and a missing body can only be said by the wrapper.
+    fn any<'a>(&self, variant: &'a Variant, form: Form) -> StateResource<'a> {
+        match &variant.content().body {
+            Some(body) if !self.wrapped && form == Form::Plain && variant.content().ttl.is_none() => {
+                StateResource::Bare(body)
+            }
+            _ => StateResource::Wrapped(Wrapper::new(variant, form)),
+        }
+    }
+}
+
+/// One resource of a state-of-the-world response: an `Any`.
+enum StateResource<'a> {
+    Bare(&'a [u8]),
+    Wrapped(Wrapper<'a>),
+}
+
+impl StateResource<'_> {
+    fn length(&self) -> usize {
+        match self {
+            Self::Bare(body) => body.len(),
+            Self::Wrapped(wrapper) => field(RESOURCE_TYPE_URL.len()) + field(wrapper.length()),
+        }
+    }
+
+    fn write(&self, out: &mut Out) {
+        match self {
+            Self::Bare(body) => out.0.put_slice(body),
+            Self::Wrapped(wrapper) => {
+                out.bytes(1, RESOURCE_TYPE_URL.as_bytes());
+                out.head(2, wrapper.length());
+                wrapper.write(out);
+            }
+        }
+    }
+}
+
+/// A `Resource` message.
+struct Wrapper<'a> {
+    version: String,
+    content: &'a Content,
+    name: &'a str,
+    /// Encoded, for clients that asked by locator.
+    resource_name: Option<Vec<u8>>,
+    ttl: Option<Vec<u8>>,
+    length: usize,
+}
+
+impl<'a> Wrapper<'a> {
+    fn new(variant: &'a Variant, form: Form) -> Self {
+        let key = variant.key();
+        let content = variant.content();
+        let resource_name =
+            (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
+        let mut wrapper = Self {
+            version: variant.version(form).to_string(),
+            content,
+            name: &key.name,
+            resource_name,
+            ttl: content.ttl.map(duration),
+            length: 0,
+        };
+        wrapper.length = field(wrapper.version.len())
+            + wrapper.content.body.as_ref().map_or(0, |body| field(body.len()))
+            + field(wrapper.resource_name.as_ref().map_or(wrapper.name.len(), Vec::len))
+            + wrapper.content.aliases.iter().map(|alias| field(alias.len())).sum::<usize>()
+            + wrapper.ttl.as_ref().map_or(0, |ttl| field(ttl.len()))
+            + wrapper.content.extra.len();
+        wrapper
+    }
+
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn write(&self, out: &mut Out) {
+        out.bytes(1, self.version.as_bytes());
+        if let Some(body) = &self.content.body {
+            out.bytes(2, body);
+        }
+        match &self.resource_name {
+            Some(name) => out.bytes(8, name),
+            None => out.bytes(3, self.name.as_bytes()),
+        }
+        self.content.aliases.iter().for_each(|alias| out.bytes(4, alias.as_bytes()));
+        if let Some(ttl) = &self.ttl {
+            out.bytes(6, ttl);
+        }
+        out.0.put_slice(&self.content.extra);
+    }
+}
+
+fn resource_name(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
+    let dynamic_parameter_constraints = constraints.and_then(constraints::encode);
+    ResourceName { name: name.to_owned(), dynamic_parameter_constraints }.encode_to_vec()
+}
+
+/// A `ResourceError` that says that there is no such resource.
+fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
+    ResourceError {
+        resource_name: Some(ResourceName {
+            name: name.to_owned(),
+            dynamic_parameter_constraints: constraints.and_then(constraints::encode),
+        }),
+        error_detail: Some(Status {
+            code: NOT_FOUND,
+            message: "no variant of the resource matches".to_owned(),
+        }),
+    }
+    .encode_to_vec()
+}
+
+fn duration(ttl: Duration) -> Vec<u8> {
+    let seconds = i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX);
+    prost_types::Duration { seconds, nanos: ttl.subsec_nanos() as i32 }.encode_to_vec()
+}
+
+/// The length of a length-delimited field with a one-byte tag.
+fn field(length: usize) -> usize {
+    1 + prost::length_delimiter_len(length) + length
+}
+
+/// A frame that is being written.
+struct Out(BytesMut);
+
+impl Out {
+    fn new(message: usize) -> Self {
+        let mut buffer = BytesMut::with_capacity(HEADER + message);
+        buffer.put_u8(0);
+        // A frame cannot say more than 4 GiB; such a response fails at the client's limit, not here.
+        buffer.put_u32(u32::try_from(message).unwrap_or(u32::MAX));
+        Self(buffer)
+    }
+
+    /// The tag and length of a length-delimited field.
+    fn head(&mut self, number: u8, length: usize) {
+        self.0.put_u8(number << 3 | 2);
+        let mut rest = length;
+        while rest >= 0x80 {
+            self.0.put_u8(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        self.0.put_u8(rest as u8);
+    }
+
+    fn bytes(&mut self, number: u8, bytes: &[u8]) {
+        self.head(number, bytes.len());
+        self.0.put_slice(bytes);
+    }
+
+    fn finish(self) -> Bytes {
+        self.0.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use weir_types::VariantKey;
+    use weir_types::constraints::Expr;
+
+    use super::*;
+    use crate::discovery::{ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Resource};
+
+    fn any_variant() -> impl Strategy<Value = (Arc<Variant>, Form)> {
+        let body = prop::option::of(prop::collection::vec(any::<u8>(), 0..300));
+        let aliases = prop::collection::vec("[a-z]{1,4}", 0..3);
+        let ttl = prop::option::of((0u64..100_000, 0u32..1_000_000_000));
+        let extra = prop::bool::ANY;
+        ("[a-z]{1,200}", prop::bool::ANY, body, aliases, ttl, extra, prop::bool::ANY).prop_map(
+            |(name, constrained, body, aliases, ttl, extra, located)| {
+                let expr = if constrained { Expr::value("env", "prod") } else { Expr::All(vec![]) };
+                let content = Content {
+                    body: body.map(Bytes::from),
+                    aliases: aliases.into_iter().map(Into::into).collect(),
+                    ttl: ttl.map(|(s, n)| Duration::new(s, n)),
+                    // Field 7, cache_control { do_not_cache: true }.
+                    extra: if extra { Bytes::from_static(&[0x3a, 2, 8, 1]) } else { Bytes::new() },
+                    ..Content::default()
+                };
+                let variant = Variant::new(VariantKey::new(name, Constraints::new(expr)), content);
+                (Arc::new(variant), if located { Form::Located } else { Form::Plain })
+            },
+        )
+    }
+
+    fn plainly(variant: &Variant, form: Form) -> Resource {
+        let (key, content) = (variant.key(), variant.content());
+        let located = form == Form::Located;
+        Resource {
+            name: if located { String::new() } else { key.name.to_string() },
+            resource_name: located.then(|| ResourceName {
+                name: key.name.to_string(),
+                dynamic_parameter_constraints: constraints::encode(&key.constraints),
+            }),
+            aliases: content.aliases.iter().map(ToString::to_string).collect(),
+            version: variant.version(form).to_string(),
+            resource: content.body.clone(),
+            ttl: content.ttl.map(|ttl| prost_types::Duration {
+                seconds: ttl.as_secs() as i64,
+                nanos: ttl.subsec_nanos() as i32,
+            }),
+            cache_control: (!content.extra.is_empty())
+                .then_some(crate::discovery::resource::CacheControl { do_not_cache: true }),
+            metadata: None,
+        }
+    }
+
+    fn message(frame: &Bytes) -> &[u8] {
+        assert_eq!(frame[0], 0);
+        assert_eq!(u32::from_be_bytes(frame[1..5].try_into().unwrap()) as usize, frame.len() - HEADER);
+        &frame[HEADER..]
+    }
+
+    proptest! {
+        #[test]
+        fn a_delta_frame_decodes_to_what_a_plain_encoder_would_make(
+            resources in prop::collection::vec(any_variant(), 0..5),
+            removed in prop::collection::vec("[a-z]{1,9}", 0..3),
+        ) {
+            let prod = Constraints::new(Expr::value("env", "prod"));
+            let removed: Vec<&str> = removed.iter().map(String::as_str).collect();
+            let removed_variants: Vec<_> = removed.iter().map(|n| (*n, (n.len() > 4).then_some(&prod))).collect();
+            let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
+            let frame = Response {
+                type_url: &type_url, nonce: "2a-0", version: Version(7), control_plane: "weir-1",
+                resources: &resources, removed: &removed, removed_variants: &removed_variants, wrapped: false,
+            }.delta();
+            let decoded = DeltaDiscoveryResponse::decode(message(&frame)).unwrap();
+            let inner: Vec<_> = decoded.resources.iter().map(|r| Resource::decode(&**r).unwrap()).collect();
+            prop_assert_eq!(inner, resources.iter().map(|(v, f)| plainly(v, *f)).collect::<Vec<_>>());
+            prop_assert_eq!(DeltaDiscoveryResponse { resources: vec![], ..decoded }, DeltaDiscoveryResponse {
+                system_version_info: "0000000000000007".into(),
+                type_url: type_url.to_string(),
+                nonce: "2a-0".into(),
+                removed_resources: removed.iter().map(ToString::to_string).collect(),
+                removed_resource_names: removed_variants.iter().map(|(name, c)| ResourceName {
+                    name: name.to_string(),
+                    dynamic_parameter_constraints: c.and_then(constraints::encode),
+                }).collect(),
+                control_plane: Some(ControlPlane { identifier: "weir-1".into() }),
+                ..DeltaDiscoveryResponse::default()
+            });
+        }
+
+        #[test]
+        fn s09_a_state_frame_is_bare_unless_it_has_to_be_wrapped(
+            resources in prop::collection::vec(any_variant(), 0..5),
+            wrapped in prop::bool::ANY,
+        ) {
+            let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
+            let frame = Response {
+                type_url: &type_url, nonce: "2a-0", version: Version(7), control_plane: "weir-1",
+                resources: &resources, removed: &[], removed_variants: &[("gone", None)], wrapped,
+            }.sotw();
+            let decoded = DiscoveryResponse::decode(message(&frame)).unwrap();
+            for (any, (variant, form)) in decoded.resources.iter().zip(&resources) {
+                let content = variant.content();
+                let bare = !wrapped && *form == Form::Plain && content.ttl.is_none();
+                match content.body.as_ref().filter(|_| bare) {
+                    Some(body) => prop_assert_eq!(any, body),
+                    None => {
+                        let any = prost_types::Any::decode(&**any).unwrap();
+                        prop_assert_eq!(&*any.type_url, RESOURCE_TYPE_URL);
+                        prop_assert_eq!(Resource::decode(&*any.value).unwrap(), plainly(variant, *form));
+                    }
+                }
+            }
+            prop_assert_eq!(decoded.resources.len(), resources.len());
+            prop_assert_eq!(DiscoveryResponse { resources: vec![], ..decoded }, DiscoveryResponse {
+                version_info: "0000000000000007".into(),
+                type_url: type_url.to_string(),
+                nonce: "2a-0".into(),
+                control_plane: Some(ControlPlane { identifier: "weir-1".into() }),
+                resource_errors: vec![ResourceError {
+                    resource_name: Some(ResourceName { name: "gone".into(), dynamic_parameter_constraints: None }),
+                    error_detail: Some(Status { code: 5, message: "no variant of the resource matches".into() }),
+                }],
+                ..DiscoveryResponse::default()
+            });
+        }
+    }
+}
