@@ -1,1 +1,11 @@
-//! x
+//! What Weir says about itself while it runs: logs and metrics.
+//!
+//! Owns the process-wide subscriber of `tracing` and the process-wide meter provider of OpenTelemetry. The
+//! other crates only use `tracing` and `opentelemetry::global`, and work as well without any of this. Never
+//! opens a port: who serves the metrics calls [`Metrics::render`].
+
+mod logs;
+mod metrics;
+
+pub use logs::{Format, LogError, Logs};
+pub use metrics::{Metrics, MetricsError};

@@ -1,0 +1,60 @@
+//! Metrics: what is counted through `opentelemetry::global`, in the text format of Prometheus.
+
+use opentelemetry::global;
+use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use prometheus::{Registry, TextEncoder};
+
+/// Why there are no metrics.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// The exporter does not start.
+    #[error("start the metrics exporter: {0}")]
+    Exporter(#[from] OTelSdkError),
+    /// What was counted cannot be written.
+    #[error("render metrics: {0}")]
+    Render(#[from] prometheus::Error),
+}
+
+/// Everything that is counted in this process. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Registry,
+}
+
+impl Metrics {
+    /// Makes this the place where meters of `opentelemetry::global` count. Instruments made before are lost.
+    pub fn install() -> Result<Self, MetricsError> {
+        let registry = Registry::new();
+        let exporter = opentelemetry_prometheus::exporter()
+            .with_registry(registry.clone())
+            .without_target_info()
+            .scope_info_enabled(false)
+            .build()?;
+        global::set_meter_provider(SdkMeterProvider::builder().with_reader(exporter).build());
+        Ok(Self { registry })
+    }
+
+    /// The current values, as Prometheus reads them.
+    pub fn render(&self) -> Result<String, MetricsError> {
+        Ok(TextEncoder::new().encode_to_string(&self.registry.gather())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::KeyValue;
+
+    use super::*;
+
+    #[test]
+    fn what_is_counted_globally_is_rendered() {
+        let metrics = Metrics::install().unwrap();
+        assert_eq!(metrics.render().unwrap(), "");
+        let counter = global::meter("weir").u64_counter("weir_nacks").with_description("Rejections").build();
+        counter.add(2, &[KeyValue::new("type", "cds")]);
+        let text = metrics.render().unwrap();
+        assert!(text.contains("# HELP weir_nacks_total Rejections\n"), "{text}");
+        assert!(text.contains("weir_nacks_total{type=\"cds\"} 2\n"), "{text}");
+    }
+}
