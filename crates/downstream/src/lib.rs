@@ -1,1 +1,18 @@
-//! x
+//! Serving clients: xDS streams over gRPC.
+//!
+//! Owns the listeners, the shell around each stream's machine, what is made of a client's `Node`, and the
+//! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
+//! (that is the database's), and never speaks to an upstream.
+
+mod frames;
+mod metrics;
+mod node;
+mod request;
+mod server;
+mod service;
+mod stream;
+mod view;
+
+pub use node::{Client, Derived, NodeField, NodeRule, NodeRules};
+pub use request::Limits;
+pub use server::{Server, ServerError, Settings};

@@ -1,0 +1,224 @@
+//! Requests from the wire: checked against the limits, and turned into what the machine takes in.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tonic::Status;
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, Nack, Names};
+use weir_types::{Form, KnownVersions, ResourceLocator, Selector, TypeUrl, Version};
+use weir_wire::discovery::{self, DeltaDiscoveryRequest, DiscoveryRequest};
+
+use crate::node::Client;
+
+/// How much a client may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest name, in bytes.
+    pub name_length: usize,
+    /// The most names in one request.
+    pub names: usize,
+    /// The largest request, in bytes.
+    pub message: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { name_length: 4096, names: 100_000, message: 64 << 20 }
+    }
+}
+
+/// A request of either dialect.
+pub(crate) trait Request: prost::Message + Default + 'static {
+    /// Which one.
+    const DIALECT: Dialect;
+    /// The encoded node, if there is one.
+    fn node(&self) -> Option<&[u8]>;
+    /// Whether it names anything by locator.
+    fn has_locators(&self) -> bool;
+    /// What the machine takes in.
+    fn into_inbound(self, client: &Client, limits: &Limits) -> Result<Inbound, Status>;
+}
+
+impl Request for DiscoveryRequest {
+    const DIALECT: Dialect = Dialect::Sotw;
+
+    fn node(&self) -> Option<&[u8]> {
+        self.node.as_deref()
+    }
+
+    fn has_locators(&self) -> bool {
+        !self.resource_locators.is_empty()
+    }
+
+    fn into_inbound(self, client: &Client, limits: &Limits) -> Result<Inbound, Status> {
+        let names = Reader { client, limits, field: "resource" };
+        Ok(Inbound {
+            type_url: type_url(&self.type_url)?,
+            nonce: self.response_nonce,
+            nack: nack(self.error_detail),
+            names: Names::Replace(names.read(self.resource_names, self.resource_locators)?),
+            version: Version::parse(&self.version_info),
+            known: None,
+        })
+    }
+}
+
+impl Request for DeltaDiscoveryRequest {
+    const DIALECT: Dialect = Dialect::Delta;
+
+    fn node(&self) -> Option<&[u8]> {
+        self.node.as_deref()
+    }
+
+    fn has_locators(&self) -> bool {
+        !self.resource_locators_subscribe.is_empty() || !self.resource_locators_unsubscribe.is_empty()
+    }
+
+    fn into_inbound(self, client: &Client, limits: &Limits) -> Result<Inbound, Status> {
+        let held = self.initial_resource_versions;
+        limits.check_count("initial_resource_versions", held.len())?;
+        let subscribe = Reader { client, limits, field: "subscribed resource" };
+        let unsubscribe = Reader { client, limits, field: "unsubscribed resource" };
+        Ok(Inbound {
+            type_url: type_url(&self.type_url)?,
+            nonce: self.response_nonce,
+            nack: nack(self.error_detail),
+            names: Names::Patch {
+                subscribe: subscribe.read(self.resource_names_subscribe, self.resource_locators_subscribe)?,
+                unsubscribe: unsubscribe
+                    .read(self.resource_names_unsubscribe, self.resource_locators_unsubscribe)?,
+            },
+            version: None,
+            known: (!held.is_empty()).then(|| Arc::new(held.into_iter().collect::<KnownVersions>())),
+        })
+    }
+}
+
+fn type_url(url: &str) -> Result<TypeUrl, Status> {
+    match url {
+        "" => Err(Status::invalid_argument(
+            "type_url is empty: an aggregated stream carries every type, so each request has to name its own",
+        )),
+        url => Ok(TypeUrl::new(url)),
+    }
+}
+
+fn nack(detail: Option<discovery::Status>) -> Option<Nack> {
+    detail.map(|detail| Nack { code: detail.code, message: detail.message })
+}
+
+impl Limits {
+    fn check_count(&self, field: &str, count: usize) -> Result<(), Status> {
+        if count > self.names {
+            let limit = self.names;
+            return Err(Status::resource_exhausted(format!(
+                "{count} names of {field} are over the limit of {limit} in one request"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_name(&self, field: &str, name: &str) -> Result<(), Status> {
+        if name.len() > self.name_length {
+            return Err(Status::invalid_argument(format!(
+                "a {field} name of {} bytes is over the limit of {} ({}…)",
+                name.len(),
+                self.name_length,
+                name.chars().take(40).collect::<String>(),
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Reads names and locators into selectors.
+struct Reader<'a> {
+    client: &'a Client,
+    limits: &'a Limits,
+    field: &'static str,
+}
+
+impl Reader<'_> {
+    /// The selectors of both lists, each once.
+    fn read(
+        &self,
+        names: Vec<String>,
+        locators: Vec<discovery::ResourceLocator>,
+    ) -> Result<Vec<Selector>, Status> {
+        self.limits.check_count(self.field, names.len() + locators.len())?;
+        let plain = names.into_iter().map(|name| Selector::plain(name, self.client.parameters.clone()));
+        let located = locators.into_iter().map(|locator| {
+            let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
+            let parameters = sent.with_defaults(&self.client.locator_defaults);
+            Selector { locator: ResourceLocator::new(locator.name, parameters), form: Form::Located }
+        });
+        let selectors: HashSet<Selector> = plain.chain(located).collect();
+        for selector in &selectors {
+            self.limits.check_name(self.field, &selector.locator.name)?;
+        }
+        Ok(selectors.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(request: DiscoveryRequest) -> Result<Inbound, Status> {
+        let parameters = [("env", "prod")].into_iter().collect();
+        let client = Client { parameters, ..Client::default() };
+        request.into_inbound(&client, &Limits { name_length: 10, names: 2, ..Limits::default() })
+    }
+
+    #[test]
+    fn d04_a_request_without_a_type_says_what_to_fix() {
+        let status = read(DiscoveryRequest::default()).unwrap_err();
+        assert_eq!(status.code(), tonic::Code::InvalidArgument);
+        assert!(status.message().starts_with("type_url is empty"), "{status}");
+    }
+
+    #[test]
+    fn p01_names_and_locators_may_be_mixed() {
+        let locator = discovery::ResourceLocator {
+            name: "a".into(),
+            dynamic_parameters: [("env".to_owned(), "test".to_owned())].into(),
+        };
+        let request = DiscoveryRequest {
+            type_url: "type.googleapis.com/acme.Widget".into(),
+            resource_names: vec!["a".into(), "a".into()],
+            ..DiscoveryRequest::default()
+        };
+        let inbound = read(DiscoveryRequest { resource_locators: vec![locator], ..request }).unwrap_err();
+        assert!(inbound.message().starts_with("3 names"), "{inbound}");
+    }
+
+    #[test]
+    fn p01_plain_names_have_the_parameters_of_the_node_and_locators_their_own() {
+        let locator = discovery::ResourceLocator {
+            name: "a".into(),
+            dynamic_parameters: [("env".to_owned(), "test".to_owned())].into(),
+        };
+        let inbound = read(DiscoveryRequest {
+            type_url: "type.googleapis.com/acme.Widget".into(),
+            resource_names: vec!["a".into()],
+            resource_locators: vec![locator],
+            ..DiscoveryRequest::default()
+        });
+        let Ok(Inbound { names: Names::Replace(mut names), .. }) = inbound else { panic!("{inbound:?}") };
+        names.sort();
+        assert_eq!(format!("{names:?}"), "[Plain/a{env=prod}, Located/a{env=test}]");
+    }
+
+    #[test]
+    fn e05_an_over_long_name_is_told_with_its_limit() {
+        let status = read(DiscoveryRequest {
+            type_url: "type.googleapis.com/acme.Widget".into(),
+            resource_names: vec!["x".repeat(11)],
+            ..DiscoveryRequest::default()
+        });
+        let status = status.unwrap_err();
+        assert_eq!(status.code(), tonic::Code::InvalidArgument);
+        assert_eq!(status.message(), "a resource name of 11 bytes is over the limit of 10 (xxxxxxxxxxx…)");
+    }
+}

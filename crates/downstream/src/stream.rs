@@ -1,0 +1,256 @@
+//! The shell around one stream's machine.
+//!
+//! Two halves that never wait for each other: a task that reads requests into the machine, and the response
+//! body, which takes the next step when HTTP/2 has room for it. Between them is the machine behind a lock
+//! that is held only to turn it. There is no queue: a client that does not read makes no steps.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::task::AtomicWaker;
+use http::{HeaderMap, HeaderValue};
+use http_body::Frame;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+use weir_database::{Database, Subscriber};
+use weir_protocol::Dialect;
+use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
+use weir_types::TypeUrl;
+
+use crate::frames::Frames;
+use crate::metrics::Metrics;
+use crate::node::{Client, NodeRules};
+use crate::request::{Limits, Request};
+use crate::view::{Attached, Attacher};
+
+/// What all streams share.
+pub(crate) struct Shared {
+    pub(crate) database: Database,
+    pub(crate) frames: Frames,
+    pub(crate) rules: NodeRules,
+    pub(crate) limits: Limits,
+    /// By user agent: whether state-of-the-world resources are wrapped, whatever the client announces.
+    pub(crate) wrapping: std::collections::HashMap<String, bool>,
+    pub(crate) metrics: Metrics,
+    /// Cancelled when the server stops.
+    pub(crate) stop: CancellationToken,
+}
+
+/// One stream.
+pub(crate) struct Stream {
+    shared: Arc<Shared>,
+    dialect: Dialect,
+    /// Wakes the response body.
+    signal: Arc<Signal>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What the first message has made known.
+    open: Option<Open>,
+    /// Why the stream ends.
+    end: Option<Status>,
+}
+
+struct Open {
+    machine: ServerStream<Attached>,
+    client: Arc<Client>,
+    /// Whether state-of-the-world resources are wrapped.
+    wrapped: bool,
+}
+
+#[derive(Default)]
+struct Signal(AtomicWaker);
+
+impl Subscriber for Signal {
+    fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+impl Stream {
+    /// Opens a stream that reads `requests`, and returns its response body.
+    pub(crate) fn open<R: Request>(shared: Arc<Shared>, requests: Streaming<R>) -> ResponseBody {
+        shared.metrics.opened(R::DIALECT);
+        let stream = Arc::new(Self {
+            shared,
+            dialect: R::DIALECT,
+            signal: Arc::default(),
+            state: Mutex::default(),
+        });
+        let reader = tokio::spawn(Arc::clone(&stream).read(requests));
+        ResponseBody { stream, reader: reader.abort_handle(), ended: false }
+    }
+
+    async fn read<R: Request>(self: Arc<Self>, mut requests: Streaming<R>) {
+        let stop = self.shared.stop.clone();
+        let end = loop {
+            let message = tokio::select! {
+                message = requests.message() => message,
+                () = stop.cancelled() => break Status::unavailable("the proxy is shutting down"),
+            };
+            match message {
+                Ok(Some(request)) => match self.handle(request) {
+                    Ok(()) => self.signal.wake(),
+                    Err(status) => break status,
+                },
+                Ok(None) => break Status::ok(""),
+                Err(status) => break status,
+            }
+        };
+        self.end(end);
+    }
+
+    fn handle<R: Request>(&self, request: R) -> Result<(), Status> {
+        self.shared.metrics.request(self.dialect);
+        let mut state = self.state.lock();
+        let open = match &mut state.open {
+            Some(open) => open,
+            none => none.insert(self.meet(&request)?),
+        };
+        open.wrapped |= request.has_locators();
+        let inbound = request.into_inbound(&open.client, &self.shared.limits)?;
+        let type_url = inbound.type_url.clone();
+        tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
+        let subscriber: Arc<dyn Subscriber> = self.signal.clone();
+        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
+        let verdict = open.machine.handle_message(inbound, &mut views).map_err(refused)?;
+        if let Some(verdict) = verdict {
+            self.judge(open, &type_url, verdict);
+        }
+        Ok(())
+    }
+
+    /// Makes the client's acquaintance by its first message.
+    fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
+        let client = Client::new(request.node(), &self.shared.rules)
+            .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
+        let wrapped = self.shared.wrapping.get(&client.user_agent).copied();
+        let wrapped = wrapped.unwrap_or(client.announces_wrapping);
+        let machine = ServerStream::new(self.dialect, true, client.parameters.clone());
+        tracing::info!(
+            node = %client.id, cluster = %client.cluster, user_agent = %client.user_agent,
+            dialect = %self.dialect, parameters = %client.parameters, "client connected"
+        );
+        Ok(Open { machine, client: Arc::new(client), wrapped })
+    }
+
+    fn judge(&self, open: &Open, type_url: &TypeUrl, verdict: Verdict) {
+        match verdict {
+            Verdict::Ack(nonce) => {
+                self.shared.metrics.ack(self.dialect, type_url);
+                tracing::debug!(node = %open.client.id, %type_url, %nonce, "accepted");
+            }
+            Verdict::Nack { nonce, nack } => {
+                self.shared.metrics.nack(self.dialect, type_url);
+                let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
+                tracing::warn!(
+                    node = %open.client.id, cluster = %open.client.cluster, %type_url,
+                    nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
+                    code = nack.code, message = nack.message, "client rejected a response"
+                );
+            }
+        }
+    }
+
+    fn end(&self, status: Status) {
+        let mut state = self.state.lock();
+        let node = state.open.as_ref().map(|open| open.client.id.clone()).unwrap_or_default();
+        let refused = matches!(
+            status.code(),
+            tonic::Code::InvalidArgument | tonic::Code::ResourceExhausted | tonic::Code::OutOfRange
+        );
+        if refused {
+            self.shared.metrics.refused(self.dialect);
+            tracing::warn!(node, code = ?status.code(), message = status.message(), "stream refused");
+        } else {
+            tracing::info!(node, code = ?status.code(), message = status.message(), "client disconnected");
+        }
+        state.end = Some(status);
+        // What the client was subscribed to is of no interest any more, even if it never reads the end.
+        state.open = None;
+        drop(state);
+        self.signal.wake();
+    }
+
+    /// The next response, the end, or nothing for now.
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+        self.signal.0.register(cx.waker());
+        let mut state = self.state.lock();
+        if let Some(end) = state.end.take() {
+            return Poll::Ready(Err(end));
+        }
+        let Some(open) = &mut state.open else { return Poll::Pending };
+        let mut frames = self.shared.frames.of_stream(open.wrapped);
+        match open.machine.poll_transmit(&mut frames) {
+            Some(transmit) => {
+                if let Some(logical) = open.machine.logical().get(transmit.index) {
+                    self.shared.metrics.response(self.dialect, logical.type_url());
+                    tracing::debug!(
+                        node = %open.client.id, type_url = %logical.type_url(), nonce = %transmit.nonce,
+                        bytes = transmit.frame.len(), "response"
+                    );
+                }
+                Poll::Ready(Ok(transmit.frame))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+fn refused(refused: Refused) -> Status {
+    Status::resource_exhausted(refused.0)
+}
+
+/// What a stream answers: frames as they become due, then the status.
+pub(crate) struct ResponseBody {
+    stream: Arc<Stream>,
+    reader: AbortHandle,
+    ended: bool,
+}
+
+impl http_body::Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        match self.stream.poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(frame)) => Poll::Ready(Some(Ok(Frame::data(frame)))),
+            Poll::Ready(Err(end)) => {
+                self.ended = true;
+                Poll::Ready(Some(Ok(Frame::trailers(trailers(&end)))))
+            }
+        }
+    }
+}
+
+fn trailers(status: &Status) -> HeaderMap {
+    let mut trailers = HeaderMap::new();
+    if status.add_header(&mut trailers).is_err() {
+        trailers.insert(Status::GRPC_STATUS, HeaderValue::from(tonic::Code::Unknown as i32));
+    }
+    trailers
+}
+
+/// A client that goes away leaves nothing behind.
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        self.reader.abort();
+        self.stream.shared.metrics.closed(self.stream.dialect);
+        if self.stream.state.lock().open.take().is_some() {
+            tracing::info!("client gone");
+        }
+    }
+}
