@@ -28,6 +28,11 @@ pub fn file<'a>(resources: impl IntoIterator<Item = &'a Value>) -> String {
     format!("{:#}", json!({ "resources": resources }))
 }
 
+/// A resource for nodes with one value of one dynamic parameter only, as it stands in a file.
+pub fn constrained(key: &str, value: &str, resource: &Value) -> Value {
+    json!({ "constraints": { key: value }, "resource": resource })
+}
+
 /// A cluster whose endpoints come by EDS, over the stream that brought the cluster.
 pub fn eds_cluster(name: &str) -> Value {
     json!({

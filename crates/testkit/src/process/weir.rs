@@ -21,7 +21,6 @@ pub struct WeirBuilder {
     sections: String,
     listen: SocketAddr,
     admin: SocketAddr,
-    log: String,
 }
 
 impl WeirBuilder {
@@ -76,13 +75,6 @@ impl WeirBuilder {
         self.section(&format!("[[dynamic_parameters]]\nkey = \"{key}\"\nfrom = \"node.metadata.{key}\"\n"))
     }
 
-    /// What is logged; `debug` unless it is said here.
-    #[must_use]
-    pub fn log(mut self, filter: &str) -> Self {
-        self.log = filter.to_owned();
-        self
-    }
-
     /// Writes the configuration, starts the program and waits until it listens.
     pub async fn start(self) -> Weir {
         let mut config = String::new();
@@ -90,12 +82,12 @@ impl WeirBuilder {
         write!(
             config,
             "[node]\nid = \"weir-test\"\ncluster = \"test\"\n\n[downstream]\nlisten = [\"{listen}\"]\n\n\
-             [admin]\nlisten = \"{admin}\"\n\n{sections}"
+             [admin]\nlisten = \"{admin}\"\n\n[log]\nlevel = \"debug\"\n\n{sections}"
         )
         .expect("a string grows as needed");
         let path = self.directory.path().join("weir.toml");
         std::fs::write(&path, config).expect("write the configuration");
-        Weir::start(self.directory, &path, self.listen, self.admin, self.log).await
+        Weir::start(self.directory, &path, self.listen, self.admin).await
     }
 }
 
@@ -106,7 +98,6 @@ pub struct Weir {
     config: PathBuf,
     listen: SocketAddr,
     admin: SocketAddr,
-    log: String,
 }
 
 impl Weir {
@@ -118,25 +109,18 @@ impl Weir {
             sections: String::new(),
             listen: address(),
             admin: address(),
-            log: "debug".to_owned(),
         }
     }
 
     /// Starts one with a configuration that stands in a file; `listen` and `admin` are what is written there.
     pub async fn with_config(config: &Path, listen: SocketAddr, admin: SocketAddr) -> Self {
         let directory = TempDir::with_prefix("weir-").expect("a temporary directory");
-        Self::start(directory, config, listen, admin, "debug".to_owned()).await
+        Self::start(directory, config, listen, admin).await
     }
 
-    async fn start(
-        directory: TempDir,
-        config: &Path,
-        listen: SocketAddr,
-        admin: SocketAddr,
-        log: String,
-    ) -> Self {
-        let child = spawn(config, &log);
-        let mut weir = Self { child, directory, config: config.to_owned(), listen, admin, log };
+    async fn start(directory: TempDir, config: &Path, listen: SocketAddr, admin: SocketAddr) -> Self {
+        let child = spawn(config);
+        let mut weir = Self { child, directory, config: config.to_owned(), listen, admin };
         weir.listens().await;
         weir
     }
@@ -193,14 +177,14 @@ impl Weir {
 
     /// Starts it again, with the same configuration and ports.
     pub async fn restart(&mut self) {
-        self.child = spawn(&self.config, &self.log);
+        self.child = spawn(&self.config);
         self.listens().await;
     }
 }
 
-fn spawn(config: &Path, log: &str) -> Child {
+fn spawn(config: &Path) -> Child {
     let mut command = Command::new(binary());
-    command.arg("serve").arg("--config").arg(config).env("RUST_LOG", log).current_dir(workspace());
+    command.arg("serve").arg("--config").arg(config).current_dir(workspace());
     Child::start("weir", &mut command)
 }
 

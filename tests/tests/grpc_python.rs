@@ -1,0 +1,57 @@
+//! gRPC-Python clients that find their servers through Weir.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Bed, SOURCES, for_all};
+use weir_testkit::process::{GrpcClient, GrpcServers};
+use weir_testkit::resources::{api_listener, assignment, eds_cluster, grpc_routes};
+
+fn path(servers: &GrpcServers, cluster: &str, server: &str) -> Vec<Value> {
+    vec![
+        api_listener("svc", "r"),
+        grpc_routes("r", cluster),
+        eds_cluster(cluster),
+        assignment(cluster, &[servers.address(server)]),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rpcs_flow_and_follow_without_a_failure() {
+    let servers = GrpcServers::start(&["one", "two", "three"]).await;
+    for source in SOURCES {
+        let mut bed = Bed::start(source, &for_all(path(&servers, "c", "one"))).await;
+        let client = GrpcClient::start(bed.address(), "svc", "python", &json!({ "env": "prod" }));
+        client.wait_for("one").await;
+
+        bed.set(&for_all(path(&servers, "c", "two")));
+        client.wait_for("two").await;
+
+        // A route moves to another cluster, and the old one goes, in one step.
+        bed.set(&for_all(path(&servers, "d", "three")));
+        client.wait_for("three").await;
+
+        bed.weir.kill().await;
+        client.wait_for_more(20).await;
+        bed.weir.restart().await;
+        bed.set(&for_all(path(&servers, "d", "one")));
+        client.wait_for("one").await;
+        client.finish();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p13_clients_get_their_own_variants_of_the_same_names() {
+    let servers = GrpcServers::start(&["prod", "test"]).await;
+    for source in SOURCES {
+        let mut items = for_all([api_listener("svc", "r"), grpc_routes("r", "c"), eds_cluster("c")]);
+        items.push((Some("prod"), assignment("c", &[servers.address("prod")])));
+        items.push((Some("test"), assignment("c", &[servers.address("test")])));
+        let bed = Bed::start(source, &items).await;
+        for env in ["prod", "test"] {
+            let client = GrpcClient::start(bed.address(), "svc", "python", &json!({ "env": env }));
+            client.wait_for(env).await;
+            assert_eq!(client.finish().bodies.len(), 1, "{source:?} {env}");
+        }
+    }
+}

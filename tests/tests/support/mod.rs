@@ -1,0 +1,109 @@
+//! Weir with each kind of source of resources behind it, changed in one and the same way.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use weir_testkit::FakeControlPlane;
+use weir_testkit::constraints::value;
+use weir_testkit::process::Weir;
+use weir_testkit::resource::Published;
+use weir_testkit::resources::{constrained, file, published};
+
+/// Where Weir takes resources from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A directory.
+    Files,
+    /// A control plane of today, one stream per parameter set; with the protocol that is spoken to it.
+    Streams(&'static str),
+    /// A control plane that speaks TP2; with the protocol that is spoken to it.
+    Native(&'static str),
+}
+
+/// All there are.
+pub const SOURCES: [Source; 5] = [
+    Source::Files,
+    Source::Streams("ads-delta"),
+    Source::Streams("ads-sotw"),
+    Source::Native("ads-delta"),
+    Source::Native("ads-sotw"),
+];
+
+/// A resource for everyone, or for those whose `env` has this value.
+pub type Item = (Option<&'static str>, Value);
+
+/// Resources for everyone.
+pub fn for_all(resources: impl IntoIterator<Item = Value>) -> Vec<Item> {
+    resources.into_iter().map(|resource| (None, resource)).collect()
+}
+
+/// A Weir and its source.
+pub struct Bed {
+    pub weir: Weir,
+    source: Source,
+    pub control_plane: Option<FakeControlPlane>,
+}
+
+impl Bed {
+    /// A running Weir whose source has these resources.
+    pub async fn start(source: Source, items: &[Item]) -> Self {
+        let control_plane = match source {
+            Source::Files => None,
+            Source::Streams(_) => Some(FakeControlPlane::start().await),
+            Source::Native(_) => Some(FakeControlPlane::start_tp2().await),
+        };
+        let builder = Weir::builder().parameter_from_metadata("env");
+        let builder = match (source, &control_plane) {
+            (Source::Streams(protocol), Some(upstream)) => builder.upstream(upstream, protocol, "streams"),
+            (Source::Native(protocol), Some(upstream)) => builder.upstream(upstream, protocol, "native"),
+            _ => builder.files(&[("resources.json", &as_file(items))]),
+        };
+        if let Some(control_plane) = &control_plane {
+            control_plane.set_all(as_published(source, items));
+        }
+        Self { weir: builder.start().await, source, control_plane }
+    }
+
+    /// Where clients connect to.
+    pub fn address(&self) -> SocketAddr {
+        self.weir.address()
+    }
+
+    /// Replaces all resources, in one step.
+    pub fn set(&self, items: &[Item]) {
+        match &self.control_plane {
+            None => self.weir.write_file("resources.json", &as_file(items)),
+            Some(control_plane) => {
+                control_plane.change(|published| *published = as_published(self.source, items));
+            }
+        }
+    }
+
+    /// The control plane. Panics if there is none.
+    pub fn control_plane(&mut self) -> &mut FakeControlPlane {
+        self.control_plane.as_mut().expect("there is a control plane")
+    }
+}
+
+fn as_file(items: &[Item]) -> String {
+    let resources: Vec<_> = items
+        .iter()
+        .map(|(env, resource)| env.map_or_else(|| resource.clone(), |env| constrained("env", env, resource)))
+        .collect();
+    file(&resources)
+}
+
+fn as_published(source: Source, items: &[Item]) -> Vec<Published> {
+    let publish = |(env, resource): &Item| match (env, source) {
+        (None, _) => published(resource),
+        (Some(env), Source::Native(_)) => published(resource).constrained(value("env", env)),
+        (Some(env), _) => published(resource).for_metadata("env", env),
+    };
+    items.iter().map(publish).collect()
+}
+
+/// A port on the loopback.
+pub fn local(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
