@@ -5,6 +5,24 @@
 //! ones: [`process::Weir`], [`process::Envoy`], [`process::GrpcPython`]. They are written against the
 //! protocol, not with Weir's machines, so that a misreading of it is not confirmed by itself.
 //!
+//! A test of the wire goes like this:
+//!
+//! ```no_run
+//! use weir_testkit::process::Weir;
+//! use weir_testkit::{FakeControlPlane, Published, XdsClient, node, type_url};
+//!
+//! # async fn test() {
+//! let control_plane = FakeControlPlane::start().await;
+//! control_plane.set(Published::text(type_url("cds"), "a", "1"));
+//! let weir = Weir::builder().upstream(&control_plane, "ads-delta", "streams").start().await;
+//! let mut client = XdsClient::delta(weir.address(), &node("n")).await;
+//! client.subscribe(type_url("cds"), &[]);
+//! let received = client.accept(type_url("cds")).await;
+//! assert_eq!(received.resource("a").text(), "1");
+//! client.expect_nothing().await;
+//! # }
+//! ```
+//!
 //! Nothing here sleeps: every wait is for an observable event and ends with a panic that says what was
 //! waited for, and what was seen instead.
 #![allow(

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use crate::resource::Published;
+use crate::resource::{PROBE, Published};
 use crate::type_url;
 
 /// A resource from its JSON form. Panics with the reason if it has none.
@@ -26,6 +26,18 @@ pub fn name(resource: &Value) -> &str {
 pub fn file<'a>(resources: impl IntoIterator<Item = &'a Value>) -> String {
     let resources: Vec<_> = resources.into_iter().collect();
     format!("{:#}", json!({ "resources": resources }))
+}
+
+/// A [`Published::text`] as it stands in a file; of a type that Weir does not know, since a text has no place in
+/// those that it knows.
+pub fn text(type_url: &str, name: &str, text: &str) -> Value {
+    let body = Published::text(type_url, name, text).body.expect("it was just made");
+    json!({ "name": name, "resource": weir_wire::json::any_to_json(&body) })
+}
+
+/// The first `count` resources that [`crate::XdsClient::expect_nothing`] asks for, for a file.
+pub fn probes(count: usize) -> Vec<Value> {
+    (1..=count).map(|i| text(PROBE, &format!("probe-{i}"), "")).collect()
 }
 
 /// A resource for nodes with one value of one dynamic parameter only, as it stands in a file.

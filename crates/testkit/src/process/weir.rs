@@ -184,7 +184,7 @@ impl Weir {
 
 fn spawn(config: &Path) -> Child {
     let mut command = Command::new(binary());
-    command.arg("serve").arg("--config").arg(config).current_dir(workspace());
+    command.arg("serve").arg("--config").arg(config).env_remove("WEIR_LOG").current_dir(workspace());
     Child::start("weir", &mut command)
 }
 
