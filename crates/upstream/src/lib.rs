@@ -1,1 +1,3 @@
-//! x
+//! Sources of resources: control planes over gRPC, and files.
+
+pub mod files;

@@ -17,7 +17,8 @@ pub(super) fn read(node: &Node) -> Result<Constraints, Error> {
 }
 
 fn entry(key: &Key, wanted: &Node) -> Result<Expr, Error> {
-    let fail = |reason: &str| Err(Error::custom(format_args!("constraints.{}: {reason}", key.text)).at(wanted.line));
+    let fail =
+        |reason: &str| Err(Error::custom(format_args!("constraints.{}: {reason}", key.text)).at(wanted.line));
     let Value::Map(entries) = &wanted.value else { return values(key, wanted) };
     let [(word, operand)] = &entries[..] else { return fail("expected one of 'exists' and 'not'") };
     match (word.text.as_str(), &operand.value) {

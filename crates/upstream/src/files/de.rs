@@ -25,7 +25,9 @@ impl Error {
         self
     }
 
-    fn below(mut self, step: impl Into<String>) -> Self {
+    /// Says what it is in.
+    #[must_use]
+    pub(super) fn below(mut self, step: impl Into<String>) -> Self {
         self.path.push(step.into());
         self
     }
@@ -140,8 +142,10 @@ struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     fn new(map: &'a [(Key, Node)], skip: &[&str]) -> Self {
-        let (types, others): (Vec<_>, Vec<_>) =
-            map.iter().filter(|(key, _)| !skip.contains(&key.text.as_str())).partition(|(key, _)| key.text == "@type");
+        let (types, others): (Vec<_>, Vec<_>) = map
+            .iter()
+            .filter(|(key, _)| !skip.contains(&key.text.as_str()))
+            .partition(|(key, _)| key.text == "@type");
         let entries: Vec<_> = types.into_iter().chain(others).collect();
         Self { rest: entries.into_iter(), current: None }
     }

@@ -51,7 +51,8 @@ pub fn explain<'a>(
     name: &str,
     parameters: &DynamicParameters,
 ) -> Explanation<'a> {
-    let variants: Vec<_> = loaded.resources().filter(|r| r.type_url == *type_url && answers_to(r, name)).collect();
+    let variants: Vec<_> =
+        loaded.resources().filter(|r| r.type_url == *type_url && answers_to(r, name)).collect();
     let mut explanation = Explanation { overlaps: overlaps(&variants), ..Explanation::default() };
     let mut matching = VariantSet::default();
     for resource in &variants {

@@ -71,7 +71,8 @@ impl Loaded {
 pub fn load(path: &Path, previous: &Loaded) -> Result<Loaded, Unreadable> {
     let mut listing = Listing::default();
     listing.walk_root(path).map_err(|error| Unreadable { path: path.to_owned(), error })?;
-    let mut merge = Merge { previous, kept: BTreeMap::new(), fresh: BTreeMap::new(), problems: listing.problems };
+    let mut merge =
+        Merge { previous, kept: BTreeMap::new(), fresh: BTreeMap::new(), problems: listing.problems };
     for unreadable in &listing.unreadable {
         merge.keep_below(unreadable);
     }
@@ -130,7 +131,10 @@ fn is_resource_file(path: &Path) -> bool {
 }
 
 fn unreadable(file: &Arc<Path>, error: &io::Error) -> Problem {
-    Problem { origin: Origin { file: Arc::clone(file), line: None }, reason: format!("cannot be read: {error}") }
+    Problem {
+        origin: Origin { file: Arc::clone(file), line: None },
+        reason: format!("cannot be read: {error}"),
+    }
 }
 
 /// Puts together what is kept from before and what was read anew.

@@ -74,6 +74,7 @@ async fn serve(
     mut demand: UnboundedReceiver<DemandChange>,
 ) -> Result<(), Error> {
     let path = settings.path;
+    std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
     let mut watch = Watch::new(&path).map_err(|error| Error::Watch { path: path.clone(), error })?;
     let mut files = Files { path, loaded: Arc::default(), problems: Vec::new(), source: Source::default() };
     files.reload().await??.into_iter().for_each(&commit);

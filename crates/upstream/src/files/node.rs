@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::{MessageFormatter, Spanned, UserMessageFormatter};
 
 use super::de::Error;
 
@@ -93,7 +93,7 @@ fn json_error(error: serde_json::Error) -> Error {
 }
 
 fn yaml_error(error: &serde_saphyr::Error) -> Error {
-    let text = error.without_snippet().to_string();
+    let text = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
     let line = error.location().map_or(0, |location| location.line());
     Error::custom(text).at(line)
 }

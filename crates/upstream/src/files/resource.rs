@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use bytes::Bytes;
 use prost::Message;
@@ -15,7 +16,7 @@ use weir_wire::resource::{RESOURCE_TYPE_URL, decode, decode_any};
 
 use super::constraints;
 use super::de::{Error, NodeDeserializer};
-use super::node::{Node, Syntax, Value};
+use super::node::{Key, Node, Syntax, Value};
 
 /// Where something stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,8 +62,25 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The stack for reading one file: as much as the deepest document takes, several times over.
+const STACK: usize = 32 << 20;
+
 /// The resources in a file's `bytes`, or everything that is wrong with it.
 pub(super) fn parse(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
+    // Documents are read recursively, and the caller may sit on a stack of any size.
+    let failed =
+        |reason: String| Err(vec![Problem { origin: Origin { file: Arc::clone(file), line: None }, reason }]);
+    thread::scope(|scope| {
+        let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read(file, bytes));
+        match reader.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => failed("reading it failed".to_owned()),
+            Err(error) => failed(format!("cannot be read: {error}")),
+        }
+    })
+}
+
+fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
     let problem = |error: &Error| Problem {
         origin: Origin { file: Arc::clone(file), line: error.line() },
         reason: error.to_string(),
@@ -109,36 +127,53 @@ fn documents(file: &Path, bytes: &[u8]) -> Result<Vec<Node>, Error> {
 fn entries(document: &Node) -> Result<(&[Node], Common), Error> {
     match &document.value {
         Value::List(list) => Ok((list, Common::default())),
-        Value::Map(_) => {
+        Value::Map(map) => {
             let Some(resources) = document.get("resources") else {
                 return Ok((std::slice::from_ref(document), Common::default()));
             };
-            let common = Common::deserialize(NodeDeserializer::without(document, &["resources", "@type"]))?;
+            let common = Common::of(map)?;
             match &resources.value {
                 Value::List(list) => Ok((list, common)),
                 _ => Err(Error::custom("resources: expected a list").at(resources.line)),
             }
         }
-        _ => Err(Error::custom("expected a list of resources, or a mapping with 'resources'").at(document.line)),
+        _ => {
+            Err(Error::custom("expected a list of resources, or a mapping with 'resources'")
+                .at(document.line))
+        }
     }
 }
 
 /// What a `DiscoveryResponse` or `DeltaDiscoveryResponse` says about its resources.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Default)]
 struct Common {
-    #[serde(alias = "versionInfo", alias = "system_version_info", alias = "systemVersionInfo")]
     version_info: String,
-    #[serde(alias = "typeUrl")]
     type_url: String,
-    #[serde(rename = "nonce")]
-    _nonce: String,
 }
 
 /// Keys of a wrapper that its message does not have, or that are read in a way of our own.
 const OWN_KEYS: &[&str] = &["@type", "resource", "constraints", "dynamic_parameter_constraints"];
 
 impl Common {
+    fn of(map: &[(Key, Node)]) -> Result<Self, Error> {
+        let mut common = Self::default();
+        for (key, node) in map {
+            let field = match key.text.as_str() {
+                "version_info" | "versionInfo" | "system_version_info" | "systemVersionInfo" => {
+                    &mut common.version_info
+                }
+                "type_url" | "typeUrl" => &mut common.type_url,
+                "resources" | "nonce" | "@type" => continue,
+                other => {
+                    return Err(Error::custom(format_args!("unrecognized field name '{other}'")).at(key.line));
+                }
+            };
+            *field =
+                String::deserialize(NodeDeserializer::new(node)).map_err(|error| error.below(&*key.text))?;
+        }
+        Ok(common)
+    }
+
     fn read(&self, entry: &Node) -> Result<(TypeUrl, Variant), Error> {
         if !matches!(entry.value, Value::Map(_)) {
             return Err(Error::custom("a resource is a mapping with '@type' or 'resource'").at(entry.line));
@@ -164,11 +199,12 @@ impl Common {
         let bytes = MessageSeed::RESOURCE.deserialize(NodeDeserializer::without(entry, OWN_KEYS))?;
         let mut resource = discovery::Resource::decode(bytes).map_err(|error| at(Error::custom(error)))?;
         let body_node = entry.get("resource").filter(|node| node.value != Value::Null);
-        resource.resource = body_node.map(body).transpose()?;
+        resource.resource = body_node.map(body).transpose().map_err(|error| error.below("resource"))?;
         let type_url = match body_node.and_then(|node| node.get("@type")?.text()) {
             Some(url) => TypeUrl::new(url),
             None if self.type_url.is_empty() => {
-                let reason = "expected '@type' or 'resource'; one without a body needs the 'type_url' of its list";
+                let reason =
+                    "expected '@type' or 'resource'; one without a body needs the 'type_url' of its list";
                 return Err(at(Error::custom(reason)));
             }
             None => TypeUrl::new(self.type_url.as_str()),

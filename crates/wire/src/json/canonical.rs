@@ -41,7 +41,7 @@ fn encode_field(message: &DynamicMessage, field: &FieldDescriptor, value: &Value
         }
         Value::Map(map) => {
             let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            entries.sort_unstable_by_key(|(key, _)| *key);
             for (key, value) in entries {
                 encode_bytes(field.number(), &encode_entry(field, key, value), out);
             }

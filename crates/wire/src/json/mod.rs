@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn d02_an_unknown_type_is_shown_as_base64() {
-        let inner = prost_types::Any { type_url: "acme.example/acme.Widget".into(), value: b"\x00\xff".to_vec() };
+        let inner =
+            prost_types::Any { type_url: "acme.example/acme.Widget".into(), value: b"\x00\xff".to_vec() };
         let shown = json!({ "@type": "acme.example/acme.Widget", "value": "AP8=" });
         assert_eq!(any_to_json(&inner.encode_to_vec()), shown);
 

@@ -13,8 +13,23 @@ const MAX_DEPTH: usize = 100;
 
 /// The types whose JSON form is not an object of their fields, and so stands under `value` in an Any.
 const WELL_KNOWN: [&str; 17] = [
-    "Any", "BoolValue", "BytesValue", "DoubleValue", "Duration", "Empty", "FieldMask", "FloatValue", "Int32Value",
-    "Int64Value", "ListValue", "StringValue", "Struct", "Timestamp", "UInt32Value", "UInt64Value", "Value",
+    "Any",
+    "BoolValue",
+    "BytesValue",
+    "DoubleValue",
+    "Duration",
+    "Empty",
+    "FieldMask",
+    "FloatValue",
+    "Int32Value",
+    "Int64Value",
+    "ListValue",
+    "StringValue",
+    "Struct",
+    "Timestamp",
+    "UInt32Value",
+    "UInt64Value",
+    "Value",
 ];
 
 /// The JSON form of an encoded Any, with the field names of the proto files. What cannot be read — a type that
@@ -60,7 +75,8 @@ fn render(message: &DynamicMessage, depth: usize) -> Value {
     if is_well_known(message) {
         return serde_json::to_value(message).unwrap_or_default();
     }
-    let fields = message.fields().map(|(field, value)| (field.name().to_owned(), render_field(&field, value, depth)));
+    let fields =
+        message.fields().map(|(field, value)| (field.name().to_owned(), render_field(&field, value, depth)));
     Value::Object(fields.collect())
 }
 

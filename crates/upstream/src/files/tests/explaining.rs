@@ -23,8 +23,10 @@ fn p02_the_variant_that_matches_and_why_the_others_do_not() {
     let explanation = explain(&loaded, &cds(), "a", &params(&[("env", "prod"), ("zone", "x")]));
     assert_eq!(dir.relative(&explanation.chosen.unwrap().origin), "a.yaml:1");
     assert!(explanation.rivals.is_empty());
-    let why =
-        explanation.mismatches.iter().map(|m| (m.requirement.as_str(), &*m.given[0].0, m.given[0].1.as_deref()));
+    let why = explanation
+        .mismatches
+        .iter()
+        .map(|m| (m.requirement.as_str(), &*m.given[0].0, m.given[0].1.as_deref()));
     let why: Vec<_> = why.collect();
     assert_eq!(why, [("version=v1", "version", None), ("env=test", "env", Some("prod"))]);
 }
@@ -39,12 +41,17 @@ fn p12_where_variants_overlap() {
         let [left, right] = overlap.pair.map(|resource| resource.origin.line.unwrap());
         (left, right, overlap.witness.as_ref().unwrap().to_string())
     });
-    assert_eq!(pairs.collect::<Vec<_>>(), [(1, 11, "{env=test}".to_owned()), (6, 11, "{env=test, version=v1}".to_owned())]);
+    assert_eq!(
+        pairs.collect::<Vec<_>>(),
+        [(1, 11, "{env=test}".to_owned()), (6, 11, "{env=test, version=v1}".to_owned())]
+    );
 }
 
 #[test]
 fn an_unknown_name_has_no_variants() {
     let (_dir, loaded) = loaded();
     let explanation = explain(&loaded, &cds(), "b", &params(&[]));
-    assert!(explanation.chosen.is_none() && explanation.mismatches.is_empty() && explanation.overlaps.is_empty());
+    assert!(
+        explanation.chosen.is_none() && explanation.mismatches.is_empty() && explanation.overlaps.is_empty()
+    );
 }

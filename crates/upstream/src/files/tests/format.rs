@@ -44,7 +44,7 @@ fn f01_json_is_json() {
     let resources = parse(&file("a.json"), json.as_bytes()).unwrap();
     assert_eq!(&**resources[0].variant.name(), "a😀/");
     for (json, wanted) in [
-        ("{\"resources\":\n [1,]}", "a.json:2: trailing comma"),
+        ("{\"resources\":\n [1,]}", "a.json:2: expected value"),
         ("{\"resources\":", "a.json:1: EOF while parsing a value"),
         ("resources: []", "a.json:1: expected value"),
         ("[]\n[]", "a.json:2: trailing characters"),
@@ -56,10 +56,9 @@ fn f01_json_is_json() {
 
 #[test]
 fn f02_what_the_transport_says_is_carried() {
-    let resource = one(
-        "version_info: '1'\nresources:\n- name: b\n  aliases: [c, d]\n  version: '42'\n  ttl: 1.5s\n  \
-         cache_control: { do_not_cache: true }\n  resource: { '@type': $CLUSTER, name: a }\n",
-    );
+    let resource =
+        one("version_info: '1'\nresources:\n- name: b\n  aliases: [c, d]\n  version: '42'\n  ttl: 1.5s\n  \
+         cache_control: { do_not_cache: true }\n  resource: { '@type': $CLUSTER, name: a }\n");
     let content = resource.variant.content();
     assert_eq!(&**resource.variant.name(), "b");
     assert_eq!(content.aliases.iter().map(|alias| &**alias).collect::<Vec<_>>(), ["c", "d"]);
@@ -121,12 +120,26 @@ fn f01_errors_say_line_and_reason() {
         ("# nothing\n", "a.yaml: the file is empty; to hold no resources it has to say 'resources: []'"),
         ("text", "a.yaml:1: expected a list of resources, or a mapping with 'resources'"),
         ("resources: x", "a.yaml:1: resources: expected a list"),
-        ("resources: []\nresource: []", "a.yaml:2: unknown field `resource`, expected one of `version_info`, `type_url`, `nonce`"),
+        ("resources: []\nresource: []", "a.yaml:2: unrecognized field name 'resource'"),
+        (
+            "resources: []\nversion_info: 5",
+            "a.yaml:2: version_info: invalid type: integer `5`, expected a string",
+        ),
         ("- 5", "a.yaml:1: a resource is a mapping with '@type' or 'resource'"),
-        ("- name: a", "a.yaml:1: expected '@type' or 'resource'; one without a body needs the 'type_url' of its list"),
-        ("- '@type': acme.Widget\n  name: a", "a.yaml:1: @type: message 'acme.Widget' not found"),
+        (
+            "- name: a",
+            "a.yaml:1: expected '@type' or 'resource'; one without a body needs the 'type_url' of its list",
+        ),
+        (
+            "- '@type': acme.Widget\n  name: a",
+            "a.yaml:1: unsupported type url 'acme.Widget': missing at least one '/'",
+        ),
+        ("- '@type': x/acme.Widget\n  name: a", "a.yaml:1: message 'acme.Widget' not found"),
         ("- { '@type': $CLUSTER }", "a.yaml:1: resource without a usable name: the name is empty"),
-        (&too_long, "a.yaml:1: resource without a usable name: a name of 5000 bytes is over the limit of 4096"),
+        (
+            &too_long,
+            "a.yaml:1: resource without a usable name: a name of 5000 bytes is over the limit of 4096",
+        ),
         (
             "- '@type': $CLUSTER\n  name: a\n  lod_assignment: {}",
             "a.yaml:3: unrecognized field name 'lod_assignment'",
@@ -146,14 +159,17 @@ fn f01_errors_say_line_and_reason() {
         (
             "- resource: { name: a,\n   '@type': $CLUSTER, typed_extension_protocol_options: {\n   x: { y: 1,\n   \
              '@type': type.googleapis.com/google.protobuf.Duration } } }",
-            "a.yaml:4: resource.typed_extension_protocol_options.x: expected 'value' field",
+            "a.yaml:3: resource.typed_extension_protocol_options.x: expected 'value' field",
         ),
-        ("- '@type': $CLUSTER\n  name: a\n  name: b", "a.yaml:3: duplicate mapping key: name"),
-        ("- [a\n- b: c: d\n", ""),
+        (
+            "- '@type': $CLUSTER\n  name: a\n  name: b",
+            "a.yaml:3: duplicate mapping key: name not allowed here",
+        ),
+        ("- [a\n- b: c: d\n", "a.yaml:2: illegal placement of ':' indicator"),
         ("- nam: a\n  resource: { '@type': $CLUSTER }", "a.yaml:1: unrecognized field name 'nam'"),
         (
             "- name: a\n  ttl: soon\n  resource: { '@type': $CLUSTER }",
-            "a.yaml:2: ttl: invalid duration",
+            "a.yaml:2: ttl: failed to parse duration",
         ),
         (
             "- name: a\n  resource_name: { name: b }\n  resource: { '@type': $CLUSTER }",
@@ -213,7 +229,10 @@ fn p03_a_constraint_that_nests_too_deep_is_named() {
         let wanted = "a.yaml:2: dynamic_parameter_constraints nest deeper than 32 at ";
         assert!(problems[0].starts_with(wanted), "{problems:?}");
     }
-    assert!(read(&nested(5000, not)).unwrap_err()[0].contains("depth"), "{:?}", read(&nested(5000, not)));
+    assert_eq!(
+        read(&nested(5000, not)).unwrap_err(),
+        ["a.yaml:2: YAML document too large or too complex: limits breached: Depth { depth: 129 }"]
+    );
 }
 
 #[test]
@@ -234,7 +253,8 @@ fn f01_bytes_that_are_no_text() {
 fn f01_the_documented_examples_are_good() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = fs::read_to_string(root.join("docs/resource-files.md")).unwrap();
-    let examples: Vec<_> = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let examples: Vec<_> =
+        text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(examples.len() >= 5);
     for example in examples {
         assert!(!read(example).unwrap().is_empty(), "{example}");

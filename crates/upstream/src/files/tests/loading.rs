@@ -54,7 +54,8 @@ fn f01_a_file_that_is_bad_from_the_start_harms_no_other() {
 
 #[test]
 fn p06_a_variant_comes_once_in_a_file() {
-    let twice = cluster("a", "{ env: [x, y] }", "") + &cluster("b", "{}", "") + &cluster("a", "{ env: [y, x] }", "2");
+    let twice =
+        cluster("a", "{ env: [x, y] }", "") + &cluster("b", "{}", "") + &cluster("a", "{ env: [y, x] }", "2");
     let dir = Dir::new(&[("a.yaml", &cluster("c", "{}", ""))]);
     let good = dir.load(&Loaded::default());
     dir.write("a.yaml", &twice);
@@ -65,7 +66,8 @@ fn p06_a_variant_comes_once_in_a_file() {
 
 #[test]
 fn p06_a_variant_comes_once_in_all_files() {
-    let dir = Dir::new(&[("b.yaml", &cluster("x", "{ env: prod }", "")), ("c.yaml", &cluster("y", "{}", ""))]);
+    let dir =
+        Dir::new(&[("b.yaml", &cluster("x", "{ env: prod }", "")), ("c.yaml", &cluster("y", "{}", ""))]);
     let good = dir.load(&Loaded::default());
     dir.write("a.yaml", &cluster("x", "{ env: prod }", "2"));
     dir.write("c.yaml", &(cluster("z", "{}", "") + &cluster("x", "{ env: prod }", "3")));

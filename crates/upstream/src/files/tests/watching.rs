@@ -5,6 +5,7 @@ use tokio::task::JoinHandle;
 use weir_database::DemandChange;
 use weir_types::Batch;
 
+use super::super::watch::Watch;
 use super::super::{Error, Settings, serve};
 use super::*;
 
@@ -19,7 +20,8 @@ impl Served {
         let (sender, commits) = unbounded_channel();
         let (demand, receiver) = unbounded_channel();
         let settings = Settings { path: dir.path() };
-        let task = tokio::spawn(serve(move |batch| sender.send(batch).unwrap_or_default(), settings, receiver));
+        let task =
+            tokio::spawn(serve(move |batch| sender.send(batch).unwrap_or_default(), settings, receiver));
         Self { commits, demand, task }
     }
 
@@ -116,4 +118,16 @@ async fn it_ends_with_the_demand() {
     task.await.unwrap().unwrap();
     let missing = Served::new(&Dir::new(&[]));
     assert!(matches!(missing.task.await.unwrap(), Err(Error::Unreadable(_))));
+}
+
+#[tokio::test]
+async fn d08_reading_the_files_is_no_change() {
+    let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", "")), ("below/b.yaml", &cluster("b", "{}", ""))]);
+    let mut watch = Watch::new(&dir.path()).unwrap();
+    dir.write("a.yaml", &cluster("c", "{}", ""));
+    watch.changed().await;
+    watch.follow();
+    dir.load(&Loaded::default());
+    let again = tokio::time::timeout(Duration::from_millis(300), watch.changed()).await;
+    assert!(again.is_err(), "it would be read over and over");
 }
