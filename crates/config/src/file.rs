@@ -1,6 +1,6 @@
 //! The shape of the file. Every default that does not depend on another value stands here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,16 +70,12 @@ pub(crate) struct Downstream {
     pub(crate) listen: Vec<Text<Address>>,
     #[serde(default = "sizes::<64>")]
     pub(crate) max_request_size: Text<Size>,
-    #[serde(default = "sizes::<4>")]
-    pub(crate) max_response_size: Text<Size>,
     #[serde(default = "seconds::<30>")]
     pub(crate) keepalive_interval: Text<DurationText>,
-    #[serde(default = "seconds::<20>")]
+    #[serde(default = "seconds::<10>")]
     pub(crate) keepalive_timeout: Text<DurationText>,
-    #[serde(default = "seconds::<60>")]
-    pub(crate) stall_timeout: Text<DurationText>,
-    #[serde(default = "seconds::<5>")]
-    pub(crate) drain_timeout: Text<DurationText>,
+    #[serde(default)]
+    pub(crate) wrap_resources: HashMap<String, bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -92,11 +88,12 @@ pub(crate) struct Admin {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Cache {
     pub(crate) idle_timeout: Text<DurationText>,
+    pub(crate) max_frames_size: Text<Size>,
 }
 
 impl Default for Cache {
     fn default() -> Self {
-        Self { idle_timeout: seconds::<60>() }
+        Self { idle_timeout: seconds::<60>(), max_frames_size: sizes::<256>() }
     }
 }
 
@@ -105,20 +102,11 @@ impl Default for Cache {
 pub(crate) struct Limits {
     pub(crate) max_name_length: usize,
     pub(crate) max_names: usize,
-    pub(crate) max_parameters: usize,
-    pub(crate) max_streams: usize,
-    pub(crate) max_streams_per_connection: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_name_length: 4096,
-            max_names: 100_000,
-            max_parameters: 64,
-            max_streams: 100_000,
-            max_streams_per_connection: 10_000,
-        }
+        Self { max_name_length: 4096, max_names: 100_000 }
     }
 }
 
@@ -170,6 +158,8 @@ pub(crate) struct DynamicParameter {
     pub(crate) from: Text<NodeField>,
     pub(crate) pattern: Option<Text<Pattern>>,
     pub(crate) default: Option<String>,
+    #[serde(default)]
+    pub(crate) fill_locators: bool,
 }
 
 pub(crate) fn seconds<const N: u64>() -> Text<DurationText> {

@@ -1,6 +1,6 @@
 //! What a valid file says, with every default filled in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Config {
     pub limits: Limits,
     /// Where resources come from, one for each authority; never empty.
     pub upstreams: Vec<Upstream>,
-    /// How clients that send no locators get dynamic parameters.
+    /// How clients get dynamic parameters from their `Node`.
     pub node_rules: Vec<NodeRule>,
 }
 
@@ -70,16 +70,13 @@ pub struct Downstream {
     pub listen: Vec<SocketAddr>,
     /// The largest request accepted, in bytes.
     pub max_request_size: usize,
-    /// The largest response sent, in bytes.
-    pub max_response_size: usize,
     /// How often an idle connection is pinged.
     pub keepalive_interval: Duration,
     /// How long the answer to a ping may take.
     pub keepalive_timeout: Duration,
-    /// How long a client may leave a response unread before its stream is ended.
-    pub stall_timeout: Duration,
-    /// How long open streams are waited for on shutdown.
-    pub drain_timeout: Duration,
+    /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`,
+    /// whatever the client announces.
+    pub wrap_resources: HashMap<String, bool>,
 }
 
 /// The admin server.
@@ -94,6 +91,8 @@ pub struct Admin {
 pub struct Cache {
     /// How long a resource stays subscribed upstream after its last subscriber has gone.
     pub idle_timeout: Duration,
+    /// How many bytes of encoded responses are kept for streams that have yet to be sent the same.
+    pub max_frames_size: usize,
 }
 
 /// What one client may ask for.
@@ -101,14 +100,8 @@ pub struct Cache {
 pub struct Limits {
     /// The longest resource name, in bytes.
     pub max_name_length: usize,
-    /// The most names of one type on one stream.
+    /// The most names in one request.
     pub max_names: usize,
-    /// The most dynamic parameters of one locator.
-    pub max_parameters: usize,
-    /// The most streams altogether.
-    pub max_streams: usize,
-    /// The most streams at a time on one connection.
-    pub max_streams_per_connection: u32,
 }
 
 /// Where the resources of one authority come from.
@@ -183,10 +176,10 @@ pub struct NodeTemplate {
     pub metadata: BTreeMap<String, Metadata<Template>>,
 }
 
-/// How a client that sends no locators gets one dynamic parameter.
+/// How a client gets one dynamic parameter from its `Node`.
 #[derive(Clone, Debug)]
 pub struct NodeRule {
-    /// The parameter's key; there is one rule for each.
+    /// The parameter's key. Of several rules for one key, the first that gives a value counts.
     pub key: String,
     /// The part of the client's `Node` that it is taken from.
     pub from: NodeField,
@@ -194,4 +187,6 @@ pub struct NodeRule {
     pub pattern: Option<regex::Regex>,
     /// The value where the node has none, or none that matches.
     pub default: Option<String>,
+    /// Whether clients that send locators are given the parameter too, where they omit its key.
+    pub fill_locators: bool,
 }

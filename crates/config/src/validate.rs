@@ -53,7 +53,9 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
     check_listeners(&file, &mut findings);
     check_node_rules(&file.dynamic_parameters, &mut findings);
     check_limits(&file, &mut findings);
-    let rule_keys: Vec<_> = file.dynamic_parameters.iter().map(|rule| rule.key.clone()).collect();
+    let mut rule_keys: Vec<_> = file.dynamic_parameters.iter().map(|rule| rule.key.clone()).collect();
+    rule_keys.sort_unstable();
+    rule_keys.dedup();
     let node = node::settings(file.node);
     let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
     if !findings.0.is_empty() {
@@ -64,7 +66,10 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
         log: Log { level: file.log.level, format: file.log.format },
         downstream: downstream(file.downstream),
         admin: file.admin.map(|admin| Admin { listen: admin.listen.0.0 }),
-        cache: Cache { idle_timeout: file.cache.idle_timeout.0.0 },
+        cache: Cache {
+            idle_timeout: file.cache.idle_timeout.0.0,
+            max_frames_size: file.cache.max_frames_size.0.0,
+        },
         limits: limits(file.limits),
         upstreams,
         node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
@@ -96,27 +101,25 @@ fn check_node_rules(rules: &[file::DynamicParameter], findings: &mut Findings) {
     for (key, _) in keys().filter(|(_, value)| value.is_empty()) {
         findings.add(key, "\"\" is no key; name the dynamic parameter");
     }
-    findings.add_duplicates(keys(), |value, other| {
-        format!("{value:?} is also {other}; one rule gives one parameter")
-    });
+    for (i, rule) in rules.iter().enumerate() {
+        if rules[..i].iter().any(|earlier| earlier.key == rule.key && earlier.default.is_some()) {
+            let message = format!("{:?} always has a value already: an earlier rule has a default", rule.key);
+            findings.add(format!("dynamic_parameters[{i}].key"), message);
+        }
+    }
 }
 
 fn check_limits(file: &File, findings: &mut Findings) {
     for (key, value) in [
         ("limits.max_name_length", file.limits.max_name_length),
         ("limits.max_names", file.limits.max_names),
-        ("limits.max_parameters", file.limits.max_parameters),
-        ("limits.max_streams", file.limits.max_streams),
-        ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
         ("downstream.max_request_size", file.downstream.max_request_size.0.0),
-        ("downstream.max_response_size", file.downstream.max_response_size.0.0),
     ] {
         findings.add_zero(key, value);
     }
     for (key, value) in [
         ("downstream.keepalive_interval", &file.downstream.keepalive_interval),
         ("downstream.keepalive_timeout", &file.downstream.keepalive_timeout),
-        ("downstream.stall_timeout", &file.downstream.stall_timeout),
     ] {
         if value.0.0.is_zero() {
             findings.add(key, "it must be longer than nothing");
@@ -128,22 +131,14 @@ fn downstream(file: file::Downstream) -> Downstream {
     Downstream {
         listen: file.listen.iter().map(|address| address.0.0).collect(),
         max_request_size: file.max_request_size.0.0,
-        max_response_size: file.max_response_size.0.0,
         keepalive_interval: file.keepalive_interval.0.0,
         keepalive_timeout: file.keepalive_timeout.0.0,
-        stall_timeout: file.stall_timeout.0.0,
-        drain_timeout: file.drain_timeout.0.0,
+        wrap_resources: file.wrap_resources,
     }
 }
 
 fn limits(file: file::Limits) -> Limits {
-    Limits {
-        max_name_length: file.max_name_length,
-        max_names: file.max_names,
-        max_parameters: file.max_parameters,
-        max_streams: file.max_streams,
-        max_streams_per_connection: file.max_streams_per_connection,
-    }
+    Limits { max_name_length: file.max_name_length, max_names: file.max_names }
 }
 
 fn node_rule(file: file::DynamicParameter) -> NodeRule {
@@ -152,5 +147,6 @@ fn node_rule(file: file::DynamicParameter) -> NodeRule {
         from: file.from.0,
         pattern: file.pattern.map(|pattern| pattern.0.0),
         default: file.default,
+        fill_locators: file.fill_locators,
     }
 }

@@ -179,17 +179,14 @@ fn rules_between_values() {
             &[HEAD, PLANE, "connect_timeout = '0s'\n"],
             "4: upstream[0].connect_timeout: it must be longer than nothing",
         ),
-        (
-            &[HEAD, FILES, "[limits]\nmax_streams = 0\n"],
-            "5: limits.max_streams: 0 is too small; the least is 1",
-        ),
+        (&[HEAD, FILES, "[limits]\nmax_names = 0\n"], "5: limits.max_names: 0 is too small; the least is 1"),
         (
             &[
                 HEAD,
                 FILES,
-                "[[dynamic_parameters]]\nkey='a'\nfrom='node.id'\n[[dynamic_parameters]]\nkey='a'\nfrom='node.id'\n",
+                "[[dynamic_parameters]]\nkey='a'\nfrom='node.id'\ndefault='x'\n[[dynamic_parameters]]\nkey='a'\nfrom='node.id'\n",
             ],
-            "8: dynamic_parameters[1].key: \"a\" is also dynamic_parameters[0].key; one rule gives one parameter",
+            "9: dynamic_parameters[1].key: \"a\" always has a value already: an earlier rule has a default",
         ),
     ] {
         assert_eq!(error(parts), wanted);
@@ -237,4 +234,15 @@ fn all_problems_are_told_at_once_by_line() {
     let lines: Vec<_> =
         error.lines().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(lines, ["x:4 upstream[1].authority", "x:7 limits.max_names"]);
+}
+
+#[test]
+fn p13_rules_for_one_key_may_follow_each_other() {
+    let rules = ["node.metadata.env", "node.cluster"]
+        .map(|from| format!("[[dynamic_parameters]]\nkey = 'env'\nfrom = '{from}'\n"));
+    let config = crate::parse(&[HEAD, PLANE, &rules.concat()].concat(), Path::new("x")).unwrap();
+    assert_eq!(config.node_rules.len(), 2);
+    let crate::Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
+    let crate::Parameters::Streams { keys, .. } = &control_plane.parameters else { panic!() };
+    assert_eq!(keys, &["env"]);
 }
