@@ -1,0 +1,110 @@
+//! The variants that a stream has brought and that are still valid, as far as anyone knows.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use weir_types::{Constraints, Name, Variant, VariantKey};
+
+/// How the server of the current stream stands to a held variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was sent on this stream.
+    Confirmed,
+    /// It is from an earlier stream.
+    Before,
+}
+
+/// What is remembered of a variant.
+#[derive(Debug)]
+pub(super) struct HeldVariant {
+    pub(super) constraints: Constraints,
+    /// As upstream called it.
+    pub(super) version: Arc<str>,
+    pub(super) aliases: Arc<[Name]>,
+    pub(super) standing: Standing,
+}
+
+/// All held variants of a type, found by name and by alias.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    by_name: HashMap<Name, Vec<HeldVariant>>,
+    /// The names of the resources that list an alias.
+    by_alias: HashMap<Name, HashSet<Name>>,
+}
+
+impl Held {
+    pub(super) fn insert(&mut self, variant: &Variant) {
+        let VariantKey { name, constraints } = variant.key();
+        self.remove(variant.key());
+        let aliases = Arc::clone(&variant.content().aliases);
+        for alias in &*aliases {
+            self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
+        }
+        self.by_name.entry(name.clone()).or_default().push(HeldVariant {
+            constraints: constraints.clone(),
+            version: Arc::clone(&variant.content().upstream_version),
+            aliases,
+            standing: Standing::Confirmed,
+        });
+    }
+
+    pub(super) fn remove(&mut self, key: &VariantKey) -> Option<HeldVariant> {
+        let variants = self.by_name.get_mut(&key.name)?;
+        let index = variants.iter().position(|held| held.constraints == key.constraints)?;
+        let removed = variants.swap_remove(index);
+        if variants.is_empty() {
+            self.by_name.remove(&key.name);
+        }
+        let still = self.variants(&key.name).iter().flat_map(|held| held.aliases.iter().cloned());
+        let still: HashSet<Name> = still.collect();
+        for alias in removed.aliases.iter().filter(|alias| !still.contains(*alias)) {
+            if let Some(names) = self.by_alias.get_mut(alias) {
+                names.remove(&key.name);
+                if names.is_empty() {
+                    self.by_alias.remove(alias);
+                }
+            }
+        }
+        Some(removed)
+    }
+
+    /// Notes that the server has this variant; false when it is not held.
+    pub(super) fn confirm(&mut self, key: &VariantKey) -> bool {
+        let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
+        let held = variants.find(|held| held.constraints == key.constraints);
+        held.map(|held| held.standing = Standing::Confirmed).is_some()
+    }
+
+    /// Notes that what is held now is from an earlier stream.
+    pub(super) fn set_standing(&mut self, standing: Standing) {
+        self.by_name.values_mut().flatten().for_each(|held| held.standing = standing);
+    }
+
+    /// The variants of the resource called `name`.
+    pub(super) fn variants(&self, name: &str) -> &[HeldVariant] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The variants that answer a locator of `name`: by their name or by an alias.
+    pub(super) fn answering(&self, name: &str) -> impl Iterator<Item = (&Name, &HeldVariant)> {
+        let named = self.by_name.get_key_value(name).into_iter();
+        let aliased = self.by_alias.get(name).into_iter().flatten();
+        let aliased = aliased.filter(move |resource| &***resource != name);
+        let aliased = aliased.filter_map(|resource| self.by_name.get_key_value(resource)).filter(
+            move |(_, variants)| variants.iter().any(|v| v.aliases.iter().any(|alias| &**alias == name)),
+        );
+        named.chain(aliased).flat_map(|(name, variants)| variants.iter().map(move |held| (name, held)))
+    }
+
+    /// Every held variant, by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &[HeldVariant])> {
+        self.by_name.iter().map(|(name, variants)| (name, variants.as_slice()))
+    }
+
+    /// The keys of those variants that `is` true of.
+    pub(super) fn keys(&self, mut is: impl FnMut(&Name, &HeldVariant) -> bool) -> Vec<VariantKey> {
+        let all = self.iter().flat_map(|(name, variants)| variants.iter().map(move |held| (name, held)));
+        let chosen = all.filter(|(name, held)| is(name, held));
+        chosen.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone())).collect()
+    }
+}

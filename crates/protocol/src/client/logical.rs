@@ -1,0 +1,165 @@
+//! One type on a stream: what is wanted of it, what is held, and how far the conversation has come.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_types::{
+    Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey, WILDCARD,
+};
+
+use super::Naming;
+use super::held::{Held, HeldVariant, Standing};
+
+/// How a locator stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Interest {
+    /// The server believes it to be wanted.
+    pub(super) told: bool,
+    /// It was sent to the server on this stream, since it is wanted.
+    pub(super) requested: bool,
+    /// It was part of the first request of its type on this stream.
+    pub(super) in_first: bool,
+    /// Something is known of it: a variant came, or it is known or taken to be absent.
+    pub(super) answered: bool,
+    /// When it will be taken to be absent.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// The answer that a response still has to get.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) nonce: Arc<str>,
+    pub(super) nack: Option<String>,
+}
+
+/// What is over when the stream is.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// The first request was sent.
+    pub(super) opened: bool,
+    /// Explicit names were sent, so that an empty list no longer means the wildcard.
+    pub(super) named: bool,
+    /// SotW: the list has to be sent.
+    pub(super) changed: bool,
+    /// Of the last response.
+    pub(super) nonce: Arc<str>,
+    /// SotW: of the last accepted response.
+    pub(super) version: Arc<str>,
+    pub(super) verdicts: VecDeque<Verdict>,
+    /// Delta: what has to be asked for.
+    pub(super) subscribe: BTreeSet<ResourceLocator>,
+    /// What the server believes to be wanted and is not, or was not for a moment.
+    pub(super) unsubscribe: BTreeSet<ResourceLocator>,
+}
+
+/// One type on a stream.
+#[derive(Debug, Default)]
+pub(super) struct Logical {
+    pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, Interest>>,
+    pub(super) held: Held,
+    /// SotW: the last accepted version, for the next stream. None when what it stood for is not all held.
+    pub(super) version: Option<Arc<str>>,
+    pub(super) conversation: Conversation,
+}
+
+impl Logical {
+    pub(super) fn reach(&self) -> Reach {
+        if self.wanted.contains_key(WILDCARD) { Reach::Wildcard } else { Reach::Named }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    pub(super) fn interest(&mut self, locator: &ResourceLocator) -> Option<&mut Interest> {
+        self.wanted.get_mut(&locator.name)?.get_mut(&locator.parameters)
+    }
+
+    /// Every wanted locator, in no order.
+    pub(super) fn locators(&self) -> impl Iterator<Item = (ResourceLocator, &Interest)> {
+        self.wanted.iter().flat_map(|(name, sets)| {
+            let locator =
+                |parameters: &DynamicParameters| ResourceLocator::new(name.clone(), parameters.clone());
+            sets.iter().map(move |(parameters, interest)| (locator(parameters), interest))
+        })
+    }
+
+    /// Whether everything that is wanted was asked for on this stream, and something is known of it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.locators().all(|(_, interest)| interest.requested && interest.answered)
+    }
+
+    /// Forgets the conversation; what is held stays.
+    pub(super) fn close(&mut self) {
+        self.conversation = Conversation::default();
+        self.held.set_standing(Standing::Before);
+        for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
+            *interest = Interest { answered: interest.answered, ..Interest::default() };
+        }
+    }
+
+    /// Whether any subscription asks for a variant with this name, these aliases and constraints.
+    pub(super) fn reaches(
+        &self,
+        naming: &Naming,
+        name: &Name,
+        aliases: &[Name],
+        constraints: &Constraints,
+    ) -> bool {
+        self.asking(name, aliases)
+            .any(|name| self.wanted[name].keys().any(|parameters| naming.matches(constraints, parameters)))
+    }
+
+    /// The wanted names that a resource with this name and these aliases answers, the wildcard among them.
+    pub(super) fn asking<'a>(
+        &'a self,
+        name: &'a Name,
+        aliases: &'a [Name],
+    ) -> impl Iterator<Item = &'a Name> {
+        let names = std::iter::once(name).chain(aliases).map(|name| &**name);
+        names.chain([WILDCARD]).filter_map(|name| Some(self.wanted.get_key_value(name)?.0))
+    }
+
+    /// How many locators a resource with this name and these aliases may answer.
+    pub(super) fn askers(&self, name: &Name, aliases: &[Name]) -> usize {
+        self.asking(name, aliases).map(|name| self.wanted[name].len()).sum()
+    }
+
+    /// Whether a held variant answers a locator.
+    pub(super) fn is_served(&self, naming: &Naming, name: &str, parameters: &DynamicParameters) -> bool {
+        self.held.answering(name).any(|(_, held)| naming.matches(&held.constraints, parameters))
+    }
+
+    /// Forgets the variants that no subscription reaches any more.
+    pub(super) fn forget_unreached(&mut self, naming: &Naming, name: &Name) {
+        let unreached = |resource: &Name, held: &HeldVariant| {
+            !self.reaches(naming, resource, &held.aliases, &held.constraints)
+        };
+        let lost: Vec<VariantKey> = if &**name == WILDCARD {
+            self.held.keys(unreached)
+        } else {
+            let candidates = self.held.answering(name).filter(|(resource, held)| unreached(resource, held));
+            candidates
+                .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
+                .collect()
+        };
+        for key in &lost {
+            self.held.remove(key);
+            self.version = None;
+        }
+    }
+
+    /// Notes that `variant` answers whoever asked for it.
+    pub(super) fn note_answer(&mut self, naming: &Naming, variant: &Variant) {
+        let names = std::iter::once(variant.name()).chain(&*variant.content().aliases);
+        for name in names {
+            for (parameters, interest) in self.wanted.get_mut(name).into_iter().flatten() {
+                if naming.matches(&variant.key().constraints, parameters) {
+                    interest.answered = true;
+                    interest.deadline = None;
+                }
+            }
+        }
+    }
+}

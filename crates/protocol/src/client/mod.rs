@@ -1,0 +1,180 @@
+//! The client side of one xDS stream, in both dialects, without IO.
+//!
+//! Owns what is subscribed, what is held and what was said. Knows nothing of transports, of the database, or
+//! of other streams. A [`ClientStream`] outlives its connection: what it holds is what it tells the next one.
+//!
+//! # Contract
+//! - [`subscribe`](ClientStream::subscribe) and [`unsubscribe`](ClientStream::unsubscribe) at any time.
+//!   Wildcards and explicit names of one type belong on different streams: what a response brings cannot be
+//!   told apart otherwise. The caller sees to that.
+//! - [`connected`](ClientStream::connected) when a new stream is open, [`disconnected`] when it is gone.
+//!   Nothing is withdrawn in between.
+//! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
+//!   [`poll_transmit`], which acknowledges it.
+//! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
+//!   wait before it lets a growing list of names go in one request.
+//! - [`handle_timeout`] at [`poll_timeout`].
+//!
+//! [`disconnected`]: ClientStream::disconnected
+//! [`handle_response`]: ClientStream::handle_response
+//! [`handle_timeout`]: ClientStream::handle_timeout
+//! [`poll_timeout`]: ClientStream::poll_timeout
+//! [`poll_transmit`]: ClientStream::poll_transmit
+
+mod held;
+mod logical;
+mod message;
+mod requests;
+mod responses;
+mod subscriptions;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_types::constraints::Expr;
+use weir_types::{Absent, Constraints, DynamicParameters, Name, Scope, TypeUrl, VariantKey};
+
+pub use self::message::{Applied, Rejected, Request, Response};
+pub use self::subscriptions::Handover;
+
+use self::logical::Logical;
+use self::timers::Deadline;
+use crate::Dialect;
+
+/// How the server is asked for variants.
+#[derive(Clone, Debug)]
+pub enum Naming {
+    /// By locators, for all parameters on one stream: the server speaks TP2.
+    Locators,
+    /// By plain names: the server goes by the `Node`, which stands for one parameter set. What it sends is
+    /// stored with constraints over all of `keys`.
+    Names {
+        /// The key universe.
+        keys: Arc<[Arc<str>]>,
+        /// The values of those keys that the `Node` stands for; the others are absent.
+        parameters: DynamicParameters,
+        /// What that makes of a resource without constraints.
+        constraints: Constraints,
+    },
+}
+
+impl Naming {
+    /// Plain names, for clients whose parameters are, on `keys`, equal to `parameters`.
+    pub fn names(keys: Arc<[Arc<str>]>, parameters: &DynamicParameters) -> Self {
+        let parameters = parameters.projected(&keys);
+        let exact = keys.iter().map(|key| match parameters.get(key) {
+            Some(value) => Expr::value(Arc::clone(key), value),
+            None => Expr::not(Expr::exists(Arc::clone(key))),
+        });
+        let constraints = Constraints::new(Expr::All(exact.collect()));
+        Self::Names { keys, parameters, constraints }
+    }
+
+    /// The variant that the server means by `key`.
+    fn stored(&self, key: &VariantKey) -> VariantKey {
+        match self {
+            Self::Locators => key.clone(),
+            Self::Names { constraints, .. } if key.constraints.is_unconstrained() => {
+                VariantKey::new(key.name.clone(), constraints.clone())
+            }
+            Self::Names { constraints, .. } => {
+                let both = vec![constraints.expr().clone(), key.constraints.expr().clone()];
+                VariantKey::new(key.name.clone(), Constraints::new(Expr::All(both)))
+            }
+        }
+    }
+
+    /// Whether a locator with `parameters` is for a variant with `constraints`. By name only, where the
+    /// server goes by the `Node`.
+    fn matches(&self, constraints: &Constraints, parameters: &DynamicParameters) -> bool {
+        match self {
+            Self::Locators => constraints.matches(parameters),
+            Self::Names { .. } => true,
+        }
+    }
+
+    /// For whom something that is said of a locator with `parameters` is true.
+    fn scope(&self, parameters: &DynamicParameters) -> Scope {
+        match self {
+            Self::Locators => Scope::Exactly(parameters.clone()),
+            Self::Names { keys, parameters, .. } => {
+                Scope::Projected { keys: Arc::clone(keys), parameters: parameters.clone() }
+            }
+        }
+    }
+
+    fn absent(&self, name: &Name, parameters: &DynamicParameters, absence: weir_types::Absence) -> Absent {
+        Absent { name: name.clone(), scope: self.scope(parameters), absence }
+    }
+}
+
+/// What a [`ClientStream`] goes by.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How the two sides speak.
+    pub dialect: Dialect,
+    /// How variants are asked for.
+    pub naming: Naming,
+    /// After how long without an answer a locator is taken to be absent, counted from the request that named
+    /// it, only while connected.
+    pub does_not_exist: Duration,
+}
+
+/// The client side of one stream. See the module for how to use it.
+#[derive(Debug)]
+pub struct ClientStream {
+    settings: Settings,
+    types: BTreeMap<TypeUrl, Logical>,
+    connection: Connection,
+    deadlines: VecDeque<Deadline>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    Away,
+    /// Connected, nothing sent yet: the next request carries the `Node`.
+    New,
+    Open,
+}
+
+impl ClientStream {
+    /// A stream that is not connected and wants nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, types: BTreeMap::new(), connection: Connection::Away, deadlines: VecDeque::new() }
+    }
+
+    /// What it goes by.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// A new stream is open. Everything that is wanted will be requested on it.
+    pub fn connected(&mut self) {
+        self.disconnected();
+        self.connection = Connection::New;
+    }
+
+    /// The stream is gone. What is held stays, and so does what is wanted.
+    pub fn disconnected(&mut self) {
+        self.connection = Connection::Away;
+        self.deadlines.clear();
+        self.types.retain(|_, logical| !logical.is_idle());
+        self.types.values_mut().for_each(Logical::close);
+    }
+
+    /// Whether every type that is wanted was answered on the current stream.
+    pub fn is_in_sync(&self) -> bool {
+        let open = self.connection == Connection::Open || self.types.is_empty();
+        open && self.types.values().all(|logical| logical.is_idle() || logical.is_settled())
+    }
+
+    /// When [`Self::handle_timeout`] has something to do.
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        self.next_deadline()
+    }
+}

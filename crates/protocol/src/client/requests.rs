@@ -1,0 +1,179 @@
+//! What is sent: subscriptions, and the answers to responses.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_types::{Name, ResourceLocator, TypeUrl, WILDCARD};
+
+use super::logical::{Interest, Logical, Verdict};
+use super::timers::Deadline;
+use super::{ClientStream, Connection, Naming, Request};
+use crate::Dialect;
+
+/// Stated for a name whose held variants cannot be stated: no server gives this version, so all that the name
+/// has is sent again.
+pub(super) const UNSTATABLE_VERSION: &str = "weir: not statable";
+
+impl ClientStream {
+    /// The next request, if there is one to send. Types come in make-before-break order.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Request> {
+        if self.connection == Connection::Away {
+            return None;
+        }
+        let (type_url, logical) = self.types.iter_mut().find(|(_, logical)| logical.has_request())?;
+        let opens = !logical.conversation.opened;
+        let mut request = match self.settings.dialect {
+            Dialect::Sotw => logical.sotw_request(type_url, &self.settings.naming),
+            Dialect::Delta => logical.delta_request(type_url, &self.settings.naming),
+        };
+        request.first = std::mem::replace(&mut self.connection, Connection::Open) == Connection::New;
+        let deadline = now + self.settings.does_not_exist;
+        let watched = logical.note_requested(&self.settings.naming, &request.subscribe, opens, deadline);
+        self.deadlines.extend(watched.into_iter().map(|locator| Deadline {
+            at: deadline,
+            type_url: type_url.clone(),
+            locator,
+        }));
+        Some(request)
+    }
+}
+
+impl Logical {
+    fn has_request(&self) -> bool {
+        let conversation = &self.conversation;
+        if !conversation.opened {
+            return !self.is_idle();
+        }
+        conversation.changed
+            || !conversation.verdicts.is_empty()
+            || !conversation.subscribe.is_empty()
+            || !conversation.unsubscribe.is_empty()
+    }
+
+    fn sotw_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
+        if !std::mem::replace(&mut self.conversation.opened, true) {
+            // An equal version may go unanswered, so nothing may be left that has to be answered.
+            let complete = self.locators().all(|(_, interest)| interest.answered);
+            self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
+        }
+        // What was given up and wanted again is left out once, or the server would see no change.
+        let withheld = std::mem::take(&mut self.conversation.unsubscribe);
+        let mut subscribe = self.whole_list(type_url, naming);
+        let whole = subscribe.len();
+        subscribe.retain(|locator| !withheld.contains(locator));
+        let verdict = self.conversation.verdicts.pop_front();
+        self.conversation.changed = subscribe.len() < whole;
+        let (nonce, nack) = match verdict {
+            Some(Verdict { nonce, nack }) => (nonce, nack),
+            None => (Arc::clone(&self.conversation.nonce), None),
+        };
+        Request {
+            type_url: type_url.clone(),
+            first: false,
+            version: Arc::clone(&self.conversation.version),
+            nonce,
+            nack,
+            subscribe,
+            unsubscribe: Vec::new(),
+            initial_versions: Vec::new(),
+        }
+    }
+
+    /// Everything that is wanted, as SotW says it. Older servers know the wildcard only as the empty list
+    /// ("How the client specifies what resources to return"), so it is said that way where it can be.
+    fn whole_list(&mut self, type_url: &TypeUrl, naming: &Naming) -> Vec<ResourceLocator> {
+        let mut list: Vec<_> = self.locators().map(|(locator, _)| locator).collect();
+        list.sort_unstable();
+        let only_wildcard = matches!(&list[..], [only] if only.is_wildcard());
+        let plain = matches!(naming, Naming::Names { .. });
+        if plain && only_wildcard && type_url.has_legacy_wildcard() && !self.conversation.named {
+            list.clear();
+        }
+        self.conversation.named |= !list.is_empty();
+        list
+    }
+
+    fn delta_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
+        let first = !std::mem::replace(&mut self.conversation.opened, true);
+        let (subscribe, initial_versions) = if first {
+            let mut all: Vec<_> = self.locators().map(|(locator, _)| locator).collect();
+            all.sort_unstable();
+            self.conversation.subscribe.clear();
+            (all, self.initial_versions(naming))
+        } else {
+            (std::mem::take(&mut self.conversation.subscribe).into_iter().collect(), Vec::new())
+        };
+        self.conversation.changed = false;
+        let unsubscribe = std::mem::take(&mut self.conversation.unsubscribe).into_iter().collect();
+        let (nonce, nack) = match self.conversation.verdicts.pop_front() {
+            Some(Verdict { nonce, nack }) => (nonce, nack),
+            None => (Arc::default(), None),
+        };
+        Request {
+            type_url: type_url.clone(),
+            first: false,
+            version: Arc::default(),
+            nonce,
+            nack,
+            subscribe,
+            unsubscribe,
+            initial_versions,
+        }
+    }
+
+    /// What is held, by name. A name tells no variants apart, so a version is stated only where nobody can
+    /// mistake what it is the version of.
+    fn initial_versions(&self, naming: &Naming) -> Vec<(Name, Arc<str>)> {
+        let state = |(name, variants): (&Name, &[super::held::HeldVariant])| {
+            let version = match variants {
+                [only]
+                    if matches!(naming, Naming::Names { .. })
+                        || only.constraints.is_unconstrained()
+                        || self.askers(name, &only.aliases) == 1 =>
+                {
+                    Arc::clone(&only.version)
+                }
+                _ => Arc::from(UNSTATABLE_VERSION),
+            };
+            (name.clone(), version)
+        };
+        let mut stated: Vec<_> = self.held.iter().map(state).collect();
+        stated.sort_unstable();
+        stated
+    }
+
+    /// Notes what the server was asked for; gives the locators whose answer is waited for until `deadline`.
+    fn note_requested(
+        &mut self,
+        naming: &Naming,
+        sent: &[ResourceLocator],
+        in_first: bool,
+        deadline: Instant,
+    ) -> Vec<ResourceLocator> {
+        // The legacy wildcard is sent as an empty list, but it is sent.
+        let wildcard = self.wanted.get(WILDCARD).filter(|_| sent.is_empty()).into_iter().flatten();
+        let wildcard = wildcard.map(|(parameters, _)| ResourceLocator::new(WILDCARD, parameters.clone()));
+        let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
+        let mut watched = Vec::new();
+        for locator in sent {
+            let served = self.is_served(naming, &locator.name, &locator.parameters);
+            let late_wildcard = locator.is_wildcard() && !in_first;
+            let Some(interest) = self.interest(&locator) else { continue };
+            if interest.requested {
+                continue;
+            }
+            let waits = !interest.answered && !served && (late_wildcard || !locator.is_wildcard());
+            *interest = Interest {
+                told: true,
+                requested: true,
+                in_first,
+                answered: interest.answered || served,
+                deadline: waits.then_some(deadline),
+            };
+            if waits {
+                watched.push(locator);
+            }
+        }
+        watched
+    }
+}

@@ -1,0 +1,289 @@
+//! What is received: from either dialect to one [`Batch`].
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use weir_types::{Absence, Batch, Name, Reach, Variant, VariantKey, WILDCARD};
+
+use super::held::Standing;
+use super::logical::{Logical, Verdict};
+use super::message::{Applied, Rejected, Response};
+use super::{ClientStream, Naming};
+use crate::Dialect;
+
+/// How long the message of a NACK may get, in bytes; the rest is counted.
+const MAX_NACK_LENGTH: usize = 64 * 1024;
+
+impl ClientStream {
+    /// Applies a response. Unacceptable resources change nothing, the others are applied.
+    pub fn handle_response(&mut self, response: Response) -> Applied {
+        let opened = self.types.get_mut(&response.type_url).filter(|logical| logical.conversation.opened);
+        let Some(logical) = opened else {
+            tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
+            let batch = Batch::new(response.type_url, Reach::Named);
+            return Applied { batch, rejected: Vec::new() };
+        };
+        let batch = Batch::new(response.type_url.clone(), logical.reach());
+        let mut application =
+            Application { naming: &self.settings.naming, logical, batch, doubtful: BTreeSet::new() };
+        let mut said = Said::sort_out(response, application.naming);
+        application.upsert(&mut said);
+        match self.settings.dialect {
+            Dialect::Delta => application.sweep_before(&said),
+            Dialect::Sotw if application.batch.type_url.is_full_state() => application.sweep_absent(&said),
+            Dialect::Sotw => application.sweep_superseded(&said),
+        }
+        application.remove(&said);
+        application.mark_absent();
+        application.answer_wildcards(&said);
+        application.conclude(said)
+    }
+}
+
+/// A response, taken apart.
+struct Said {
+    version: Arc<str>,
+    nonce: Arc<str>,
+    /// With their stored keys.
+    variants: Vec<Variant>,
+    /// Refreshed without being sent: stored keys.
+    heartbeats: Vec<VariantKey>,
+    /// As the server named them.
+    removed: Vec<VariantKey>,
+    rejected: Vec<Rejected>,
+    /// Names of which something was sent, acceptable or not.
+    mentioned: HashSet<Name>,
+    /// Names of which something was not acceptable.
+    spoiled: HashSet<Name>,
+}
+
+impl Said {
+    fn sort_out(response: Response, naming: &Naming) -> Self {
+        let mut said = Self {
+            version: response.version,
+            nonce: response.nonce,
+            variants: Vec::with_capacity(response.resources.len()),
+            heartbeats: Vec::new(),
+            removed: response.removed,
+            rejected: Vec::new(),
+            mentioned: HashSet::new(),
+            spoiled: HashSet::new(),
+        };
+        for resource in response.resources {
+            match resource {
+                Ok(variant) => said.accept(variant, naming),
+                Err(rejected) => said.reject(rejected),
+            }
+        }
+        said.reject_duplicates();
+        said
+    }
+
+    fn accept(&mut self, variant: Variant, naming: &Naming) {
+        let content = variant.content();
+        let key = naming.stored(variant.key());
+        if content.body.is_none() && content.ttl.is_some() {
+            self.mentioned.insert(key.name.clone());
+            self.heartbeats.push(key);
+        } else if content.body.is_none() && content.aliases.is_empty() {
+            // How older servers say that a resource does not exist.
+            self.removed.push(variant.key().clone());
+        } else {
+            self.mentioned.insert(key.name.clone());
+            let same = key == *variant.key();
+            self.variants.push(if same { variant } else { Variant::new(key, content.clone()) });
+        }
+    }
+
+    fn reject(&mut self, rejected: Rejected) {
+        self.mentioned.extend(rejected.name.clone());
+        self.spoiled.extend(rejected.name.clone());
+        self.rejected.push(rejected);
+    }
+
+    /// TP2: the same name may come twice with different constraints, but not with equal ones. Nobody can tell
+    /// which of the two is meant.
+    fn reject_duplicates(&mut self) {
+        let mut counts: HashMap<VariantKey, usize> = HashMap::with_capacity(self.variants.len());
+        for variant in &self.variants {
+            *counts.entry(variant.key().clone()).or_default() += 1;
+        }
+        counts.retain(|_, count| *count > 1);
+        if counts.is_empty() {
+            return;
+        }
+        self.variants.retain(|variant| !counts.contains_key(variant.key()));
+        let mut duplicates: Vec<_> = counts.into_iter().collect();
+        duplicates.sort_unstable();
+        for (VariantKey { name, constraints }, count) in duplicates {
+            let message = if constraints.is_unconstrained() {
+                format!("{name}: sent {count} times in one response")
+            } else {
+                format!("{name}: sent {count} times in one response with equal constraints ({constraints})")
+            };
+            self.reject(Rejected { name: Some(name), message });
+        }
+    }
+
+    fn nack(&self) -> Option<String> {
+        let mut message = String::new();
+        for (index, rejected) in self.rejected.iter().enumerate() {
+            if message.len() > MAX_NACK_LENGTH {
+                message.push_str(&format!("; and {} more", self.rejected.len() - index));
+                break;
+            }
+            message.push_str(if index == 0 { "" } else { "; " });
+            message.push_str(&rejected.message);
+        }
+        (!self.rejected.is_empty()).then_some(message)
+    }
+}
+
+/// A response on its way into the state.
+struct Application<'a> {
+    naming: &'a Naming,
+    logical: &'a mut Logical,
+    batch: Batch,
+    /// Names whose locators may have lost their variant, or never had one.
+    doubtful: BTreeSet<Name>,
+}
+
+impl Application<'_> {
+    fn upsert(&mut self, said: &mut Said) {
+        for key in &said.heartbeats {
+            self.logical.held.confirm(key);
+        }
+        for variant in said.variants.drain(..) {
+            let (name, aliases) = (variant.name(), &variant.content().aliases);
+            if self.logical.reaches(self.naming, name, aliases, &variant.key().constraints) {
+                self.logical.held.insert(&variant);
+                self.logical.note_answer(self.naming, &variant);
+                self.batch.upserts.push(variant);
+            }
+        }
+    }
+
+    /// Delta, after a reconnect: what an answer brings for a name replaces what was held of that name.
+    fn sweep_before(&mut self, said: &Said) {
+        for name in said.mentioned.difference(&said.spoiled) {
+            let before =
+                self.logical.held.variants(name).iter().filter(|held| held.standing == Standing::Before);
+            let swept: Vec<_> =
+                before.map(|held| VariantKey::new(name.clone(), held.constraints.clone())).collect();
+            swept.into_iter().for_each(|key| self.drop_held(key));
+        }
+    }
+
+    /// SotW, full state: what is not in the response is gone. Not when a resource came that cannot be told by
+    /// name: it may be any of the missing ones.
+    fn sweep_absent(&mut self, said: &Said) {
+        if said.rejected.iter().any(|rejected| rejected.name.is_none()) {
+            return;
+        }
+        let mut present: HashSet<&VariantKey> = self.batch.upserts.iter().map(Variant::key).collect();
+        present.extend(&said.heartbeats);
+        let gone = self.logical.held.keys(|name, held| {
+            let key = VariantKey::new(name.clone(), held.constraints.clone());
+            !present.contains(&key) && !said.spoiled.contains(name)
+        });
+        gone.into_iter().for_each(|key| self.drop_held(key));
+    }
+
+    /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response
+    /// is gone when all that asked for it have got another.
+    fn sweep_superseded(&mut self, said: &Said) {
+        if !matches!(self.naming, Naming::Locators) {
+            return;
+        }
+        let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
+        let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
+        for name in names.difference(&said.spoiled) {
+            let keys =
+                self.logical.held.variants(name).iter().map(|held| (held.constraints.clone(), &held.aliases));
+            let (new, old): (Vec<_>, Vec<_>) = keys.partition(|(constraints, _)| {
+                sent.contains(&VariantKey::new(name.clone(), constraints.clone()))
+            });
+            let superseded = old.into_iter().filter(|(constraints, aliases)| {
+                let asking =
+                    self.logical.asking(name, aliases).flat_map(|name| self.logical.wanted[name].keys());
+                let mut matching = asking.filter(|parameters| constraints.matches(parameters));
+                matching.all(|parameters| new.iter().any(|(newer, _)| newer.matches(parameters)))
+            });
+            let superseded: Vec<_> = superseded.map(|(c, _)| VariantKey::new(name.clone(), c)).collect();
+            superseded.into_iter().for_each(|key| self.drop_held(key));
+        }
+    }
+
+    fn remove(&mut self, said: &Said) {
+        let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
+        for removed in said.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
+            let stored = self.naming.stored(removed);
+            if sent.contains(&stored) {
+                continue;
+            }
+            if removed.constraints.is_unconstrained() {
+                // A bare name also answers what was stated by name when the stream began.
+                let before = self.logical.held.variants(&removed.name).iter();
+                let before = before.filter(|held| held.standing == Standing::Before);
+                let before: Vec<_> = before
+                    .map(|held| VariantKey::new(removed.name.clone(), held.constraints.clone()))
+                    .collect();
+                before.into_iter().for_each(|key| self.drop_held(key));
+            }
+            self.drop_held(stored);
+            self.doubtful.insert(removed.name.clone());
+        }
+    }
+
+    /// Forgets a variant that the server has no more.
+    fn drop_held(&mut self, key: VariantKey) {
+        if let Some(held) = self.logical.held.remove(&key) {
+            self.doubtful.insert(key.name.clone());
+            self.doubtful.extend(held.aliases.iter().cloned());
+            self.batch.removals.push(key);
+        }
+    }
+
+    /// The locators that the server has answered and that nothing matches, now that all is applied.
+    fn mark_absent(&mut self) {
+        for name in std::mem::take(&mut self.doubtful) {
+            let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
+            for (parameters, interest) in sets.iter_mut().filter(|(_, interest)| interest.requested) {
+                if &*name != WILDCARD && !self.logical.is_served(self.naming, &name, parameters) {
+                    interest.answered = true;
+                    interest.deadline = None;
+                    self.batch.absent.push(self.naming.absent(&name, parameters, Absence::Known));
+                }
+            }
+            self.logical.wanted.insert(name, sets);
+        }
+    }
+
+    /// A wildcard that was in the first request of its type is answered by the first response; one that came
+    /// later by whatever can only be meant for it, or by its own name among the removed.
+    fn answer_wildcards(&mut self, said: &Said) {
+        let Some(wildcards) = self.logical.wanted.get_mut(WILDCARD) else { return };
+        let by_name = said.removed.iter().any(|removed| &*removed.name == WILDCARD);
+        for (parameters, interest) in wildcards.iter_mut().filter(|(_, i)| i.requested && !i.answered) {
+            let mut sent = self.batch.upserts.iter();
+            let anything = interest.in_first || matches!(self.naming, Naming::Names { .. });
+            if anything || by_name || sent.any(|v| v.key().constraints.matches(parameters)) {
+                interest.answered = true;
+                interest.deadline = None;
+                self.batch.answered.push(self.naming.scope(parameters));
+            }
+        }
+    }
+
+    fn conclude(self, said: Said) -> Applied {
+        let nack = said.nack();
+        let conversation = &mut self.logical.conversation;
+        if nack.is_none() {
+            self.logical.version = Some(Arc::clone(&said.version));
+            conversation.version = said.version;
+        }
+        conversation.nonce = Arc::clone(&said.nonce);
+        conversation.verdicts.push_back(Verdict { nonce: said.nonce, nack });
+        Applied { batch: self.batch, rejected: said.rejected }
+    }
+}

@@ -1,0 +1,90 @@
+//! What is wanted: subscribing, unsubscribing, and moving a type to another stream.
+
+use weir_types::{ResourceLocator, TypeUrl, WILDCARD};
+
+use super::held::Standing;
+use super::logical::{Interest, Logical};
+use super::{ClientStream, Connection, Naming};
+use crate::Dialect;
+
+/// A type with all that is wanted and held of it, on its way from one stream to another.
+#[derive(Debug)]
+pub struct Handover {
+    type_url: TypeUrl,
+    logical: Logical,
+}
+
+impl ClientStream {
+    /// Wants `locator`. A locator that is wanted already is asked for again.
+    pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
+        let logical = self.types.entry(type_url.clone()).or_default();
+        let sets = logical.wanted.entry(locator.name.clone()).or_default();
+        let known = sets.insert(locator.parameters.clone(), Interest::default());
+        if !logical.conversation.opened || self.connection == Connection::Away {
+            return;
+        }
+        if self.settings.dialect == Dialect::Sotw {
+            logical.conversation.changed = true;
+            return;
+        }
+        if known.is_none() && matches!(self.settings.naming, Naming::Locators) {
+            logical.settle_before(&locator);
+        }
+        let given_up = logical.conversation.unsubscribe.remove(&locator);
+        if let Some(interest) = logical.interest(&locator) {
+            interest.told = given_up || known.is_some_and(|known| known.told);
+        }
+        logical.conversation.subscribe.insert(locator);
+    }
+
+    /// No longer wants `locator`. What only it asked for is forgotten.
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
+        let Some(logical) = self.types.get_mut(type_url) else { return };
+        let Some(sets) = logical.wanted.get_mut(&locator.name) else { return };
+        let Some(interest) = sets.remove(&locator.parameters) else { return };
+        if sets.is_empty() {
+            logical.wanted.remove(&locator.name);
+        }
+        logical.forget_unreached(&self.settings.naming, &locator.name);
+        let conversation = &mut logical.conversation;
+        conversation.changed |= conversation.opened;
+        conversation.subscribe.remove(locator);
+        if interest.told {
+            conversation.unsubscribe.insert(locator.clone());
+        }
+        if logical.is_idle() && !logical.conversation.opened {
+            self.types.remove(type_url);
+        }
+    }
+
+    /// Gives up a type for another stream to continue with. The server still sends it on this one until the
+    /// stream is closed, and it is ignored.
+    pub fn hand_over(&mut self, type_url: &TypeUrl) -> Option<Handover> {
+        let mut logical = self.types.remove(type_url)?;
+        logical.close();
+        (!logical.is_idle()).then(|| Handover { type_url: type_url.clone(), logical })
+    }
+
+    /// Continues with what another stream has given up. The type must not be wanted here yet.
+    pub fn take_over(&mut self, handover: Handover) {
+        self.types.insert(handover.type_url, handover.logical);
+    }
+}
+
+impl Logical {
+    /// Before another locator of a name is asked for: a variant of that name in its answer would look like the
+    /// successor of those that are held from an earlier stream. So the server is asked for all of the name
+    /// again; for a wildcard, it is taken to have nothing to add.
+    fn settle_before(&mut self, locator: &ResourceLocator) {
+        if &*locator.name == WILDCARD {
+            self.held.set_standing(Standing::Confirmed);
+            return;
+        }
+        if self.held.variants(&locator.name).iter().all(|held| held.standing == Standing::Confirmed) {
+            return;
+        }
+        let sets = self.wanted.get(&locator.name).into_iter().flatten();
+        let all = sets.map(|(parameters, _)| ResourceLocator::new(locator.name.clone(), parameters.clone()));
+        self.conversation.subscribe.extend(all);
+    }
+}

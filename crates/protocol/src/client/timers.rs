@@ -1,0 +1,56 @@
+//! The does-not-exist timeout ("Knowing When a Requested Resource Does Not Exist").
+
+use std::time::Instant;
+
+use weir_types::{Absence, Batch, ResourceLocator, TypeUrl};
+
+use super::ClientStream;
+
+/// When a locator will be taken to be absent. All wait equally long, so that they lie in order of time; one
+/// that was answered is left where it is and passed over.
+#[derive(Debug)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    pub(super) type_url: TypeUrl,
+    pub(super) locator: ResourceLocator,
+}
+
+impl ClientStream {
+    /// Takes the locators whose time is up to be absent. One batch for each type.
+    pub fn handle_timeout(&mut self, now: Instant) -> Vec<Batch> {
+        let mut batches: Vec<Batch> = Vec::new();
+        while self.next_deadline().is_some_and(|at| at <= now) {
+            let Some(Deadline { type_url, locator, .. }) = self.deadlines.pop_front() else { break };
+            let Some(logical) = self.types.get_mut(&type_url) else { continue };
+            let Some(interest) = logical.interest(&locator) else { continue };
+            interest.deadline = None;
+            interest.answered = true;
+            let reach = logical.reach();
+            let known = batches.iter().position(|batch| batch.type_url == type_url);
+            let index = known.unwrap_or(batches.len());
+            if known.is_none() {
+                batches.push(Batch::new(type_url, reach));
+            }
+            let naming = &self.settings.naming;
+            if locator.is_wildcard() {
+                batches[index].answered.push(naming.scope(&locator.parameters));
+            } else {
+                let absent = naming.absent(&locator.name, &locator.parameters, Absence::TimedOut);
+                batches[index].absent.push(absent);
+            }
+        }
+        batches
+    }
+
+    /// The first deadline that still counts.
+    pub(super) fn next_deadline(&mut self) -> Option<Instant> {
+        while let Some(Deadline { at, type_url, locator }) = self.deadlines.front() {
+            let interest = self.types.get_mut(type_url).and_then(|logical| logical.interest(locator));
+            if interest.is_some_and(|interest| interest.deadline == Some(*at)) {
+                return Some(*at);
+            }
+            self.deadlines.pop_front();
+        }
+        None
+    }
+}
