@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir_types::{
-    Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey, WILDCARD,
+    Absence, Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey, WILDCARD,
 };
 
 use super::Naming;
@@ -22,6 +22,8 @@ pub(super) struct Interest {
     pub(super) in_first: bool,
     /// Something is known of it: a variant came, or it is known or taken to be absent.
     pub(super) answered: bool,
+    /// What that is, while nothing matches.
+    pub(super) absence: Absence,
     /// When it will be taken to be absent.
     pub(super) deadline: Option<Instant>,
 }
@@ -95,7 +97,8 @@ impl Logical {
         self.conversation = Conversation::default();
         self.held.set_standing(Standing::Before);
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
-            *interest = Interest { answered: interest.answered, ..Interest::default() };
+            let Interest { answered, absence, .. } = *interest;
+            *interest = Interest { answered, absence, ..Interest::default() };
         }
     }
 
@@ -157,6 +160,7 @@ impl Logical {
             for (parameters, interest) in self.wanted.get_mut(name).into_iter().flatten() {
                 if naming.matches(&variant.key().constraints, parameters) {
                     interest.answered = true;
+                    interest.absence = Absence::Unknown;
                     interest.deadline = None;
                 }
             }

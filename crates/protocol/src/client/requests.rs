@@ -168,6 +168,7 @@ impl Logical {
                 requested: true,
                 in_first,
                 answered: interest.answered || served,
+                absence: interest.absence,
                 deadline: waits.then_some(deadline),
             };
             if waits {

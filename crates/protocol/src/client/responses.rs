@@ -251,6 +251,7 @@ impl Application<'_> {
             for (parameters, interest) in sets.iter_mut().filter(|(_, interest)| interest.requested) {
                 if &*name != WILDCARD && !self.logical.is_served(self.naming, &name, parameters) {
                     interest.answered = true;
+                    interest.absence = Absence::Known;
                     interest.deadline = None;
                     self.batch.absent.push(self.naming.absent(&name, parameters, Absence::Known));
                 }

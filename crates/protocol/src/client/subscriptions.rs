@@ -1,6 +1,6 @@
 //! What is wanted: subscribing, unsubscribing, and moving a type to another stream.
 
-use weir_types::{ResourceLocator, TypeUrl, WILDCARD};
+use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, WILDCARD};
 
 use super::held::Standing;
 use super::logical::{Interest, Logical};
@@ -55,6 +55,22 @@ impl ClientStream {
         if logical.is_idle() && !logical.conversation.opened {
             self.types.remove(type_url);
         }
+    }
+
+    /// What is known of a wanted locator besides what is held: for someone who comes late to it. None when
+    /// nothing is.
+    pub fn recall(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Batch> {
+        let naming = &self.settings.naming;
+        let logical = self.types.get_mut(type_url)?;
+        let served = logical.is_served(naming, &locator.name, &locator.parameters);
+        let mut batch = Batch::new(type_url.clone(), logical.reach());
+        let interest = logical.interest(locator).filter(|interest| interest.answered)?;
+        if locator.is_wildcard() {
+            batch.answered.push(naming.scope(&locator.parameters));
+        } else if !served && interest.absence != Absence::Unknown {
+            batch.absent.push(naming.absent(&locator.name, &locator.parameters, interest.absence));
+        }
+        (!batch.is_empty()).then_some(batch)
     }
 
     /// Gives up a type for another stream to continue with. The server still sends it on this one until the

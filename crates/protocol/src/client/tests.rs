@@ -355,3 +355,15 @@ fn a_type_moves_to_another_stream_with_what_is_held() {
     assert!(from.respond(&cds(), vec![variant("a", "2")], &[]).batch.is_empty());
     assert_eq!(removals(&to.respond(&cds(), vec![], &["a"]).batch), keys(&["a"]));
 }
+
+#[test]
+fn late_comers_hear_what_is_known() {
+    let mut f = Fixture::named(Dialect::Delta).with(&eds(), &["a", "b", "c"], vec![variant("a", "1")]);
+    f.respond(&eds(), vec![], &["b"]);
+    let mut recall = |name| f.stream.recall(&eds(), &locator(name)).map(|batch| batch.absent);
+    assert_eq!((recall("a"), recall("c")), (None, None));
+    let known = Absent { name: "b".into(), scope: prod_scope(), absence: Absence::Known };
+    assert_eq!(recall("b"), Some(vec![known]));
+    let mut f = Fixture::named(Dialect::Delta).with(&cds(), &["*"], vec![]);
+    assert_eq!(f.stream.recall(&cds(), &locator("*")).unwrap().answered, [prod_scope()]);
+}

@@ -25,6 +25,7 @@ impl ClientStream {
             let Some(interest) = logical.interest(&locator) else { continue };
             interest.deadline = None;
             interest.answered = true;
+            interest.absence = Absence::TimedOut;
             let reach = logical.reach();
             let known = batches.iter().position(|batch| batch.type_url == type_url);
             let index = known.unwrap_or(batches.len());
