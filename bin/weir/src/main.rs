@@ -1,1 +1,28 @@
-fn main() {}
+//! The program `weir`: wiring, signals, the command line.
+
+mod check;
+mod cli;
+mod convert;
+mod explain;
+mod inputs;
+mod output;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::refuse(&error),
+    };
+    match cli.run() {
+        Ok(code) => code,
+        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -67,6 +67,7 @@ impl Places {
             |outer: &Range<usize>| !span.is_empty() && outer.start <= span.start && span.end <= outer.end;
         let within = |place: &&Place| holds(&place.name) || holds(&place.value);
         let key = self.0.iter().rev().find(within).map_or_else(String::new, |place| place.key.clone());
+        let key = if error.message() == "duplicate key" { text[span.clone()].trim().to_owned() } else { key };
         let message = error.message().trim().replace('\n', ", ");
         let message = ["unknown", "missing", "duplicate"].iter().fold(message, |message, word| match message
             .strip_prefix(&format!("{word} field "))

@@ -1,0 +1,170 @@
+//! `weir check`: whether a configuration is good, and what was understood of it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use weir_config::{Config, ControlPlane, Parameters, Protocol, Source};
+use weir_types::constraints::{Overlap, overlap};
+use weir_types::{Name, TypeUrl};
+use weir_upstream::files::{self, Loaded, Resource};
+
+use crate::output::count;
+use crate::table::Table;
+
+/// Validate a configuration and show what was understood
+///
+/// Reads the resource files too, where an upstream has them. Warns where two variants of a resource can match
+/// the same client.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir check --config config/quickstart.toml
+
+Exits with 1 if the configuration or a resource file is bad.")]
+pub(crate) struct Args {
+    /// The configuration file
+    #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
+    config: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let config = weir_config::load(&args.config)?;
+    write_instance(&config, out)?;
+    let mut good = true;
+    for upstream in &config.upstreams {
+        writeln!(out, "\nupstream for {}", authority(&upstream.authority))?;
+        match &upstream.source {
+            Source::Files(path) => good &= check_files(path, out)?,
+            Source::ControlPlane(control_plane) => write_control_plane(control_plane, out)?,
+        }
+    }
+    write_rules(&config, out)?;
+    let verdict = if good { "valid" } else { "bad" };
+    writeln!(out, "\n{} is {verdict}", args.config.display())?;
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
+    let mut table = Table::default();
+    let cluster = &config.node.cluster;
+    let cluster = if cluster.is_empty() { String::new() } else { format!(" in cluster {cluster}") };
+    table.row(["node", &format!("{}{cluster}", config.node.id)]);
+    let listen: Vec<_> = config.downstream.listen.iter().map(ToString::to_string).collect();
+    table.row(["clients", &listen.join(", ")]);
+    table.row(["admin", &config.admin.map_or("none".to_owned(), |admin| admin.listen.to_string())]);
+    Ok(table.write(out, "")?)
+}
+
+/// The authority of an upstream, for people.
+fn authority(authority: &str) -> String {
+    match authority {
+        "" => "names without an authority".to_owned(),
+        authority => format!("xdstp://{authority}/…"),
+    }
+}
+
+fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Result<()> {
+    let mut table = Table::default();
+    let endpoints =
+        control_plane.endpoints.iter().map(|uri| uri.to_string().trim_end_matches('/').to_owned());
+    let endpoints: Vec<_> = endpoints.collect();
+    table.row(["endpoints", &endpoints.join(", ")]);
+    let protocol = match control_plane.protocol {
+        Protocol::AdsDelta => "aggregated, incremental",
+        Protocol::AdsSotw => "aggregated, state of the world",
+    };
+    table.row(["protocol", protocol]);
+    match &control_plane.parameters {
+        Parameters::Native => table.row(["parameters", "by locators, on one stream"]),
+        Parameters::Streams { keys, .. } if keys.is_empty() => {
+            table.row(["parameters", "none: one stream for all clients"]);
+        }
+        Parameters::Streams { keys, max_sets, node } => {
+            let keys = keys.join(", ");
+            table.row([
+                "parameters",
+                &format!("{keys}: a stream for each set, {max_sets} at most, as node {}", node.id),
+            ]);
+        }
+    }
+    Ok(table.write(out, "  ")?)
+}
+
+/// Whether the files are good.
+fn check_files(path: &Path, out: &mut dyn Write) -> Result<bool> {
+    let loaded = match files::load(path, &Loaded::default()) {
+        Ok(loaded) => loaded,
+        Err(unreadable) => {
+            writeln!(out, "  error: {unreadable}")?;
+            return Ok(false);
+        }
+    };
+    let mut table = Table::default();
+    table.row(["files", &format!("{} in {}", loaded.file_count(), path.display())]);
+    table.row(["resources", &by_type(&loaded)]);
+    table.write(out, "  ")?;
+    for problem in loaded.problems() {
+        writeln!(out, "  error: {problem}")?;
+    }
+    warn_of_overlaps(&loaded, out)?;
+    Ok(loaded.problems().is_empty())
+}
+
+/// `2 cds, 1 eds`
+fn by_type(loaded: &Loaded) -> String {
+    let mut types: BTreeMap<&TypeUrl, usize> = BTreeMap::new();
+    for resource in loaded.resources() {
+        *types.entry(&resource.type_url).or_default() += 1;
+    }
+    let types: Vec<_> =
+        types.iter().map(|(type_url, number)| format!("{number} {}", short(type_url))).collect();
+    if types.is_empty() { "none".to_owned() } else { types.join(", ") }
+}
+
+/// The short name of a type, or its URL.
+fn short(type_url: &TypeUrl) -> &str {
+    match type_url.short_name() {
+        "other" => type_url.as_str(),
+        short => short,
+    }
+}
+
+fn warn_of_overlaps(loaded: &Loaded, out: &mut dyn Write) -> Result<()> {
+    let mut variants: BTreeMap<(&TypeUrl, &Name), Vec<&Resource>> = BTreeMap::new();
+    for resource in loaded.resources() {
+        variants.entry((&resource.type_url, resource.variant.name())).or_default().push(resource);
+    }
+    for ((type_url, name), variants) in variants {
+        for (i, left) in variants.iter().enumerate() {
+            for right in &variants[i + 1..] {
+                let constraints = |resource: &Resource| resource.variant.key().constraints.clone();
+                if let Overlap::Witness(witness) = overlap(&constraints(left), &constraints(right)) {
+                    let (first, second) = (&left.origin, &right.origin);
+                    let short = short(type_url);
+                    writeln!(
+                        out,
+                        "  warning: {first} and {second}: both variants of {short} {name} match {witness}"
+                    )?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_rules(config: &Config, out: &mut dyn Write) -> Result<()> {
+    if config.node_rules.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{} for clients that send no parameters", count(config.node_rules.len(), "rule"))?;
+    let mut table = Table::default();
+    for rule in &config.node_rules {
+        let pattern = rule.pattern.as_ref().map_or_else(String::new, |pattern| format!(" by {pattern}"));
+        let default = rule.default.as_ref().map_or_else(String::new, |value| format!(", else {value:?}"));
+        table.row([&rule.key, &format!("{}{pattern}{default}", rule.from)]);
+    }
+    Ok(table.write(out, "  ")?)
+}

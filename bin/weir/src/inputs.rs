@@ -1,0 +1,157 @@
+//! Arguments that several subcommands take.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use prost::Message;
+use prost_types::value::Kind;
+use prost_types::{Any, Struct, Value};
+use weir_types::{DynamicParameters, TypeUrl};
+use weir_wire::discovery::Node;
+use weir_wire::json;
+
+/// How a node is written as an Any.
+const NODE_TYPE_URL: &str = "type.googleapis.com/envoy.config.core.v3.Node";
+
+/// `KEY=VALUE`.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Pair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() => {
+                Ok(Self { key: key.to_owned(), value: value.to_owned() })
+            }
+            _ => Err("write it like key=value".to_owned()),
+        }
+    }
+}
+
+/// The dynamic parameters that are given as pairs.
+pub(crate) fn parameters(pairs: &[Pair]) -> DynamicParameters {
+    pairs.iter().map(|pair| (pair.key.as_str(), pair.value.as_str())).collect()
+}
+
+/// A resource type, by short name or URL.
+pub(crate) fn resource_type(text: &str) -> Result<TypeUrl, String> {
+    match TypeUrl::from_short_name(text) {
+        Some(type_url) => Ok(type_url),
+        None if text.contains('/') => Ok(TypeUrl::new(text)),
+        None => Err("allowed are cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL like \
+                     type.googleapis.com/envoy.config.cluster.v3.Cluster"
+            .to_owned()),
+    }
+}
+
+/// Who the client is.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct NodeArgs {
+    /// The node's id
+    #[arg(long, value_name = "ID", help_heading = "Node")]
+    pub(crate) node_id: Option<String>,
+    /// The node's cluster
+    #[arg(long, value_name = "CLUSTER", help_heading = "Node")]
+    pub(crate) node_cluster: Option<String>,
+    /// An entry of the node's metadata; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Node")]
+    pub(crate) node_metadata: Vec<Pair>,
+    /// The whole node as JSON, from a file or from standard input (-)
+    #[arg(long, value_name = "FILE", help_heading = "Node")]
+    pub(crate) node_json: Option<PathBuf>,
+}
+
+impl NodeArgs {
+    /// The node: what the JSON says, overridden by the other arguments.
+    pub(crate) fn node(&self) -> Result<Node> {
+        let mut node = match &self.node_json {
+            Some(path) => read_node(path)?,
+            None => Node::default(),
+        };
+        if let Some(id) = &self.node_id {
+            node.id.clone_from(id);
+        }
+        if let Some(cluster) = &self.node_cluster {
+            node.cluster.clone_from(cluster);
+        }
+        if !self.node_metadata.is_empty() {
+            let fields = &mut node.metadata.get_or_insert_with(Struct::default).fields;
+            fields.extend(self.node_metadata.iter().map(|Pair { key, value }| {
+                (key.clone(), Value { kind: Some(Kind::StringValue(value.clone())) })
+            }));
+        }
+        Ok(node)
+    }
+}
+
+fn read_node(path: &Path) -> Result<Node> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map(|_| text).context("read a node from standard input")
+    } else {
+        fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
+    };
+    parse_node(&text?).with_context(|| format!("{}: not a node", path.display()))
+}
+
+fn parse_node(text: &str) -> Result<Node> {
+    let mut json: serde_json::Value = serde_json::from_str(text)?;
+    let object = json.as_object_mut().ok_or_else(|| anyhow!("expected a JSON object"))?;
+    object.insert("@type".to_owned(), NODE_TYPE_URL.into());
+    let any = Any::decode(json::any_from(json)?)?;
+    Ok(Node::decode(&any.value[..])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_read_from_json_and_overridden_by_arguments() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("node.json");
+        fs::write(
+            &path,
+            r#"{ "id": "a", "metadata": { "env": "prod", "n": 1 }, "locality": { "zone": "z" } }"#,
+        )
+        .unwrap();
+        let args = NodeArgs {
+            node_id: Some("b".into()),
+            node_metadata: vec!["env=test".parse().unwrap()],
+            node_json: Some(path),
+            ..NodeArgs::default()
+        };
+        let node = args.node().unwrap();
+        assert_eq!((node.id.as_str(), node.locality.unwrap().zone.as_str()), ("b", "z"));
+        let fields = node.metadata.unwrap().fields;
+        assert_eq!(fields["env"].kind, Some(Kind::StringValue("test".into())));
+        assert_eq!(fields["n"].kind, Some(Kind::NumberValue(1.0)));
+    }
+
+    #[test]
+    fn what_is_no_node_is_said() {
+        for (text, wanted) in [
+            ("[]", "expected a JSON object"),
+            (r#"{ "name": "x" }"#, "unrecognized field name 'name'"),
+            ("{", "EOF while parsing an object at line 1 column 1"),
+        ] {
+            assert_eq!(parse_node(text).unwrap_err().to_string(), wanted);
+        }
+    }
+
+    #[test]
+    fn types_have_short_names() {
+        assert_eq!(resource_type("cds").unwrap().short_name(), "cds");
+        assert_eq!(resource_type("a.example/acme.Widget").unwrap().as_str(), "a.example/acme.Widget");
+        assert!(resource_type("clusters").unwrap_err().starts_with("allowed are cds,"));
+    }
+}

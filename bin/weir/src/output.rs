@@ -1,0 +1,50 @@
+//! What is said to the person at the terminal.
+
+use std::io::{self, Write};
+
+/// Exit code when what was asked for is not there.
+pub(crate) const MISSING: u8 = 2;
+
+/// Prints an error, a line for each problem.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let mut stderr = io::stderr().lock();
+    for line in describe(error).lines() {
+        // Where standard error is closed, nobody listens.
+        _ = writeln!(stderr, "weir: {line}");
+    }
+}
+
+/// The error with its causes, each said once: some errors already contain their cause.
+fn describe(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// Whether the reader of our output went away, as `weir get … | head` does.
+pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let inner = || anyhow!("no such host");
+        assert_eq!(describe(&inner().context("connect to a:1")), "connect to a:1: no such host");
+        assert_eq!(describe(&inner().context("connect: no such host")), "connect: no such host");
+    }
+}

@@ -1,0 +1,93 @@
+use crate::{FILES, directory, weir};
+
+#[test]
+fn every_example_is_good() {
+    for example in ["quickstart", "control-plane", "reference"] {
+        let path = format!("config/{example}.toml");
+        let outcome = weir(&["check", "--config", &path]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+        assert!(outcome.stdout.ends_with(&format!("\n{path} is valid\n")), "{}", outcome.stdout);
+        assert!(!outcome.stdout.contains("warning"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn what_was_understood_is_shown() {
+    let outcome = weir(&["check", "--config", "config/control-plane.toml"]);
+    let wanted = "\
+node     weir-1 in cluster edge
+clients  0.0.0.0:18000
+admin    127.0.0.1:19000
+
+upstream for names without an authority
+  endpoints   http://127.0.0.1:18001
+  protocol    aggregated, incremental
+  parameters  env: a stream for each set, 256 at most, as node weir-1-{env}
+
+1 rule for clients that send no parameters
+  env  node.metadata.env by ^(prod|test)$, else \"prod\"
+
+config/control-plane.toml is valid
+";
+    assert_eq!(outcome.stdout, wanted);
+}
+
+#[test]
+fn a_bad_configuration_is_told_with_line_and_key() {
+    for (text, wanted) in [
+        ("[downstream]\nlisten = ['x']\n", "2: downstream.listen[0]: \"x\" is not a socket address;"),
+        (
+            "[downstream]\nlisten = ['127.0.0.1:1']\nport = 1\n",
+            "3: downstream.port: unknown key `port`, expected",
+        ),
+        (&format!("{FILES}{FILES}"), "7: downstream: duplicate key"),
+        (
+            &format!("{FILES}[[upstream]]\nfiles = 'x'\n"),
+            "6: upstream[1].authority: \"\" is also upstream[0].authority;",
+        ),
+        (
+            &format!("{FILES}protocol = 'x'\n"),
+            "6: upstream[0].protocol: unknown variant `x`, expected `ads-delta` or `ads-sotw`",
+        ),
+    ] {
+        let directory = directory(&[("weir.toml", text)]);
+        let path = directory.path().join("weir.toml");
+        let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome:?}");
+        let told = outcome.stderr.strip_prefix(&format!("weir: {}:", path.display()));
+        assert!(told.is_some_and(|told| told.starts_with(wanted)), "{wanted}\n{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn f01_a_bad_resource_file_is_told_with_line_and_reason() {
+    let bad = "resources:\n- '@type': type.googleapis.com/envoy.config.cluster.v3.Cluster\n  nam: x\n";
+    let directory = directory(&[("weir.toml", FILES), ("resources/bad.yaml", bad)]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 1);
+    let file = directory.path().join("resources/bad.yaml");
+    let told = outcome.stdout.lines().find_map(|line| line.strip_prefix("  error: "));
+    let told = told.unwrap_or_else(|| panic!("{}", outcome.stdout));
+    assert!(told.starts_with(&format!("{}:3: ", file.display())) && told.contains("nam"), "{told}");
+    assert!(outcome.stdout.ends_with("weir.toml is bad\n"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_missing_directory_is_told() {
+    let directory = directory(&[("weir.toml", FILES)]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stdout.contains("  error: cannot read resource files from "), "{}", outcome.stdout);
+}
+
+#[test]
+fn p12_overlapping_variants_are_warned_of_with_a_witness() {
+    let directory = directory(&[("weir.toml", FILES), ("resources/x.yaml", crate::explain::OVERLAPPING)]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let wanted = "both variants of cds x match {env=test}\n";
+    assert!(outcome.stdout.contains("  warning: ") && outcome.stdout.contains(wanted), "{}", outcome.stdout);
+}

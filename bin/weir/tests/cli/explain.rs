@@ -1,0 +1,112 @@
+use crate::{FILES, Outcome, directory, weir};
+
+/// Three variants of a cluster, two of which have a value in common.
+pub(crate) const OVERLAPPING: &str = r#"
+resources:
+- constraints: { env: [prod, test] }
+  resource: { "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: x }
+- constraints: { env: [qa, test] }
+  resource: { "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: x }
+- constraints: { env: dev, version: v1 }
+  resource: { "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: x }
+"#;
+
+const RULES: &str = "
+[[dynamic_parameters]]
+key = 'env'
+from = 'node.metadata.env'
+pattern = '^[a-z]+'
+default = 'dev'
+[[dynamic_parameters]]
+key = 'version'
+from = 'node.id'
+fill_locators = true
+";
+
+fn explain(arguments: &[&str]) -> Outcome {
+    let config = format!("{FILES}{RULES}");
+    let directory = directory(&[("weir.toml", &config), ("resources/x.yaml", OVERLAPPING)]);
+    let path = directory.path().join("weir.toml");
+    let fixed = ["explain", "x", "--type", "cds", "--config", path.to_str().unwrap()];
+    let mut outcome = weir(&[&fixed, arguments].concat());
+    outcome.stdout = outcome.stdout.replace(&format!("{}/", directory.path().display()), "");
+    outcome
+}
+
+#[test]
+fn p12_the_variant_that_is_served_and_those_that_are_not() {
+    let outcome = explain(&["--param", "env=test"]);
+    let wanted = "\
+parameters {env=test}
+  env=test    sent by the client
+  no version  node.id is not set
+
+served
+  env=prod or env=test  resources/x.yaml:3
+
+also matching, but less preferred
+  env=qa or env=test  resources/x.yaml:5
+
+not matching
+  env=dev and version=v1  resources/x.yaml:7  needs env=dev, the client has env=test
+
+overlapping
+  resources/x.yaml:3 and resources/x.yaml:5: both match {env=test}
+";
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, wanted));
+}
+
+#[test]
+fn p13_the_rules_that_gave_the_parameters() {
+    for (arguments, wanted) in [
+        (
+            &["--node-metadata", "env=qa-7", "--node-id", "n"][..],
+            "parameters {env=qa, version=n}\n  \
+             env=qa     node.metadata.env is \"qa-7\" for n, which matches ^[a-z]+\n  \
+             version=n  node.id is \"n\" for n\n",
+        ),
+        (
+            &["--node-metadata", "env=7"],
+            "parameters {env=dev}\n  \
+             env=dev     the default: node.metadata.env is \"7\", which does not match ^[a-z]+\n  \
+             no version  node.id is not set\n",
+        ),
+        (
+            &["--param", "env=prod", "--node-id", "v2"],
+            "parameters {env=prod, version=v2}\n  env=prod    sent by the client\n  version=v2  node.id is \"v2\" for v2\n",
+        ),
+    ] {
+        let outcome = explain(arguments);
+        assert!(outcome.stdout.starts_with(wanted), "{wanted}\n{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn nothing_served_is_exit_code_2() {
+    let outcome = explain(&["--param", "env=none"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stdout.contains("\nnothing is served: no variant matches\n"), "{}", outcome.stdout);
+    let outcome = weir(&["explain", "nobody", "--type", "cds", "--config", "config/quickstart.toml"]);
+    assert_eq!(outcome.code, 2);
+    assert!(
+        outcome.stdout.contains("\nnot found: no file has a resource of this name\n"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn only_files_can_be_explained() {
+    for (name, config, wanted) in [
+        (
+            "x",
+            "control-plane",
+            "weir: resources of authority \"\" come from a control plane; only files can be explained\n",
+        ),
+        ("xdstp://a/b/c", "quickstart", "weir: no upstream has authority \"a\"\n"),
+    ] {
+        let config = format!("config/{config}.toml");
+        let outcome = weir(&["explain", name, "--type", "cds", "--config", &config]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (1, wanted));
+    }
+}
