@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A text with `{key}` where the value of a dynamic parameter goes.
+/// A text with `{key}` where the value of a dynamic parameter goes; `{{` and `}}` are braces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template(pub Vec<Segment>);
 
@@ -37,34 +37,66 @@ impl FromStr for Template {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = |why| Err(format!("{text:?} is not a template: {why}; write it like \"weir-{{env}}\""));
         let mut segments = Vec::new();
+        let mut plain = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
-            let (before, after) = rest.split_at(at);
-            if after.starts_with('}') {
+            plain.push_str(&rest[..at]);
+            let (brace, after) = rest[at..].split_at(1);
+            if let Some(after) = after.strip_prefix(brace) {
+                plain.push_str(brace);
+                rest = after;
+                continue;
+            }
+            if brace == "}" {
                 return bad("a } without a {");
             }
-            let Some((key, after)) = after[1..].split_once('}') else { return bad("a { without a }") };
+            let Some((key, after)) = after.split_once('}') else { return bad("a { without a }") };
             if key.is_empty() || key.contains('{') {
                 return bad("a { without a key");
             }
-            if !before.is_empty() {
-                segments.push(Segment::Text(before.to_owned()));
+            if !plain.is_empty() {
+                segments.push(Segment::Text(std::mem::take(&mut plain)));
             }
             segments.push(Segment::Key(key.to_owned()));
             rest = after;
         }
-        if !rest.is_empty() {
-            segments.push(Segment::Text(rest.to_owned()));
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            segments.push(Segment::Text(plain));
         }
         Ok(Self(segments))
     }
 }
 
+/// As it is written: the same template when it is read again.
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|segment| match segment {
-            Segment::Text(text) => f.write_str(text),
+            Segment::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
             Segment::Key(key) => write!(f, "{{{key}}}"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p15_a_template_reads_as_it_is_written() {
+        for (text, keys) in [
+            ("weir", &[][..]),
+            ("", &[]),
+            ("{env}", &["env"]),
+            ("a-{env}-{zone}b", &["env", "zone"]),
+            ("{{env}}-{env}", &["env"]),
+        ] {
+            let template: Template = text.parse().unwrap();
+            assert_eq!(
+                (template.to_string().as_str(), template.keys().collect::<Vec<_>>().as_slice()),
+                (text, keys)
+            );
+        }
+        assert_eq!(Template::fixed("{a}").to_string(), "{{a}}");
     }
 }

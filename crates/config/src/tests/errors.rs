@@ -28,7 +28,7 @@ fn an_error_names_the_file() {
 #[test]
 fn the_shape() {
     for (parts, wanted) in [
-        (&[HEAD, HEAD], "2: listen: duplicate key"),
+        (&[HEAD, HEAD][..], "2: listen: duplicate key"),
         (&["x = \n"][..], "1: string values must be quoted, expected literal string"),
         (&[HEAD, "[node]\nid = 5\n", FILES], "3: node.id: invalid type: integer `5`, expected a string"),
         (

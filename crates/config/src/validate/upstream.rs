@@ -107,8 +107,8 @@ impl Reader<'_> {
             backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
             backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
             keepalive_interval: file.keepalive_interval.unwrap_or_else(seconds::<30>).0.0,
-            keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<20>).0.0,
-            max_response_size: file.max_response_size.unwrap_or_else(sizes::<64>).0.0,
+            keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<10>).0.0,
+            max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
         };
         self.check_times(&settings);
         settings
