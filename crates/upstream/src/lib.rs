@@ -1,3 +1,25 @@
 //! Sources of resources: control planes over gRPC, and files.
+//!
+//! Owns the streams to control planes, how demand is spread over them, and the reading of resource files. Turns
+//! what they say into batches for the database, and never withdraws anything because a source is away.
 
+mod assignment;
+mod backoff;
+pub mod client;
+mod codec;
 pub mod files;
+mod link;
+mod links;
+mod metrics;
+mod node;
+mod settings;
+mod status;
+mod supervisor;
+mod transport;
+
+pub use assignment::Role;
+pub use backoff::Backoff;
+pub use node::{NodeTemplate, escape};
+pub use settings::{Naming, Settings};
+pub use status::{LinkState, Status};
+pub use supervisor::{Error, Source, run};

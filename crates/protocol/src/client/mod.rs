@@ -173,6 +173,11 @@ impl ClientStream {
         open && self.types.values().all(|logical| logical.is_idle() || logical.is_settled())
     }
 
+    /// Whether nothing is wanted.
+    pub fn is_idle(&self) -> bool {
+        self.types.values().all(Logical::is_idle)
+    }
+
     /// When [`Self::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         self.next_deadline()

@@ -1,0 +1,69 @@
+//! A client of its own: subscribes to a server and shows what comes.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use weir_protocol::client::{self, ClientStream, Naming};
+use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
+
+use crate::codec::Writer;
+use crate::link::{Command, Link};
+use crate::node::introduce;
+
+pub use crate::link::Event;
+pub use weir_protocol::client::{Applied, Rejected};
+
+/// A client, connected or trying to be, until it is dropped.
+#[derive(Debug)]
+pub struct Client {
+    commands: mpsc::UnboundedSender<Command>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+// === impl Client ===
+
+impl Client {
+    /// Starts to connect to the endpoints of `settings`, in whose dialect and with whose node it speaks. With
+    /// [`crate::Naming::Native`] it subscribes by locators; else by plain names, as the node filled from no
+    /// parameters.
+    ///
+    /// To be called in a tokio runtime.
+    pub fn start(settings: crate::Settings) -> Self {
+        let (naming, form, node) = match &settings.naming {
+            crate::Naming::Native { node } => (Naming::Locators, Form::Located, node.clone()),
+            crate::Naming::Streams { keys, node } => {
+                let parameters = DynamicParameters::empty();
+                (Naming::names(Arc::clone(keys), &parameters), Form::Plain, node.fill(&parameters))
+            }
+        };
+        let machine =
+            client::Settings { dialect: settings.dialect, naming, does_not_exist: settings.does_not_exist };
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::unbounded_channel();
+        let link = Link {
+            settings: Arc::new(settings),
+            writer: Writer { form, node: introduce(node) },
+            stream: ClientStream::new(machine),
+            commands: receiver,
+            // Whoever does not look any more has dropped the client, which ends the link.
+            on_event: move |event| _ = sender.send(event),
+        };
+        tokio::spawn(link.run());
+        Self { commands, events }
+    }
+
+    /// Subscribes to `locator`: by name only, where the client does not speak in locators.
+    pub fn subscribe(&self, type_url: &TypeUrl, locator: ResourceLocator) {
+        _ = self.commands.send(Command::Subscribe(type_url.clone(), locator));
+    }
+
+    /// Gives up `locator`.
+    pub fn unsubscribe(&self, type_url: &TypeUrl, locator: ResourceLocator) {
+        _ = self.commands.send(Command::Unsubscribe(type_url.clone(), locator));
+    }
+
+    /// What happens next; none when the client has no endpoint to try.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+}

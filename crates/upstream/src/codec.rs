@@ -1,0 +1,219 @@
+//! Between the client machine and the messages of either dialect.
+
+use bytes::Bytes;
+use weir_protocol::client::{Rejected, Request, Response};
+use weir_types::{ConstraintError, Constraints, Form, TypeUrl, VariantKey};
+use weir_wire::discovery::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, ResourceError,
+    ResourceName, Status,
+};
+use weir_wire::{locator, resource};
+
+/// `google.rpc.Code`.
+const INVALID_ARGUMENT: i32 = 3;
+const NOT_FOUND: i32 = 5;
+
+/// How requests of a stream are written.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    /// By plain names or by locators.
+    pub(crate) form: Form,
+    /// Goes with the first request of the stream.
+    pub(crate) node: Bytes,
+}
+
+// === impl Writer ===
+
+impl Writer {
+    fn node(&self, request: &Request) -> Option<Bytes> {
+        request.first.then(|| self.node.clone())
+    }
+
+    pub(crate) fn sotw(&self, request: Request) -> DiscoveryRequest {
+        let mut message = DiscoveryRequest {
+            version_info: request.version.to_string(),
+            node: self.node(&request),
+            type_url: request.type_url.to_string(),
+            response_nonce: request.nonce.to_string(),
+            error_detail: request.nack.map(rejection),
+            ..DiscoveryRequest::default()
+        };
+        match self.form {
+            Form::Plain => message.resource_names = names(&request.subscribe),
+            Form::Located => {
+                message.resource_locators = request.subscribe.iter().map(locator::encode).collect()
+            }
+        }
+        message
+    }
+
+    pub(crate) fn delta(&self, request: Request) -> DeltaDiscoveryRequest {
+        let versions = request.initial_versions.iter();
+        let mut message = DeltaDiscoveryRequest {
+            node: self.node(&request),
+            type_url: request.type_url.to_string(),
+            initial_resource_versions: versions.map(|(name, v)| (name.to_string(), v.to_string())).collect(),
+            response_nonce: request.nonce.to_string(),
+            error_detail: request.nack.map(rejection),
+            ..DeltaDiscoveryRequest::default()
+        };
+        let (subscribe, unsubscribe) = (&request.subscribe, &request.unsubscribe);
+        match self.form {
+            Form::Plain => {
+                message.resource_names_subscribe = names(subscribe);
+                message.resource_names_unsubscribe = names(unsubscribe);
+            }
+            Form::Located => {
+                message.resource_locators_subscribe = subscribe.iter().map(locator::encode).collect();
+                message.resource_locators_unsubscribe = unsubscribe.iter().map(locator::encode).collect();
+            }
+        }
+        message
+    }
+}
+
+fn names(locators: &[weir_types::ResourceLocator]) -> Vec<String> {
+    locators.iter().map(|locator| locator.name.to_string()).collect()
+}
+
+fn rejection(message: String) -> Status {
+    Status { code: INVALID_ARGUMENT, message }
+}
+
+pub(crate) fn read_sotw(message: DiscoveryResponse) -> Response {
+    let type_url = TypeUrl::new(message.type_url);
+    let version = message.version_info;
+    let read = |any: &Bytes| resource::decode_any(any, &type_url, &version).map_err(rejected);
+    let mut response = Response {
+        resources: message.resources.iter().map(read).collect(),
+        removed: Vec::new(),
+        version: version.as_str().into(),
+        nonce: message.nonce.into(),
+        type_url,
+    };
+    read_errors(&mut response, message.resource_errors);
+    response
+}
+
+pub(crate) fn read_delta(message: DeltaDiscoveryResponse) -> Response {
+    let type_url = TypeUrl::new(message.type_url);
+    let read = |resource: &Bytes| resource::decode(resource, &type_url, "").map_err(rejected);
+    let bare = message.removed_resources.into_iter();
+    let mut response = Response {
+        resources: message.resources.iter().map(read).collect(),
+        removed: bare.map(|name| VariantKey::new(name, Constraints::unconstrained())).collect(),
+        version: message.system_version_info.into(),
+        nonce: message.nonce.into(),
+        type_url,
+    };
+    for name in message.removed_resource_names {
+        read_removed(&mut response, &name);
+    }
+    read_errors(&mut response, message.resource_errors);
+    response
+}
+
+fn read_removed(response: &mut Response, name: &ResourceName) {
+    match locator::decode_name(name) {
+        Ok(key) => response.removed.push(key),
+        Err(error) => response.resources.push(Err(unreadable_name(name, &error))),
+    }
+}
+
+/// TP3, "NOT_FOUND": says that a resource does not exist, where SotW has no other words for it. What else may
+/// be wrong with a resource changes nothing that is held.
+fn read_errors(response: &mut Response, errors: Vec<ResourceError>) {
+    for ResourceError { resource_name, error_detail } in errors {
+        let (Some(name), Some(error)) = (resource_name, error_detail) else { continue };
+        if error.code == NOT_FOUND {
+            read_removed(response, &name);
+        } else {
+            let Status { code, message } = error;
+            tracing::warn!(type_url = %response.type_url, name = name.name, code, message, "upstream reports an error");
+        }
+    }
+}
+
+fn rejected(rejected: resource::Rejected) -> Rejected {
+    Rejected { message: rejected.to_string(), name: rejected.name }
+}
+
+fn unreadable_name(name: &ResourceName, error: &ConstraintError) -> Rejected {
+    Rejected { name: Some(name.name.as_str().into()), message: format!("{}: {error}", name.name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_types::ResourceLocator;
+    use weir_wire::discovery::DynamicParameterConstraints;
+
+    use super::*;
+
+    fn request(first: bool) -> Request {
+        let locator = |name: &str| ResourceLocator::new(name, [("env", "prod")].into_iter().collect());
+        Request {
+            type_url: TypeUrl::new("t"),
+            first,
+            version: "v".into(),
+            nonce: "n".into(),
+            nack: Some("bad".into()),
+            subscribe: vec![locator("a")],
+            unsubscribe: vec![locator("b")],
+            initial_versions: vec![("c".into(), "1".into())],
+        }
+    }
+
+    #[test]
+    fn u08_the_node_goes_with_the_first_request_only() {
+        let writer = Writer { form: Form::Plain, node: Bytes::from_static(b"node") };
+        for first in [true, false] {
+            assert_eq!(writer.sotw(request(first)).node.is_some(), first);
+            assert_eq!(writer.delta(request(first)).node.is_some(), first);
+        }
+    }
+
+    #[test]
+    fn p14_locators_or_names_never_both() {
+        let plain = Writer { form: Form::Plain, node: Bytes::new() };
+        let located = Writer { form: Form::Located, node: Bytes::new() };
+        let message = plain.delta(request(false));
+        assert_eq!(
+            (message.resource_names_subscribe, message.resource_names_unsubscribe),
+            (vec!["a".into()], vec!["b".into()])
+        );
+        assert!(
+            message.resource_locators_subscribe.is_empty()
+                && message.resource_locators_unsubscribe.is_empty()
+        );
+        let message = located.delta(request(false));
+        assert!(message.resource_names_subscribe.is_empty() && message.resource_names_unsubscribe.is_empty());
+        assert_eq!(message.resource_locators_subscribe[0].dynamic_parameters["env"], "prod");
+        assert_eq!(message.initial_resource_versions["c"], "1");
+        let message = located.sotw(request(false));
+        assert_eq!((message.resource_names.len(), &*message.resource_locators[0].name), (0, "a"));
+        assert_eq!(message.error_detail, Some(rejection("bad".into())));
+    }
+
+    #[test]
+    fn p09_what_is_removed_is_told_with_its_constraints() {
+        let plain = |name: &str| ResourceName { name: name.into(), dynamic_parameter_constraints: None };
+        let untyped = Some(DynamicParameterConstraints::default());
+        let not_found = ResourceError {
+            resource_name: Some(plain("c")),
+            error_detail: Some(Status { code: NOT_FOUND, message: String::new() }),
+        };
+        let response = read_delta(DeltaDiscoveryResponse {
+            removed_resources: vec!["a".into()],
+            removed_resource_names: vec![
+                plain("b"),
+                ResourceName { dynamic_parameter_constraints: untyped, ..plain("x") },
+            ],
+            resource_errors: vec![not_found],
+            ..DeltaDiscoveryResponse::default()
+        });
+        let removed: Vec<_> = response.removed.iter().map(|key| &*key.name).collect();
+        assert_eq!(removed, ["a", "b", "c"]);
+        let rejected = response.resources[0].as_ref().unwrap_err();
+        assert_eq!(rejected.message, "x: dynamic_parameter_constraints without a type at the root");
+    }
+}

@@ -1,0 +1,240 @@
+//! The streams to one control plane.
+//!
+//! Owns which parameter sets have streams, and how often each thing is wanted: several locators may be one to a
+//! control plane that tells clients apart by a few keys only.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use weir_database::{Database, DemandChange};
+use weir_protocol::client::{self, ClientStream};
+use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
+
+use crate::assignment::{Assignment, Role};
+use crate::codec::Writer;
+use crate::link::{Command, Event, Link};
+use crate::metrics::Metrics;
+use crate::node::introduce;
+use crate::status::{LinkStatus, Status};
+use crate::{Naming, Settings};
+
+/// All streams to one control plane.
+pub(crate) struct Links {
+    context: Context,
+    sets: HashMap<DynamicParameters, LinkSet>,
+}
+
+/// What it takes to start a stream.
+struct Context {
+    database: Database,
+    settings: Arc<Settings>,
+    status: Status,
+    metrics: Metrics,
+    tasks: JoinSet<()>,
+}
+
+// === impl Links ===
+
+impl Links {
+    pub(crate) fn new(database: Database, settings: Settings, status: Status) -> Self {
+        let metrics = Metrics::new(&settings.authority, settings.dialect);
+        let settings = Arc::new(settings);
+        let context = Context { database, settings, status, metrics, tasks: JoinSet::new() };
+        Self { context, sets: HashMap::new() }
+    }
+
+    /// Follows `demand` until it is closed, then closes all streams.
+    pub(crate) async fn run(mut self, mut demand: mpsc::UnboundedReceiver<DemandChange>) {
+        while let Some(change) = demand.recv().await {
+            match change {
+                DemandChange::Wanted(type_url, locator) => self.want(type_url, locator).await,
+                DemandChange::Dropped(type_url, locator) => self.give_up(&type_url, &locator),
+            }
+            while self.context.tasks.try_join_next().is_some() {}
+        }
+        self.sets.clear();
+        while self.context.tasks.join_next().await.is_some() {}
+    }
+
+    async fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator) {
+        let (set, locator) = self.addressed(&locator);
+        let context = &mut self.context;
+        let set = self.sets.entry(set).or_insert_with_key(|parameters| LinkSet::new(parameters.clone()));
+        set.want(type_url, locator, context).await;
+    }
+
+    fn give_up(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
+        let (key, locator) = self.addressed(locator);
+        if let Some(set) = self.sets.get_mut(&key) {
+            set.give_up(type_url, locator);
+            if set.wanted.is_empty() {
+                self.sets.remove(&key);
+            }
+        }
+    }
+
+    /// The set of streams that a locator belongs to, and what it is called there.
+    fn addressed(&self, locator: &ResourceLocator) -> (DynamicParameters, ResourceLocator) {
+        match &self.context.settings.naming {
+            Naming::Native { .. } => (DynamicParameters::empty(), locator.clone()),
+            Naming::Streams { keys, .. } => {
+                let parameters = locator.parameters.projected(keys);
+                (parameters.clone(), ResourceLocator::new(locator.name.clone(), parameters))
+            }
+        }
+    }
+}
+
+/// The streams for one parameter set, or for all of them.
+struct LinkSet {
+    parameters: DynamicParameters,
+    assignment: Assignment,
+    /// The commands of each stream; one ends when they are dropped.
+    links: HashMap<Role, mpsc::UnboundedSender<Command>>,
+    wanted: HashMap<(TypeUrl, ResourceLocator), usize>,
+}
+
+// === impl LinkSet ===
+
+impl LinkSet {
+    fn new(parameters: DynamicParameters) -> Self {
+        let (assignment, links, wanted) = (Assignment::default(), HashMap::new(), HashMap::new());
+        Self { parameters, assignment, links, wanted }
+    }
+
+    async fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator, context: &mut Context) {
+        let count = self.wanted.entry((type_url.clone(), locator.clone())).or_default();
+        *count += 1;
+        if *count > 1 {
+            let role = self.assignment.role(&type_url, locator.is_wildcard());
+            self.tell(role, Command::Recall(type_url, locator), context);
+            return;
+        }
+        let placement = self.assignment.place(&type_url, locator.is_wildcard());
+        if placement.displaces_names {
+            self.displace(&type_url, context).await;
+        }
+        self.tell(placement.role, Command::Subscribe(type_url, locator), context);
+    }
+
+    /// Moves the names of a type from the primary to the secondary stream.
+    async fn displace(&mut self, type_url: &TypeUrl, context: &mut Context) {
+        let (to, from) = oneshot::channel();
+        self.tell(Role::Primary, Command::HandOver(type_url.clone(), to), context);
+        if let Ok(Some(handover)) = from.await {
+            self.tell(Role::Secondary, Command::TakeOver(handover), context);
+        }
+    }
+
+    fn give_up(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
+        let key = (type_url.clone(), locator);
+        let Some(count) = self.wanted.get_mut(&key) else { return };
+        *count -= 1;
+        if *count > 0 {
+            return;
+        }
+        self.wanted.remove(&key);
+        let (type_url, locator) = key;
+        let role = self.assignment.role(&type_url, locator.is_wildcard());
+        if let Some(link) = self.links.get(&role) {
+            _ = link.send(Command::Unsubscribe(type_url, locator));
+        }
+    }
+
+    /// Sends a command to a stream that ends only after us, and starts it where there is none yet.
+    fn tell(&mut self, role: Role, command: Command, context: &mut Context) {
+        let link = self.links.entry(role).or_insert_with(|| context.start(&self.parameters, role));
+        _ = link.send(command);
+    }
+}
+
+// === impl Context ===
+
+impl Context {
+    fn start(&mut self, parameters: &DynamicParameters, role: Role) -> mpsc::UnboundedSender<Command> {
+        let settings = &self.settings;
+        let (naming, form, node, set) = match &settings.naming {
+            Naming::Native { node } => (client::Naming::Locators, Form::Located, node.clone(), None),
+            Naming::Streams { keys, node } => {
+                let naming = client::Naming::names(Arc::clone(keys), parameters);
+                (naming, Form::Plain, node.fill(parameters), Some(parameters.clone()))
+            }
+        };
+        let machine =
+            client::Settings { dialect: settings.dialect, naming, does_not_exist: settings.does_not_exist };
+        let mut watcher = Watcher {
+            database: self.database.clone(),
+            metrics: self.metrics.clone(),
+            status: self.status.register(&settings.authority, set.clone(), role),
+            name: Name { authority: settings.authority.clone(), parameters: set, role },
+            reported: false,
+        };
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let link = Link {
+            settings: Arc::clone(settings),
+            writer: Writer { form, node: introduce(node) },
+            stream: ClientStream::new(machine),
+            commands: receiver,
+            on_event: move |event| watcher.handle(event),
+        };
+        self.tasks.spawn(link.run());
+        commands
+    }
+}
+
+/// Carries what happens on a stream to the database, the log, and whoever watches.
+struct Watcher {
+    database: Database,
+    metrics: Metrics,
+    status: LinkStatus,
+    name: Name,
+    /// That there is no connection was said already.
+    reported: bool,
+}
+
+/// How a stream is called in the log.
+struct Name {
+    authority: String,
+    parameters: Option<DynamicParameters>,
+    role: Role,
+}
+
+// === impl Watcher ===
+
+impl Watcher {
+    fn handle(&mut self, event: Event) {
+        let Name { authority, parameters, role } = &self.name;
+        let parameters = parameters.as_ref().map(tracing::field::display);
+        match event {
+            Event::Connected(endpoint) => {
+                tracing::info!(authority, parameters, ?role, %endpoint, "connected upstream");
+                self.metrics.connected();
+                self.status.connected(&endpoint);
+                self.reported = false;
+            }
+            Event::Disconnected { endpoint, reason } => {
+                if !std::mem::replace(&mut self.reported, true) {
+                    tracing::warn!(authority, parameters, ?role, %endpoint, reason, "upstream is away");
+                } else {
+                    tracing::debug!(authority, parameters, ?role, %endpoint, reason, "upstream is still away");
+                }
+                self.metrics.disconnected();
+                self.status.disconnected();
+            }
+            Event::Applied(applied) => {
+                let type_url = &applied.batch.type_url;
+                self.metrics.responded(type_url, applied.rejected.len());
+                for rejected in &applied.rejected {
+                    tracing::warn!(authority, parameters, %type_url, reason = %rejected, "rejects a resource");
+                }
+                if !applied.batch.is_empty() {
+                    self.database.commit(applied.batch);
+                }
+            }
+            Event::Known(batch) => drop(self.database.commit(batch)),
+            Event::InSync(in_sync) => self.status.in_sync(in_sync),
+        }
+    }
+}

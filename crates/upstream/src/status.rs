@@ -1,0 +1,146 @@
+//! How the streams to control planes are doing: for readiness, and for operators.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use weir_types::DynamicParameters;
+
+use crate::Role;
+
+/// How one stream is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkState {
+    /// The authority that it is for.
+    pub authority: String,
+    /// The parameter set that it is for; none where one stream serves all.
+    pub parameters: Option<DynamicParameters>,
+    /// What it carries.
+    pub role: Role,
+    /// Where it is connected to, while it is.
+    pub endpoint: Option<String>,
+    /// Whether something is known of everything that was asked for on the current stream.
+    pub in_sync: bool,
+    /// Since when it is connected, or not.
+    pub since: SystemTime,
+}
+
+impl LinkState {
+    /// Whether there is a connection.
+    pub fn is_connected(&self) -> bool {
+        self.endpoint.is_some()
+    }
+}
+
+/// The states of all streams. Cheap to clone; all clones show the same.
+#[derive(Clone, Debug, Default)]
+pub struct Status(Arc<Mutex<Links>>);
+
+#[derive(Debug, Default)]
+struct Links {
+    next: u64,
+    /// By order of creation.
+    states: BTreeMap<u64, LinkState>,
+}
+
+// === impl Status ===
+
+impl Status {
+    /// Every stream that there is now; there is none where nothing is wanted.
+    pub fn links(&self) -> Vec<LinkState> {
+        self.0.lock().states.values().cloned().collect()
+    }
+
+    /// Whether every stream of `authority` is connected; true when there is none.
+    pub fn is_connected(&self, authority: &str) -> bool {
+        self.0.lock().states.values().filter(|link| link.authority == authority).all(LinkState::is_connected)
+    }
+
+    /// Whether every stream of `authority` is connected and in sync; true when there is none.
+    pub fn is_in_sync(&self, authority: &str) -> bool {
+        let links = self.0.lock();
+        links
+            .states
+            .values()
+            .filter(|link| link.authority == authority)
+            .all(|l| l.is_connected() && l.in_sync)
+    }
+
+    pub(crate) fn register(
+        &self,
+        authority: &str,
+        parameters: Option<DynamicParameters>,
+        role: Role,
+    ) -> LinkStatus {
+        let mut links = self.0.lock();
+        links.next += 1;
+        let (id, since) = (links.next, SystemTime::now());
+        let authority = authority.to_owned();
+        links
+            .states
+            .insert(id, LinkState { authority, parameters, role, endpoint: None, in_sync: false, since });
+        LinkStatus { status: self.clone(), id }
+    }
+}
+
+/// The entry of one stream; taken out when dropped.
+#[derive(Debug)]
+pub(crate) struct LinkStatus {
+    status: Status,
+    id: u64,
+}
+
+// === impl LinkStatus ===
+
+impl LinkStatus {
+    fn change(&self, change: impl FnOnce(&mut LinkState)) {
+        if let Some(state) = self.status.0.lock().states.get_mut(&self.id) {
+            change(state);
+        }
+    }
+
+    pub(crate) fn connected(&self, endpoint: &str) {
+        let endpoint = Some(endpoint.to_owned());
+        self.change(|state| *state = LinkState { endpoint, since: SystemTime::now(), ..state.clone() });
+    }
+
+    pub(crate) fn disconnected(&self) {
+        self.change(|state| {
+            *state = LinkState { endpoint: None, in_sync: false, since: SystemTime::now(), ..state.clone() };
+        });
+    }
+
+    pub(crate) fn in_sync(&self, in_sync: bool) {
+        self.change(|state| state.in_sync = in_sync);
+    }
+}
+
+impl Drop for LinkStatus {
+    fn drop(&mut self) {
+        self.status.0.lock().states.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_is_in_sync_when_all_of_its_streams_are() {
+        let status = Status::default();
+        let first = status.register("a", None, Role::Primary);
+        let second = status.register("a", None, Role::Secondary);
+        assert!(status.is_in_sync("b") && !status.is_connected("a"));
+        for link in [&first, &second] {
+            assert!(!status.is_in_sync("a"));
+            link.connected("http://x");
+            link.in_sync(true);
+        }
+        assert!(status.is_in_sync("a"));
+        second.disconnected();
+        assert!(!status.is_in_sync("a"));
+        drop(second);
+        assert!(status.is_in_sync("a"));
+    }
+}
