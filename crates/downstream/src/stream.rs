@@ -152,7 +152,7 @@ impl Stream {
                 tracing::warn!(
                     node = %open.client.id, cluster = %open.client.cluster, %type_url,
                     nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
-                    code = nack.code, message = nack.message, "client rejected a response"
+                    code = nack.code, reason = nack.message, "client rejected a response"
                 );
             }
         }
@@ -167,9 +167,9 @@ impl Stream {
         );
         if refused {
             self.shared.metrics.refused(self.dialect);
-            tracing::warn!(node, code = ?status.code(), message = status.message(), "stream refused");
+            tracing::warn!(node, code = ?status.code(), reason = status.message(), "stream refused");
         } else {
-            tracing::info!(node, code = ?status.code(), message = status.message(), "client disconnected");
+            tracing::info!(node, code = ?status.code(), reason = status.message(), "client disconnected");
         }
         state.end = Some(status);
         // What the client was subscribed to is of no interest any more, even if it never reads the end.

@@ -1,0 +1,13 @@
+//! Conformance over real gRPC: what a client, or a control plane, sees of Weir. Each test carries in its name
+//! the id of the behaviour that it proves, so that a search for the id finds the proof.
+//!
+//! Most sections serve what an [`proxy::Origin`] holds; those about upstreams run a whole Weir against a fake
+//! control plane.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
+mod observed;
+mod proxy;
+mod raw;
+
+mod downstream;

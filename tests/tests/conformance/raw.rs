@@ -1,0 +1,68 @@
+//! A stream that carries whatever bytes the test sends, for what no well-behaved client says.
+
+use std::net::SocketAddr;
+
+use bytes::{Buf, BufMut, Bytes};
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::Endpoint;
+use tonic::{Request, Status};
+use weir_testkit::Dialect;
+
+/// Sends one message that consists of these bytes, and returns the status that the stream ends with.
+pub async fn send(dialect: Dialect, server: SocketAddr, message: Bytes) -> Status {
+    let channel = Endpoint::from_shared(format!("http://{server}")).expect("an address is a URI");
+    let mut grpc = Grpc::new(channel.connect().await.expect("the server listens"));
+    grpc.ready().await.expect("the connection stands");
+    let method = match dialect {
+        Dialect::Sotw => "StreamAggregatedResources",
+        Dialect::Delta => "DeltaAggregatedResources",
+    };
+    let path = format!("/envoy.service.discovery.v3.AggregatedDiscoveryService/{method}");
+    // The requests do not end: the server has to end the stream by itself.
+    let requests = tokio_stream::StreamExt::chain(tokio_stream::once(message), tokio_stream::pending());
+    match grpc.streaming(Request::new(requests), path.parse().expect("a path"), Raw).await {
+        Err(status) => status,
+        Ok(response) => {
+            let ended = response.into_inner().message().await;
+            ended.expect_err("the stream ends with an error")
+        }
+    }
+}
+
+/// Bytes as they are.
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
+    }
+}
