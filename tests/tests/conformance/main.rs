@@ -11,3 +11,5 @@ mod proxy;
 mod raw;
 
 mod downstream;
+mod sotw;
+mod incremental;
