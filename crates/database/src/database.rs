@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
-use crate::core::{Ambiguity, Core, Diff, Query};
+use crate::core::{Ambiguity, Core, Diff, Query, Statistics};
 use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
 
@@ -49,6 +49,20 @@ pub struct Committed {
     pub views: usize,
 }
 
+/// A commit whose streams sleep still.
+#[must_use = "streams learn of a commit by being woken"]
+pub struct Applied {
+    commit: Commit,
+    touched: Vec<Arc<Shared>>,
+}
+
+impl Applied {
+    /// Wakes the streams of every view that the commit touched.
+    pub fn wake(&self) {
+        self.touched.iter().for_each(|view| view.wake_all());
+    }
+}
+
 impl Database {
     /// An empty database.
     pub fn new(settings: Settings) -> Self {
@@ -74,14 +88,19 @@ impl Database {
 
     /// Applies a batch atomically and wakes the streams that it concerns.
     pub fn commit(&self, batch: Batch) -> Committed {
+        let applied = self.apply(batch);
+        applied.wake();
+        Committed { commit: applied.commit, views: applied.touched.len() }
+    }
+
+    /// Applies a batch atomically. The streams that it concerns are to be woken afterwards.
+    pub fn apply(&self, batch: Batch) -> Applied {
         let core = self.of_type(&batch.type_url);
         let mut core = core.lock();
         let commit = Commit(self.0.commits.fetch_add(1, Ordering::AcqRel) + 1);
         let touched = core.commit(batch, commit);
         self.report(&mut core);
-        drop(core);
-        touched.iter().for_each(|view| view.wake_all());
-        Committed { commit, views: touched.len() }
+        Applied { commit, touched }
     }
 
     /// Attaches a stream to the view of `add` without anything else.
@@ -125,6 +144,16 @@ impl Database {
             core.lock().sweep(now, self.0.settings.idle, &self.0.demand);
         }
         self.0.demand.announce();
+    }
+
+    /// How much there is. Counts everything: for once in a while.
+    pub fn statistics(&self) -> Statistics {
+        let cores: Vec<_> = self.0.types.read().values().cloned().collect();
+        let mut statistics = Statistics::default();
+        for core in cores {
+            core.lock().count(&mut statistics);
+        }
+        statistics
     }
 
     /// How often more than one variant matched a parameter set, since the start.

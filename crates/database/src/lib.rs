@@ -11,7 +11,7 @@ pub mod matching;
 mod selection;
 mod view;
 
-pub use crate::core::{Ambiguity, Diff, Query, Removed, Shape};
-pub use database::{Attachment, Committed, Database, Settings};
+pub use crate::core::{Ambiguity, Diff, Query, Removed, Shape, Statistics};
+pub use database::{Applied, Attachment, Committed, Database, Settings};
 pub use demand::{DemandChange, ParameterSets, Refusal};
 pub use view::{Subscriber, Unsettled};

@@ -76,10 +76,8 @@ impl VariantSet {
 
     /// The variant that `parameters` match.
     pub fn select(&mut self, parameters: &DynamicParameters) -> Option<Match<'_>> {
-        if self.variants.len() == 1 {
-            let only = &self.variants[0];
-            let matches = only.key().constraints.matches(parameters);
-            return matches.then_some(Match { variant: only, rival: None });
+        if self.variants.len() == 1 && self.variants[0].key().constraints.is_unconstrained() {
+            return Some(Match { variant: &self.variants[0], rival: None });
         }
         let (answer, fresh) = match self.memo.get(parameters) {
             Some(answer) => (*answer, false),

@@ -36,6 +36,7 @@
 pub mod client;
 pub mod constraints;
 pub mod control_plane;
+pub mod model;
 mod listener;
 pub mod node;
 pub mod process;

@@ -38,6 +38,25 @@ pub struct Ambiguity {
     pub witness: DynamicParameters,
 }
 
+/// How much a database holds, over all types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Names of which there are variants or subscriptions.
+    pub names: usize,
+    /// Variants of all resources.
+    pub variants: usize,
+    /// Of these, the ones that are kept only while somebody subscribes to them.
+    pub subscribed_variants: usize,
+    /// Distinct locators that are wanted from upstream.
+    pub selections: usize,
+    /// Distinct subscriptions of streams.
+    pub views: usize,
+    /// Logical streams.
+    pub streams: usize,
+    /// Variants that are gone, and that some stream still has to be told of.
+    pub tombstones: usize,
+}
+
 /// Everything of one type.
 pub(crate) struct Core {
     pub(crate) type_url: TypeUrl,
@@ -109,6 +128,19 @@ impl Core {
 
     pub(crate) fn view_mut(&mut self, id: ViewId) -> &mut View {
         &mut self.views[id.0]
+    }
+
+    /// Adds what there is to `statistics`.
+    pub(crate) fn count(&self, statistics: &mut Statistics) {
+        statistics.names += self.names.len();
+        for entry in self.names.values() {
+            statistics.variants += entry.sets().map(|set| set.iter().len()).sum::<usize>();
+            statistics.subscribed_variants += entry.named.iter().len() + entry.wildcard.iter().len();
+        }
+        statistics.selections += self.selections.len();
+        statistics.views += self.views.len();
+        statistics.streams += self.views.iter().map(|(_, view)| view.streams).sum::<usize>();
+        statistics.tombstones += self.selections.iter().map(|(_, s)| s.gone().count()).sum::<usize>();
     }
 
     pub(crate) fn take_ambiguities(&mut self) -> Vec<Ambiguity> {

@@ -1,0 +1,53 @@
+//! What an upstream says in one response, as a value that can be printed and applied twice.
+
+use weir_types::{Absent, Batch, Content, Reach, Scope, TypeUrl, Variant, VariantKey};
+
+/// A [`Batch`] that can be cloned.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The one type it is about.
+    pub type_url: TypeUrl,
+    /// Through which kind of subscription it came.
+    pub reach: Reach,
+    /// Variants that are new or may have changed.
+    pub upserts: Vec<(VariantKey, Content)>,
+    /// Variants that are gone.
+    pub removals: Vec<VariantKey>,
+    /// Names that nothing matches.
+    pub absent: Vec<Absent>,
+    /// The wildcards that are answered.
+    pub answered: Vec<Scope>,
+}
+
+impl Change {
+    /// Changes nothing yet.
+    pub fn new(type_url: TypeUrl, reach: Reach) -> Self {
+        let (upserts, removals, absent, answered) = Default::default();
+        Self { type_url, reach, upserts, removals, absent, answered }
+    }
+
+    /// The same with one more variant that is new or changed.
+    #[must_use]
+    pub fn with(mut self, key: VariantKey, content: Content) -> Self {
+        self.upserts.push((key, content));
+        self
+    }
+
+    /// The same with one more variant that is gone.
+    #[must_use]
+    pub fn without(mut self, key: VariantKey) -> Self {
+        self.removals.push(key);
+        self
+    }
+
+    /// As a database takes it.
+    pub fn batch(&self) -> Batch {
+        let mut batch = Batch::new(self.type_url.clone(), self.reach);
+        let upserts = self.upserts.iter().cloned();
+        batch.upserts = upserts.map(|(key, content)| Variant::new(key, content)).collect();
+        batch.removals.clone_from(&self.removals);
+        batch.absent.clone_from(&self.absent);
+        batch.answered.clone_from(&self.answered);
+        batch
+    }
+}

@@ -1,0 +1,262 @@
+//! A naive client in both dialects: it believes what it is told, as real ones do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_database::Removed;
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, Nack, Names};
+use weir_types::{Constraints, DynamicParameters, Form, Name, Selector, TypeUrl, Version, WILDCARD};
+
+use super::harness::{Response, Sent};
+
+/// What a client tells resources apart by: the name, and the constraints if it used locators.
+pub type Identity = (Name, Option<Constraints>);
+
+/// A resource that a client has.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// As it came.
+    pub sent: Sent,
+    /// Whether it is from an earlier stream, or asked for in a way that has ended, and was not heard of since:
+    /// it goes when the name is said not to exist, or when another variant of it comes.
+    pub doubtful: bool,
+}
+
+/// One type of a client.
+#[derive(Debug, Default)]
+struct Subscribed {
+    wanted: BTreeSet<Selector>,
+    /// Nothing was ever named: no names stand for a wildcard, or for nothing.
+    unnamed: bool,
+    /// Whether the first request of the stream was sent.
+    opened: bool,
+    nonce: String,
+    version: Option<Version>,
+    held: BTreeMap<Identity, Held>,
+}
+
+/// A client with one stream.
+#[derive(Debug)]
+pub struct Client {
+    dialect: Dialect,
+    /// What the server takes for the parameters of plain names.
+    parameters: DynamicParameters,
+    types: BTreeMap<TypeUrl, Subscribed>,
+}
+
+impl Client {
+    /// A client that has asked for nothing yet.
+    pub fn new(dialect: Dialect, parameters: DynamicParameters) -> Self {
+        Self { dialect, parameters, types: BTreeMap::new() }
+    }
+
+    /// Which dialect it speaks.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The parameters of its plain names.
+    pub fn parameters(&self) -> &DynamicParameters {
+        &self.parameters
+    }
+
+    /// What it is subscribed to.
+    pub fn wanted(&self, type_url: &TypeUrl) -> BTreeSet<Selector> {
+        self.types.get(type_url).map(|t| t.wanted.clone()).unwrap_or_default()
+    }
+
+    /// What it has.
+    pub fn held(&self, type_url: &TypeUrl) -> BTreeMap<Identity, Held> {
+        self.types.get(type_url).map(|t| t.held.clone()).unwrap_or_default()
+    }
+
+    /// Whether the type was asked for on this stream.
+    pub fn is_open(&self, type_url: &TypeUrl) -> bool {
+        self.types.get(type_url).is_some_and(|t| t.opened)
+    }
+
+    /// The first request of a type without any name; none if it was asked for already.
+    pub fn open(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
+        let parameters = self.parameters.clone();
+        let of_type = self.types.entry(type_url.clone()).or_default();
+        if of_type.opened {
+            return None;
+        }
+        of_type.unnamed = true;
+        if type_url.has_legacy_wildcard() {
+            of_type.wanted.insert(Selector::plain(WILDCARD, parameters));
+        }
+        Some(self.first(type_url, false))
+    }
+
+    fn first(&mut self, type_url: &TypeUrl, keep_nonce: bool) -> Inbound {
+        let dialect = self.dialect;
+        let of_type = self.types.entry(type_url.clone()).or_default();
+        of_type.opened = true;
+        if !keep_nonce {
+            of_type.nonce.clear();
+        }
+        let known = of_type.held.values().map(|held| (held.sent.name.clone(), of_type.stated_version(held)));
+        let known = (dialect == Dialect::Delta && !of_type.held.is_empty()).then(|| known.collect());
+        let names = if of_type.unnamed { Vec::new() } else { of_type.wanted.iter().cloned().collect() };
+        Inbound {
+            type_url: type_url.clone(),
+            nonce: if dialect == Dialect::Sotw { of_type.nonce.clone() } else { String::new() },
+            nack: None,
+            names: match dialect {
+                Dialect::Sotw => Names::Replace(names),
+                Dialect::Delta => Names::Patch { subscribe: names, unsubscribe: Vec::new() },
+            },
+            version: of_type.version.filter(|_| dialect == Dialect::Sotw),
+            known: known.map(std::sync::Arc::new),
+        }
+    }
+
+    /// A request that is not the first: `patch` in delta, the whole list in SotW.
+    fn later(&self, type_url: &TypeUrl, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Inbound {
+        let of_type = &self.types[type_url];
+        let list = || of_type.wanted.iter().cloned().collect();
+        Inbound {
+            type_url: type_url.clone(),
+            nonce: if self.dialect == Dialect::Sotw { of_type.nonce.clone() } else { String::new() },
+            nack: None,
+            names: match self.dialect {
+                Dialect::Sotw => Names::Replace(if of_type.unnamed { Vec::new() } else { list() }),
+                Dialect::Delta => Names::Patch { subscribe, unsubscribe },
+            },
+            version: of_type.version.filter(|_| self.dialect == Dialect::Sotw),
+            known: None,
+        }
+    }
+
+    /// Subscribes to more, or (delta) again to what is subscribed already.
+    pub fn subscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Inbound {
+        let of_type = self.types.entry(type_url.clone()).or_default();
+        of_type.wanted.extend(selectors.iter().cloned());
+        of_type.unnamed = false;
+        match of_type.opened {
+            true => self.later(type_url, selectors.to_vec(), Vec::new()),
+            false => self.first(type_url, false),
+        }
+    }
+
+    /// Unsubscribes from what is subscribed of `selectors`; none if the protocol cannot say that.
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Option<Inbound> {
+        let of_type = self.types.get_mut(type_url).filter(|t| t.opened && !t.unnamed)?;
+        let gone: Vec<Selector> = selectors.iter().filter(|s| of_type.wanted.remove(s)).cloned().collect();
+        if gone.is_empty() {
+            return None;
+        }
+        of_type.forget_unwanted();
+        Some(self.later(type_url, Vec::new(), gone))
+    }
+
+    /// SotW: says again what was said already ("rerequest"). Delta: subscribes again to all that it has.
+    pub fn ask_again(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
+        let of_type = self.types.get(type_url).filter(|t| t.opened && !t.unnamed)?;
+        let all = of_type.wanted.iter().cloned().collect();
+        Some(self.later(type_url, all, Vec::new()))
+    }
+
+    /// The first requests on a new stream.
+    pub fn reconnect(&mut self, keep_nonce: bool) -> Vec<Inbound> {
+        let mut requests = Vec::new();
+        for of_type in self.types.values_mut() {
+            of_type.opened = false;
+            of_type.held.values_mut().for_each(|held| held.doubtful = true);
+        }
+        let types: Vec<TypeUrl> = self.types.keys().cloned().collect();
+        for type_url in types {
+            if self.types[&type_url].unnamed || !self.types[&type_url].wanted.is_empty() {
+                requests.push(self.first(&type_url, keep_nonce));
+            }
+        }
+        requests
+    }
+
+    /// Takes in a response and gives its verdict. A rejected response counts as taken in: what Envoy does
+    /// with the good part of it.
+    pub fn receive(&mut self, response: &Response, nack: Option<Nack>) -> Inbound {
+        let type_url = response.type_url.clone();
+        let of_type = self.types.entry(type_url.clone()).or_default();
+        of_type.nonce.clone_from(&response.nonce);
+        of_type.version = Some(response.version);
+        if response.everything {
+            of_type.held.clear();
+        }
+        for removed in &response.removed {
+            of_type.take_out(removed);
+        }
+        of_type.settle_doubts(response);
+        for sent in &response.resources {
+            if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
+                let identity = (sent.name.clone(), sent.constraints.clone());
+                of_type.held.insert(identity, Held { sent: sent.clone(), doubtful: false });
+            }
+        }
+        let mut verdict = self.later(&type_url, Vec::new(), Vec::new());
+        verdict.nonce.clone_from(&response.nonce);
+        verdict.nack = nack;
+        verdict
+    }
+}
+
+/// Whether `selector` asks for a resource that was sent in its form.
+fn asks_for(selector: &Selector, sent: &Sent) -> bool {
+    let locator = &selector.locator;
+    let by_name = || sent.name == locator.name || sent.aliases.contains(&locator.name);
+    let for_us = match (&sent.constraints, selector.form) {
+        (None, Form::Plain) => true,
+        (Some(constraints), Form::Located) => constraints.matches(&locator.parameters),
+        _ => false,
+    };
+    for_us && (locator.is_wildcard() || by_name())
+}
+
+impl Subscribed {
+    /// What is stated of a held resource on a new stream. Versions are stated by name: a name of which there
+    /// may be more than one variant is stated with a version that cannot be.
+    fn stated_version(&self, held: &Held) -> String {
+        let names = [&held.sent.name].into_iter().chain(&*held.sent.aliases);
+        let names: Vec<_> = names.collect();
+        let may_ask = |s: &&Selector| s.locator.is_wildcard() || names.contains(&&s.locator.name);
+        let asked = self.wanted.iter().filter(may_ask).count();
+        match held.sent.constraints.is_some() && asked > 1 {
+            true => String::from("several"),
+            false => held.sent.version.clone(),
+        }
+    }
+
+    fn forget_unwanted(&mut self) {
+        let wanted = &self.wanted;
+        self.held.retain(|_, held| {
+            let mut asking = wanted.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
+            let kept = asking.peek().is_some();
+            held.doubtful |= asking.all(|selector| selector.locator.is_wildcard());
+            kept
+        });
+    }
+
+    fn take_out(&mut self, removed: &Removed) {
+        match removed {
+            Removed::Name(name) => {
+                self.held.remove(&(name.clone(), None));
+                self.held.remove(&(name.clone(), Some(Constraints::unconstrained())));
+            }
+            Removed::Variant(key) => {
+                self.held.remove(&(key.name.clone(), Some(key.constraints.clone())));
+            }
+            Removed::Locator(name) => {
+                self.held.retain(|(held, constraints), h| held != name || constraints.is_none() || !h.doubtful);
+            }
+        }
+    }
+
+    /// Of a name of which a variant came, doubtful variants that did not come are no more.
+    fn settle_doubts(&mut self, response: &Response) {
+        let named: BTreeSet<&Name> = response.resources.iter().map(|sent| &sent.name).collect();
+        self.held.retain(|(name, constraints), held| {
+            constraints.is_none() || !held.doubtful || !named.contains(name)
+        });
+    }
+}

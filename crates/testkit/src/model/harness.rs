@@ -1,0 +1,182 @@
+//! A server stream joined to a database, with plain values in place of bytes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use weir_database::{Attachment, Database, Query, Removed, Shape, Subscriber};
+use weir_protocol::Dialect;
+use weir_protocol::server::{Framed, Framer, Refused, Step, View, Views};
+use weir_types::{
+    Constraints, Cursor, Form, Head, Kind, Name, Selector, Subscription, TypeUrl, Variant, Version,
+};
+
+use super::Change;
+
+/// Whether a stream was woken since it was last polled.
+#[derive(Debug, Default)]
+pub struct Bell(AtomicBool);
+
+impl Bell {
+    /// Whether it rang; it is silent again then.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl Subscriber for Bell {
+    fn wake(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// An attachment, as the server machine sees it.
+pub struct Place(pub Attachment);
+
+impl View for Place {
+    fn subscription(&self) -> &Subscription {
+        self.0.subscription()
+    }
+
+    fn head(&self) -> Head {
+        self.0.head()
+    }
+
+    fn unsettled(&self) -> (usize, usize) {
+        let unsettled = self.0.unsettled();
+        (unsettled.names, unsettled.wildcards)
+    }
+
+    fn cursor(&self) -> Cursor {
+        self.0.cursor()
+    }
+
+    fn advance(&mut self, cursor: Cursor) {
+        self.0.advance(cursor);
+    }
+
+    fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
+        self.0.change(add, remove).map_err(|refusal| Refused(refusal.to_string()))
+    }
+}
+
+/// Attaches the logical streams of one stream.
+#[derive(Clone)]
+pub struct Places {
+    /// Where to.
+    pub database: Database,
+    /// Whom to wake.
+    pub bell: Arc<Bell>,
+}
+
+impl Views for Places {
+    type View = Place;
+
+    fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Place, Refused> {
+        let attached = self.database.attach(type_url, add, Arc::clone(&self.bell) as Arc<dyn Subscriber>);
+        attached.map(Place).map_err(|refusal| Refused(refusal.to_string()))
+    }
+}
+
+/// A resource as a client gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The resource's name.
+    pub name: Name,
+    /// Its constraints; none when it is sent under its plain name.
+    pub constraints: Option<Constraints>,
+    /// Its version.
+    pub version: String,
+    /// Its content.
+    pub body: Option<Bytes>,
+    /// Its other names.
+    pub aliases: Arc<[Name]>,
+}
+
+impl Sent {
+    fn new(variant: &Variant, form: Form) -> Self {
+        Self {
+            name: variant.name().clone(),
+            constraints: (form == Form::Located).then(|| variant.key().constraints.clone()),
+            version: variant.version(form).to_string(),
+            body: variant.content().body.clone(),
+            aliases: Arc::clone(&variant.content().aliases),
+        }
+    }
+}
+
+/// A response, decoded.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The type it is about.
+    pub type_url: TypeUrl,
+    /// What its verdict refers to.
+    pub nonce: String,
+    /// The version of the whole.
+    pub version: Version,
+    /// What there is.
+    pub resources: Vec<Sent>,
+    /// What is gone: in delta `removed_resources` and `removed_resource_names`, in SotW for types without
+    /// full state `resource_errors`.
+    pub removed: Vec<Removed>,
+    /// Whether it carries the whole state.
+    pub everything: bool,
+}
+
+/// Makes responses of steps. In the middle of one, it may commit a change.
+#[derive(Default)]
+pub struct Frames<'a> {
+    /// To be committed in the middle: before (or else after) the difference is taken.
+    pub midway: Option<(&'a Database, &'a Change, bool)>,
+    /// Whether that was done.
+    pub interrupted: bool,
+}
+
+impl Frames<'_> {
+    fn interrupt(&mut self, before: bool) {
+        if let Some((database, change, _)) = self.midway.take_if(|(_, _, when)| *when == before) {
+            database.commit(change.batch());
+            self.interrupted = true;
+        }
+    }
+}
+
+impl Framer<Place> for Frames<'_> {
+    type Frame = Response;
+
+    fn frame(&mut self, step: &Step<'_, Place>) -> Framed<Response> {
+        let shape = if step.everything { Shape::Everything } else { Shape::Changes };
+        self.interrupt(true);
+        let diff = step.logical.view().0.diff(&Query {
+            after: step.after,
+            shape,
+            hold_removals: step.hold_removals,
+            owed: step.owed(),
+            known: step.known().map(Arc::as_ref),
+        });
+        self.interrupt(false);
+        let type_url = step.logical.type_url();
+        let mut removed = diff.removed;
+        if step.dialect == Dialect::Sotw {
+            let located = |gone: &Removed| !matches!(gone, Removed::Name(_));
+            removed.retain(|gone| located(gone) && !type_url.is_full_state());
+        }
+        let something = match shape {
+            Shape::Everything => diff.changed,
+            Shape::Changes => !diff.resources.is_empty() || !removed.is_empty(),
+        };
+        let clusters = || diff.resources.iter().filter_map(|(v, _)| v.content().eds_name.clone());
+        let warming = (type_url.kind() == Kind::Cluster).then(|| clusters().collect::<HashSet<_>>());
+        let frame = (something || step.forced).then(|| Response {
+            type_url: type_url.clone(),
+            nonce: step.nonce(diff.to).to_string(),
+            version: diff.version,
+            resources: diff.resources.iter().map(|(variant, form)| Sent::new(variant, *form)).collect(),
+            removed,
+            everything: step.everything,
+        });
+        let warming = warming.filter(|names| !names.is_empty()).map(Arc::new);
+        Framed { to: diff.to, frame, version: diff.version, warming }
+    }
+}

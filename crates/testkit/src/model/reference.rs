@@ -1,0 +1,219 @@
+//! The naive implementation: no index, no memory of what was sent, every answer worked out from the text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_types::constraints::Expr;
+use weir_types::{
+    Absence, Constraints, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector, TypeUrl, Variant,
+    VariantKey, WILDCARD,
+};
+
+use super::{Change, Identity};
+
+/// Since when nobody subscribes to a locator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Subscribed,
+    /// None until the next sweep.
+    Idle(Option<Instant>),
+}
+
+/// TP2's database as a map of maps.
+#[derive(Debug, Default)]
+pub struct Reference {
+    types: BTreeMap<TypeUrl, OfType>,
+}
+
+#[derive(Debug, Default)]
+struct OfType {
+    /// "keyed by the associated dynamic parameter constraints"
+    resources: BTreeMap<(Reach, Name), BTreeMap<Constraints, Arc<Variant>>>,
+    locators: BTreeMap<ResourceLocator, Use>,
+    /// What upstream said of locators that nothing matches, and of wildcards.
+    answers: BTreeMap<ResourceLocator, Absence>,
+}
+
+impl Reference {
+    /// Notes which locators of a type are subscribed now.
+    pub fn note_subscribed(&mut self, type_url: &TypeUrl, locators: &BTreeSet<ResourceLocator>) {
+        let of_type = self.types.entry(type_url.clone()).or_default();
+        for (locator, used) in &mut of_type.locators {
+            if *used == Use::Subscribed && !locators.contains(locator) {
+                *used = Use::Idle(None);
+            }
+        }
+        for locator in locators {
+            of_type.locators.insert(locator.clone(), Use::Subscribed);
+        }
+    }
+
+    /// Applies a change: what nobody subscribes to is not kept, since upstream does not keep it up to date.
+    /// Returns whether a question was answered that was open.
+    pub fn apply(&mut self, change: &Change) -> bool {
+        let of_type = self.types.entry(change.type_url.clone()).or_default();
+        for key in &change.removals {
+            of_type.remove(key, change.reach);
+        }
+        for (key, content) in &change.upserts {
+            of_type.remove(key, change.reach);
+            let variant = Arc::new(Variant::new(key.clone(), content.clone()));
+            if of_type.is_wanted(&variant, change.reach) {
+                let variants = of_type.resources.entry((change.reach, key.name.clone())).or_default();
+                variants.insert(key.constraints.clone(), variant);
+            }
+        }
+        of_type.note_answers(change)
+    }
+
+    /// Gives up locators that have been idle for `idle`, and what only they reached.
+    pub fn sweep(&mut self, now: Instant, idle: Duration) {
+        for of_type in self.types.values_mut() {
+            let before = of_type.locators.len();
+            of_type.locators.retain(|_, used| match used {
+                Use::Subscribed => true,
+                Use::Idle(since) => now.saturating_duration_since(*since.get_or_insert(now)) < idle,
+            });
+            if of_type.locators.len() < before {
+                of_type.evict();
+            }
+        }
+    }
+
+    /// Everything that a client with these selectors should hold.
+    pub fn shows<'a>(
+        &self,
+        type_url: &TypeUrl,
+        selectors: impl Iterator<Item = &'a Selector> + Clone,
+    ) -> BTreeMap<Identity, Arc<Variant>> {
+        let mut shown = BTreeMap::new();
+        let Some(of_type) = self.types.get(type_url) else { return shown };
+        for by_name in [false, true] {
+            for selector in selectors.clone().filter(|s| s.locator.is_wildcard() != by_name) {
+                for variant in of_type.selected(&selector.locator) {
+                    shown.insert(identity(&variant, selector.form), variant);
+                }
+            }
+        }
+        shown
+    }
+
+    /// Whether a variant exists with just this content, through whatever reach.
+    pub fn holds(&self, type_url: &TypeUrl, key: &VariantKey, version: &str, form: Form) -> bool {
+        let all = self.types.get(type_url).into_iter().flat_map(|t| t.resources.iter());
+        let named = all.filter(|((_, name), _)| *name == key.name);
+        let mut same = named.filter_map(|(_, variants)| variants.get(&key.constraints));
+        same.any(|variant| variant.version(form).to_string() == version)
+    }
+
+    /// All that is kept of a type and reach.
+    pub fn contents(&self, type_url: &TypeUrl, reach: Reach) -> Vec<Arc<Variant>> {
+        let all = self.types.get(type_url).into_iter().flat_map(|t| t.resources.iter());
+        all.filter(|((r, _), _)| *r == reach).flat_map(|(_, variants)| variants.values().cloned()).collect()
+    }
+
+    /// How many variants are kept, but for those that are held whether or not anyone subscribes.
+    pub fn kept(&self) -> usize {
+        let all = self.types.values().flat_map(|of_type| &of_type.resources);
+        all.filter(|((reach, _), _)| *reach != Reach::Local).map(|(_, variants)| variants.len()).sum()
+    }
+}
+
+/// What a client tells a resource apart by that it asked for in `form`.
+fn identity(variant: &Variant, form: Form) -> Identity {
+    let constraints = (form == Form::Located).then(|| variant.key().constraints.clone());
+    (variant.name().clone(), constraints)
+}
+
+/// "Constraints Representation"
+fn matches(expr: &Expr, parameters: &DynamicParameters) -> bool {
+    match expr {
+        Expr::Value { key, value } => parameters.iter().any(|(k, v)| k == &**key && v == &**value),
+        Expr::Exists { key } => parameters.iter().any(|(k, _)| k == &**key),
+        Expr::Not(inner) => !matches(inner, parameters),
+        Expr::All(all) => !all.iter().any(|e| !matches(e, parameters)),
+        Expr::Any(any) => any.iter().any(|e| matches(e, parameters)),
+    }
+}
+
+impl OfType {
+    fn remove(&mut self, key: &VariantKey, reach: Reach) {
+        if let Some(variants) = self.resources.get_mut(&(reach, key.name.clone())) {
+            variants.remove(&key.constraints);
+        }
+    }
+
+    fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
+        let names = || variant.content().aliases.iter().chain([variant.name()]);
+        let asks = |l: &ResourceLocator| match l.is_wildcard() {
+            true => reach == Reach::Wildcard,
+            false => names().any(|name| *name == l.name),
+        };
+        let expr = variant.key().constraints.expr();
+        reach == Reach::Local || self.locators.keys().any(|l| asks(l) && matches(expr, &l.parameters))
+    }
+
+    fn evict(&mut self) {
+        let mut resources = std::mem::take(&mut self.resources);
+        for ((reach, _), variants) in &mut resources {
+            variants.retain(|_, variant| self.is_wanted(variant, *reach));
+        }
+        resources.retain(|_, variants| !variants.is_empty());
+        self.resources = resources;
+        let locators = &self.locators;
+        self.answers.retain(|locator, _| locators.contains_key(locator));
+    }
+
+    /// The variant of the resource `name`, from the first of `reaches` that has one. Where more than one
+    /// matches ("Matching Ambiguity"): the one that constrains most keys, then the first in canonical order.
+    fn choose(&self, name: &Name, parameters: &DynamicParameters, reaches: &[Reach]) -> Option<Arc<Variant>> {
+        reaches.iter().find_map(|reach| {
+            let variants = self.resources.get(&(*reach, name.clone()))?;
+            let matching = variants.values().filter(|v| matches(v.key().constraints.expr(), parameters));
+            let rank = |v: &&Arc<Variant>| {
+                (std::cmp::Reverse(v.key().constraints.key_count()), v.key().constraints.clone())
+            };
+            matching.min_by_key(rank).cloned()
+        })
+    }
+
+    fn selected(&self, locator: &ResourceLocator) -> Vec<Arc<Variant>> {
+        const BY_NAME: &[Reach] = &[Reach::Named, Reach::Wildcard, Reach::Local];
+        const BY_WILDCARD: &[Reach] = &[Reach::Wildcard, Reach::Local];
+        let names: BTreeSet<&Name> = self.resources.keys().map(|(_, name)| name).collect();
+        let parameters = &locator.parameters;
+        if locator.is_wildcard() {
+            return names.into_iter().filter_map(|n| self.choose(n, parameters, BY_WILDCARD)).collect();
+        }
+        let own = self.choose(&locator.name, parameters, BY_NAME);
+        let lists = |v: &Arc<Variant>| v.content().aliases.contains(&locator.name);
+        let aliased = || {
+            let others = names.iter().filter(|name| **name != &locator.name);
+            others.filter_map(|name| self.choose(name, parameters, BY_NAME)).find(|v| lists(v))
+        };
+        own.or_else(aliased).into_iter().collect()
+    }
+
+    fn note_answers(&mut self, change: &Change) -> bool {
+        let mut news = false;
+        for locator in self.locators.keys() {
+            let known = self.answers.get(locator).copied().unwrap_or_default();
+            let said = match &*locator.name {
+                WILDCARD => {
+                    let mut scopes = change.answered.iter();
+                    scopes.any(|scope| scope.covers(&locator.parameters)).then_some(Absence::Known)
+                }
+                name => {
+                    let about = |a: &&weir_types::Absent| *a.name == *name && a.scope.covers(&locator.parameters);
+                    change.absent.iter().filter(about).map(|absent| absent.absence).max()
+                }
+            };
+            if let Some(said) = said.filter(|said| *said > known) {
+                self.answers.insert(locator.clone(), said);
+                news = true;
+            }
+        }
+        news
+    }
+}

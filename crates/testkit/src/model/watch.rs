@@ -1,0 +1,120 @@
+//! What is watched of one type on one stream, on the server's side.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use weir_database::Removed;
+use weir_protocol::Dialect;
+use weir_types::{Constraints, Name, Selector, Variant};
+
+use super::harness::{Response, Sent};
+use super::{Held, Identity};
+
+/// The resources that a client should see.
+pub(super) type Shown = BTreeMap<Identity, Arc<Variant>>;
+
+/// What has left on a stream, and whether there was a reason for it.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// What the client has once everything has arrived.
+    sent: BTreeMap<Identity, Sent>,
+    nonces: HashSet<String>,
+    /// What the client should see, as of the last look.
+    pub(super) shown: Shown,
+    /// Whether there was a reason to send something since all was quiet.
+    pub(super) reason: bool,
+    /// How many responses have left since then.
+    pub(super) responses: usize,
+}
+
+impl Watch {
+    /// A new stream of a client that has `held` already.
+    pub(super) fn holding(held: BTreeMap<Identity, Held>) -> Self {
+        let sent = held.into_iter().map(|(identity, held)| (identity, held.sent)).collect();
+        Self { sent, reason: true, ..Self::default() }
+    }
+
+    /// Notes that the client does not want what `selectors` asked for any more.
+    pub(super) fn forget<'a>(&mut self, selectors: impl Iterator<Item = &'a Selector>) {
+        for selector in selectors {
+            let wildcard = selector.locator.is_wildcard();
+            let name = &selector.locator.name;
+            self.sent.retain(|(n, _), sent| !wildcard && n != name && !sent.aliases.contains(name));
+        }
+    }
+
+    /// Whether something of `shown` has not left yet.
+    pub(super) fn lacks(&self, shown: &Shown) -> bool {
+        let has = |(identity, variant): (&Identity, &Arc<Variant>)| {
+            self.sent.get(identity).is_some_and(|sent| sent.body == variant.content().body)
+        };
+        !shown.iter().all(has)
+    }
+
+    /// Checks a response by itself, and against what left before. `shown` is what the client should see, before
+    /// and after a change that came in the middle. Returns the names that are withdrawn.
+    pub(super) fn check(&mut self, response: &Response, dialect: Dialect, shown: [&Shown; 2]) -> Vec<Name> {
+        self.responses += 1;
+        assert!(self.nonces.insert(response.nonce.clone()), "d05: the nonce {} came before", response.nonce);
+        no_identity_twice(response);
+        for sent in &response.resources {
+            let current = |shown: &Shown| {
+                let variant = shown.get(&(sent.name.clone(), sent.constraints.clone()));
+                variant.is_some_and(|variant| variant.content().body == sent.body)
+            };
+            let held_back = response.everything && !shown.iter().any(|s| s.keys().any(|(n, _)| *n == sent.name));
+            let swapped = response.everything && sent.constraints.is_some();
+            assert!(
+                shown.into_iter().any(current) || held_back || swapped,
+                "o02: {sent:?} is not what there is: {shown:?}"
+            );
+        }
+        let before: HashSet<Name> = self.sent.keys().map(|(name, _)| name.clone()).collect();
+        self.apply(response, dialect);
+        let has = |name: &Name| self.sent.keys().any(|(n, _)| n == name);
+        let withdrawn: Vec<Name> = before.into_iter().filter(|name| !has(name)).collect();
+        for name in &withdrawn {
+            let there = |shown: &Shown| shown.keys().any(|(n, _)| n == name);
+            assert!(!shown.into_iter().all(there), "p08: {name} was withdrawn, but is there: {response:?}");
+        }
+        withdrawn
+    }
+
+    fn apply(&mut self, response: &Response, dialect: Dialect) {
+        if response.everything {
+            self.sent.clear();
+        }
+        for removed in &response.removed {
+            match removed {
+                Removed::Name(name) if dialect == Dialect::Delta => {
+                    self.sent.remove(&(name.clone(), None));
+                    self.sent.remove(&(name.clone(), Some(Constraints::unconstrained())));
+                }
+                Removed::Variant(key) => {
+                    self.sent.remove(&(key.name.clone(), Some(key.constraints.clone())));
+                }
+                _ => {}
+            }
+        }
+        for sent in &response.resources {
+            self.sent.insert((sent.name.clone(), sent.constraints.clone()), sent.clone());
+        }
+    }
+}
+
+fn no_identity_twice(response: &Response) {
+    let mut seen = HashSet::new();
+    for sent in &response.resources {
+        assert!(seen.insert((&sent.name, &sent.constraints)), "i12: {} comes twice: {response:?}", sent.name);
+    }
+    for removed in &response.removed {
+        let identities = match removed {
+            Removed::Name(name) => vec![(name.clone(), None), (name.clone(), Some(Constraints::unconstrained()))],
+            Removed::Variant(key) => vec![(key.name.clone(), Some(key.constraints.clone()))],
+            Removed::Locator(_) => continue,
+        };
+        for (name, constraints) in &identities {
+            assert!(!seen.contains(&(name, constraints)), "i12: {name} comes and goes: {response:?}");
+        }
+    }
+}

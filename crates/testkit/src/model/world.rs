@@ -1,0 +1,408 @@
+//! Everything that a script acts on, and what must hold of it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weir_database::{Database, Settings};
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, Nack, ServerStream};
+use weir_types::{
+    Absence, Absent, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, Selector, TypeUrl, VariantKey,
+};
+
+use super::client::Client;
+use super::harness::{Bell, Frames, Place, Places, Response};
+use super::watch::{Shown, Watch};
+use super::{Change, Identity, Reference};
+
+/// How long locators stay wanted in the worlds of the model.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// More responses than any script can cause.
+const ENDLESS: usize = 10_000;
+
+/// A database, its reference, and clients with a stream each.
+pub struct World {
+    database: Database,
+    reference: Reference,
+    peers: Vec<Peer>,
+    now: Instant,
+    /// A change that comes in the middle of the next framing: before or after the difference is taken.
+    midway: Option<(Change, bool)>,
+}
+
+struct Peer {
+    client: Client,
+    stream: ServerStream<Place>,
+    places: Places,
+    /// Requests on their way.
+    up: VecDeque<Inbound>,
+    /// Responses on their way.
+    down: VecDeque<Response>,
+    watches: BTreeMap<TypeUrl, Watch>,
+    /// Whether a request was handled since the stream was last polled to the end.
+    handled: bool,
+}
+
+impl Peer {
+    fn new(database: &Database, dialect: Dialect, parameters: DynamicParameters) -> Self {
+        Self {
+            client: Client::new(dialect, parameters.clone()),
+            stream: ServerStream::new(dialect, true, parameters),
+            places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            watches: BTreeMap::new(),
+            handled: false,
+        }
+    }
+
+    fn subscribed(&self, type_url: &TypeUrl) -> BTreeSet<Selector> {
+        let logical = self.stream.logical().iter().find(|l| l.type_url() == type_url);
+        logical.map(|l| l.view().0.subscription().iter().cloned().collect()).unwrap_or_default()
+    }
+
+    fn handle(&mut self, inbound: Inbound) {
+        let type_url = inbound.type_url.clone();
+        let before = self.subscribed(&type_url);
+        let asks = inbound.nonce.is_empty() || inbound.nack.is_none();
+        self.stream.handle_message(inbound, &mut self.places).expect("nothing is refused here");
+        self.handled = true;
+        let after = self.subscribed(&type_url);
+        let held = self.client.held(&type_url);
+        let watch = self.watches.entry(type_url).or_insert_with(|| Watch::holding(held));
+        watch.forget(before.difference(&after));
+        watch.reason |= asks && before != after;
+    }
+
+    /// Whether the first response of a type still waits for upstream.
+    fn is_gated(&self, type_url: &TypeUrl) -> bool {
+        let Some(logical) = self.stream.logical().iter().find(|l| l.type_url() == type_url) else { return true };
+        let unsettled = logical.view().0.unsettled();
+        let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
+        logical.outstanding().is_none() && (unsettled.wildcards > 0 || full && unsettled.names > 0)
+    }
+}
+
+impl World {
+    /// A world with one client in each dialect for each of `parameters`.
+    pub fn new(parameters: &[DynamicParameters]) -> Self {
+        let database = Database::new(Settings { idle: IDLE, ..Settings::default() });
+        let twins = parameters.iter().flat_map(|p| [(Dialect::Sotw, p), (Dialect::Delta, p)]);
+        let peers = twins.map(|(dialect, p)| Peer::new(&database, dialect, p.clone())).collect();
+        Self { database, reference: Reference::default(), peers, now: Instant::now(), midway: None }
+    }
+
+    /// The database under test.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// How many clients there are.
+    pub fn clients(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// A client; those with even numbers speak SotW, and the next one is its twin.
+    pub fn client(&self, who: usize) -> &Client {
+        &self.peers[who].client
+    }
+
+    /// What a client should hold.
+    pub fn shown(&self, who: usize, type_url: &TypeUrl) -> BTreeMap<Identity, Arc<weir_types::Variant>> {
+        self.reference.shows(type_url, self.peers[who].client.wanted(type_url).iter())
+    }
+
+    /// Commits a change.
+    pub fn commit(&mut self, change: &Change) {
+        self.database.commit(change.batch());
+        self.note_change(change);
+    }
+
+    fn note_change(&mut self, change: &Change) {
+        let answered = self.reference.apply(change);
+        for peer in &mut self.peers {
+            let selectors = peer.subscribed(&change.type_url);
+            if let Some(watch) = peer.watches.get_mut(&change.type_url) {
+                let shown = self.reference.shows(&change.type_url, selectors.iter());
+                watch.reason |= answered || !same(&shown, &watch.shown);
+                watch.shown = shown;
+            }
+        }
+    }
+
+    /// Commits again what is there: nothing that anyone sees changes.
+    pub fn commit_again(&mut self, type_url: &TypeUrl, reach: Reach) {
+        let mut change = Change::new(type_url.clone(), reach);
+        for variant in self.reference.contents(type_url, reach) {
+            change = change.with(variant.key().clone(), variant.content().clone());
+        }
+        self.commit(&change);
+    }
+
+    /// Has a change come in the middle of the next framing, before or after the difference is taken.
+    pub fn interrupt(&mut self, change: Change, before: bool) {
+        self.midway = Some((change, before));
+    }
+
+    /// Has a client do something: what it sends is on its way then.
+    pub fn act(&mut self, who: usize, act: impl FnOnce(&mut Client) -> Option<Inbound>) {
+        let peer = &mut self.peers[who];
+        let request = act(&mut peer.client);
+        peer.up.extend(request);
+    }
+
+    /// Has up to `count` requests of a client arrive.
+    pub fn deliver(&mut self, who: usize, count: usize) -> bool {
+        let mut any = false;
+        for _ in 0..count {
+            let Some(inbound) = self.peers[who].up.pop_front() else { break };
+            any = true;
+            let type_url = inbound.type_url.clone();
+            let again = inbound.nack.is_none() && self.is_asked_again(who, &inbound);
+            self.peers[who].handle(inbound);
+            self.note_subscriptions(&type_url);
+            let shown = self.reference.shows(&type_url, self.peers[who].subscribed(&type_url).iter());
+            if let Some(watch) = self.peers[who].watches.get_mut(&type_url) {
+                watch.shown = shown;
+                watch.reason |= again;
+            }
+        }
+        any
+    }
+
+    /// Whether a request asks for something beside changing the subscription.
+    fn is_asked_again(&self, who: usize, inbound: &Inbound) -> bool {
+        let mut logical = self.peers[who].stream.logical().iter();
+        let Some(logical) = logical.find(|l| *l.type_url() == inbound.type_url) else { return true };
+        match &inbound.names {
+            weir_protocol::server::Names::Patch { subscribe, .. } => !subscribe.is_empty(),
+            weir_protocol::server::Names::Replace(_) => {
+                logical.outstanding().is_some_and(|(nonce, verdict)| verdict && nonce.to_string() == inbound.nonce)
+            }
+        }
+    }
+
+    fn note_subscriptions(&mut self, type_url: &TypeUrl) {
+        let all = self.peers.iter().flat_map(|peer| peer.subscribed(type_url));
+        let locators: BTreeSet<ResourceLocator> = all.map(|selector| selector.locator).collect();
+        self.reference.note_subscribed(type_url, &locators);
+    }
+
+    /// Has up to `count` responses of a client's stream leave.
+    pub fn transmit(&mut self, who: usize, count: usize) -> bool {
+        let mut any = false;
+        for _ in 0..count {
+            if !self.transmit_one(who) {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn transmit_one(&mut self, who: usize) -> bool {
+        let before = self.shown_now(who);
+        let peer = &mut self.peers[who];
+        let rang = peer.places.bell.take();
+        let due = rang || std::mem::take(&mut peer.handled);
+        let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
+        let mut frames = Frames { midway, interrupted: false };
+        let transmit = peer.stream.poll_transmit(&mut frames);
+        if frames.interrupted && let Some((change, _)) = self.midway.take() {
+            self.note_change(&change);
+        }
+        let after = self.shown_now(who);
+        let peer = &mut self.peers[who];
+        let Some(transmit) = transmit else { return false };
+        assert!(due, "nobody woke the stream for {:?}", transmit.frame);
+        peer.handled = true; // It is polled until there is nothing more.
+        let response = transmit.frame;
+        assert_eq!(transmit.nonce.to_string(), response.nonce);
+        let watch = peer.watches.entry(response.type_url.clone()).or_default();
+        let nothing = Shown::new();
+        let shown = [&before, &after].map(|all| all.get(&response.type_url).unwrap_or(&nothing));
+        let withdrawn = watch.check(&response, peer.client.dialect(), shown);
+        if response.type_url.kind() == Kind::Cluster && let Some(eds) = TypeUrl::of_kind(Kind::ClusterLoadAssignment) {
+            peer.watches.entry(eds).and_modify(|watch| watch.reason = true);
+        }
+        if !withdrawn.is_empty() {
+            for (type_url, shown) in after.iter().filter(|(t, _)| **t != response.type_url) {
+                let lacks = peer.watches.get(type_url).is_some_and(|watch| watch.lacks(shown));
+                assert!(!lacks || peer.is_gated(type_url), "o01: {withdrawn:?} go before additions of {type_url}");
+            }
+        }
+        peer.down.push_back(response);
+        true
+    }
+
+    fn shown_now(&self, who: usize) -> BTreeMap<TypeUrl, Shown> {
+        let peer = &self.peers[who];
+        let types = peer.stream.logical().iter().map(|l| l.type_url());
+        types.map(|t| (t.clone(), self.reference.shows(t, peer.subscribed(t).iter()))).collect()
+    }
+
+    /// Has up to `count` responses arrive at a client, which accepts or rejects them.
+    pub fn receive(&mut self, who: usize, count: usize, reject: bool) -> bool {
+        let mut any = false;
+        let peer = &mut self.peers[who];
+        for _ in 0..count {
+            let Some(response) = peer.down.pop_front() else { break };
+            any = true;
+            let nack = reject.then(|| Nack { code: 13, message: "no".into() });
+            let verdict = peer.client.receive(&response, nack);
+            peer.up.push_back(verdict);
+            peer.check_variants(&response.type_url);
+        }
+        any
+    }
+
+    /// Cuts a client's stream and has it open another.
+    pub fn reconnect(&mut self, who: usize, keep_nonce: bool) {
+        let (dialect, parameters) = (self.client(who).dialect(), self.client(who).parameters().clone());
+        let fresh = Peer::new(&self.database, dialect, parameters);
+        let old = std::mem::replace(&mut self.peers[who], fresh);
+        let peer = &mut self.peers[who];
+        peer.client = old.client;
+        peer.up.extend(peer.client.reconnect(keep_nonce));
+        for logical in old.stream.logical() {
+            self.note_subscriptions(logical.type_url());
+        }
+    }
+
+    /// Lets time pass.
+    pub fn sweep(&mut self, time: Duration) {
+        self.now += time;
+        self.database.sweep(self.now);
+        self.reference.sweep(self.now, IDLE);
+    }
+
+    /// Lets everything on its way arrive, and checks that every client has what it should have.
+    pub fn drain(&mut self) {
+        self.drain_to(false);
+    }
+
+    /// If `settled`, nothing that a client was not told of is excused.
+    fn drain_to(&mut self, settled: bool) {
+        for _ in 0..ENDLESS {
+            let mut busy = false;
+            for who in 0..self.peers.len() {
+                busy |= self.transmit(who, 1);
+                busy |= self.receive(who, 1, false);
+                busy |= self.deliver(who, 1);
+            }
+            if !busy {
+                return (0..self.peers.len()).for_each(|who| self.peers[who].check_quiet(who, &self.reference, settled));
+            }
+        }
+        panic!("there is no end of responses");
+    }
+
+    /// Has upstream answer every question, so that all that can be known is known.
+    pub fn settle(&mut self) {
+        self.drain();
+        let mut open: BTreeMap<TypeUrl, BTreeSet<ResourceLocator>> = BTreeMap::new();
+        for peer in &self.peers {
+            for logical in peer.stream.logical() {
+                let locators = peer.subscribed(logical.type_url()).into_iter().map(|s| s.locator);
+                open.entry(logical.type_url().clone()).or_default().extend(locators);
+            }
+        }
+        for (type_url, locators) in open {
+            let mut change = Change::new(type_url, Reach::Wildcard);
+            change.answered.push(Scope::All);
+            change.absent.extend(locators.into_iter().filter(|l| !l.is_wildcard()).map(|locator| Absent {
+                name: locator.name,
+                scope: Scope::Exactly(locator.parameters),
+                absence: Absence::Known,
+            }));
+            self.commit(&change);
+        }
+        self.drain_to(true);
+    }
+
+    /// Has all clients go, and checks that they leave nothing behind.
+    pub fn close(mut self) {
+        let types: BTreeSet<TypeUrl> =
+            self.peers.iter().flat_map(|p| p.stream.logical().iter().map(|l| l.type_url().clone())).collect();
+        self.peers.clear();
+        types.iter().for_each(|type_url| self.note_subscriptions(type_url));
+        self.sweep(Duration::ZERO);
+        self.sweep(IDLE);
+        assert_eq!(self.reference.kept(), 0, "the reference keeps what nobody wants");
+        let left = self.database.statistics();
+        let counts = [left.selections, left.views, left.tombstones, left.subscribed_variants];
+        assert_eq!(counts, [0; 4], "d10: something is left behind: {left:?}");
+    }
+}
+
+fn same(one: &Shown, other: &Shown) -> bool {
+    let content = |(identity, variant): (&Identity, &Arc<weir_types::Variant>)| {
+        (identity.clone(), variant.version(Form::Located))
+    };
+    one.iter().map(content).eq(other.iter().map(content))
+}
+
+impl Peer {
+    /// A client with one parameter set never has two variants that match (p08).
+    fn check_variants(&self, type_url: &TypeUrl) {
+        let wanted = self.client.wanted(type_url);
+        let held = self.client.held(type_url);
+        for selector in wanted.iter().filter(|s| s.form == Form::Located) {
+            let one_set = wanted.iter().all(|s| s.locator.parameters == selector.locator.parameters);
+            let matching = |(name, constraints): &&Identity| {
+                *name == selector.locator.name
+                    && constraints.as_ref().is_some_and(|c| c.matches(&selector.locator.parameters))
+            };
+            let count = held.keys().filter(matching).count();
+            let wildcard = wanted.iter().any(|s| s.locator.is_wildcard());
+            assert!(count < 2 || !one_set || wildcard, "p08: {selector:?} has {count} variants of {held:?}");
+        }
+    }
+
+    fn check_quiet(&mut self, who: usize, reference: &Reference, settled: bool) {
+        let types: Vec<TypeUrl> = self.stream.logical().iter().map(|l| l.type_url().clone()).collect();
+        for type_url in types {
+            let wanted = self.client.wanted(&type_url);
+            assert_eq!(self.subscribed(&type_url), wanted, "client {who} and server differ on {type_url}");
+            if let Some(watch) = self.watches.get_mut(&type_url) {
+                assert!(watch.responses == 0 || watch.reason, "d08: client {who} got {type_url} for no reason");
+                (watch.responses, watch.reason) = (0, false);
+            }
+            if !self.is_gated(&type_url) {
+                self.check_content(who, &type_url, reference, settled);
+            }
+        }
+    }
+
+    fn check_content(&self, who: usize, type_url: &TypeUrl, reference: &Reference, settled: bool) {
+        let shown = reference.shows(type_url, self.client.wanted(type_url).iter());
+        let held = self.client.held(type_url);
+        let dialect = self.client.dialect();
+        for (identity, variant) in &shown {
+            let form = if identity.1.is_some() { Form::Located } else { Form::Plain };
+            let has = held.get(identity).map(|held| &held.sent.version);
+            let wanted = variant.version(form).to_string();
+            assert_eq!(
+                has,
+                Some(&wanted),
+                "client {who} ({dialect}) should have {:?} of {type_url}, and has {held:?}",
+                variant.key()
+            );
+        }
+        for ((name, constraints), held) in held.iter().filter(|(identity, _)| !shown.contains_key(*identity)) {
+            let unsayable = dialect == Dialect::Sotw
+                && !type_url.is_full_state()
+                && constraints.as_ref().is_none_or(|c| c.is_unconstrained());
+            let ambiguous = constraints.as_ref().is_some_and(|constraints| {
+                let key = VariantKey::new(name.clone(), constraints.clone());
+                reference.holds(type_url, &key, &held.sent.version, Form::Located)
+            });
+            assert!(
+                unsayable || ambiguous || held.doubtful && (!settled || dialect == Dialect::Sotw),
+                "client {who} ({dialect}) has {name} {constraints:?} of {type_url}, which is not there: {held:?}"
+            );
+        }
+    }
+}
