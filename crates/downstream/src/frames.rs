@@ -33,14 +33,14 @@ struct Key {
 }
 
 /// The frames that streams may still ask for.
-pub(crate) struct Frames {
+pub struct Frames {
     control_plane: String,
     cache: Cache<Key, Framed<Bytes>>,
 }
 
 impl Frames {
     /// No frames yet; at most `capacity` bytes are kept. Responses say that they are from `control_plane`.
-    pub(crate) fn new(control_plane: String, capacity: u64) -> Self {
+    pub fn new(control_plane: String, capacity: u64) -> Self {
         let weight = |_: &Key, framed: &Framed<Bytes>| {
             let bytes = framed.frame.as_ref().map_or(0, Bytes::len) + size_of::<Key>();
             u32::try_from(bytes).unwrap_or(u32::MAX)
@@ -50,7 +50,7 @@ impl Frames {
     }
 
     /// The frames of a stream, whose state-of-the-world resources are `wrapped` or not.
-    pub(crate) fn of_stream(&self, wrapped: bool) -> StreamFrames<'_> {
+    pub fn of_stream(&self, wrapped: bool) -> StreamFrames<'_> {
         StreamFrames { frames: self, wrapped }
     }
 
@@ -122,7 +122,7 @@ fn warming(type_url: &TypeUrl, diff: &Diff) -> Option<Arc<HashSet<Name>>> {
 }
 
 /// The frames of one stream.
-pub(crate) struct StreamFrames<'a> {
+pub struct StreamFrames<'a> {
     frames: &'a Frames,
     wrapped: bool,
 }

@@ -13,6 +13,8 @@ mod service;
 mod stream;
 mod view;
 
+pub use frames::{Frames, StreamFrames};
 pub use node::{Client, Derived, NodeField, NodeRule, NodeRules};
 pub use request::Limits;
 pub use server::{Server, ServerError, Settings};
+pub use view::{Attached, Attacher};

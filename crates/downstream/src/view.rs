@@ -7,7 +7,7 @@ use weir_protocol::server::{Refused, View, Views};
 use weir_types::{Cursor, Head, Selector, Subscription, TypeUrl};
 
 /// One logical stream's place at a view.
-pub(crate) struct Attached(pub(crate) Attachment);
+pub struct Attached(pub(crate) Attachment);
 
 impl View for Attached {
     fn subscription(&self) -> &Subscription {
@@ -37,9 +37,11 @@ impl View for Attached {
 }
 
 /// Attaches the logical streams of one stream.
-pub(crate) struct Attacher<'a> {
-    pub(crate) database: &'a Database,
-    pub(crate) subscriber: &'a Arc<dyn Subscriber>,
+pub struct Attacher<'a> {
+    /// What there is to attach to.
+    pub database: &'a Database,
+    /// Who is woken by changes.
+    pub subscriber: &'a Arc<dyn Subscriber>,
 }
 
 impl Views for Attacher<'_> {
