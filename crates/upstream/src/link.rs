@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Recall(TypeUrl, ResourceLocator),
     /// Gives up a type, and opens a new stream without it.
     HandOver(TypeUrl, oneshot::Sender<Option<Handover>>),
-    TakeOver(Handover),
+    TakeOver(Box<Handover>),
 }
 
 /// An upstream stream, by the commands that it is sent; it ends when there will be no more.
@@ -149,6 +149,7 @@ impl<F: FnMut(Event) + Send> Link<F> {
                         return End::Reopen;
                     }
                     flush_at.get_or_insert_with(|| Instant::now() + COLLECT);
+                    continue;
                 }
                 response = responses.next() => match response {
                     None => return End::Failed { reason: "the server closed the stream".to_owned(), healthy },
@@ -172,6 +173,7 @@ impl<F: FnMut(Event) + Send> Link<F> {
                     batches.into_iter().for_each(|batch| (self.on_event)(Event::Known(batch)));
                 }
             }
+            // Looks at everything that is wanted, so not after each of many commands.
             if in_sync != self.stream.is_in_sync() {
                 in_sync = !in_sync;
                 (self.on_event)(Event::InSync(in_sync));
@@ -187,7 +189,7 @@ impl<F: FnMut(Event) + Send> Link<F> {
                 let batch = self.stream.recall(&type_url, &locator);
                 batch.into_iter().for_each(|batch| (self.on_event)(Event::Known(batch)));
             }
-            Command::TakeOver(handover) => self.stream.take_over(handover),
+            Command::TakeOver(handover) => self.stream.take_over(*handover),
             Command::HandOver(type_url, to) => {
                 // Who asked waits for the answer, or is gone with everything else.
                 _ = to.send(self.stream.hand_over(&type_url));

@@ -124,7 +124,7 @@ impl LinkSet {
         let (to, from) = oneshot::channel();
         self.tell(Role::Primary, Command::HandOver(type_url.clone(), to), context);
         if let Ok(Some(handover)) = from.await {
-            self.tell(Role::Secondary, Command::TakeOver(handover), context);
+            self.tell(Role::Secondary, Command::TakeOver(Box::new(handover)), context);
         }
     }
 

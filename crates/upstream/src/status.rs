@@ -102,7 +102,9 @@ impl LinkStatus {
 
     pub(crate) fn connected(&self, endpoint: &str) {
         let endpoint = Some(endpoint.to_owned());
-        self.change(|state| *state = LinkState { endpoint, since: SystemTime::now(), ..state.clone() });
+        self.change(|state| {
+            *state = LinkState { endpoint, in_sync: false, since: SystemTime::now(), ..state.clone() }
+        });
     }
 
     pub(crate) fn disconnected(&self) {

@@ -89,7 +89,8 @@ impl Logical {
 
     /// Whether everything that is wanted was asked for on this stream, and something is known of it.
     pub(super) fn is_settled(&self) -> bool {
-        self.locators().all(|(_, interest)| interest.requested && interest.answered)
+        let mut interests = self.wanted.values().flat_map(HashMap::values);
+        interests.all(|interest| interest.requested && interest.answered)
     }
 
     /// Forgets the conversation; what is held stays.

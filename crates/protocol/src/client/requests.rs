@@ -1,5 +1,6 @@
 //! What is sent: subscriptions, and the answers to responses.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -53,7 +54,7 @@ impl Logical {
     fn sotw_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
         if !std::mem::replace(&mut self.conversation.opened, true) {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
-            let complete = self.locators().all(|(_, interest)| interest.answered);
+            let complete = self.wanted.values().flat_map(HashMap::values).all(|interest| interest.answered);
             self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
         // What was given up and wanted again is left out once, or the server would see no change.

@@ -1,0 +1,153 @@
+//! A database with its upstreams running, and views of it to look at.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use weir_database::{Attachment, Database, Query, Shape, Subscriber};
+use weir_protocol::Dialect;
+use weir_testkit::wait::{until, within};
+use weir_testkit::{FakeControlPlane, Published};
+use weir_types::{Cursor, DynamicParameters, Selector, TypeUrl, Variant};
+use weir_upstream::{Backoff, Naming, NodeTemplate, Settings, Source, Status};
+use weir_wire::discovery::Node;
+
+/// A control plane that is told parameters by streams for each set of `keys`.
+pub(crate) fn streams(upstream: &FakeControlPlane, dialect: Dialect, keys: &[&str]) -> Settings {
+    let keys: Arc<[Arc<str>]> = keys.iter().map(|key| Arc::from(*key)).collect();
+    let node = NodeTemplate::usual(&node(), &keys);
+    settings(upstream, dialect, Naming::Streams { keys, node })
+}
+
+/// A control plane that speaks TP2.
+pub(crate) fn native(upstream: &FakeControlPlane, dialect: Dialect) -> Settings {
+    settings(upstream, dialect, Naming::Native { node: node() })
+}
+
+fn node() -> Node {
+    Node { id: "weir-1".into(), ..Node::default() }
+}
+
+fn settings(upstream: &FakeControlPlane, dialect: Dialect, naming: Naming) -> Settings {
+    let backoff = Backoff { base: Duration::from_millis(20), max: Duration::from_millis(50) };
+    Settings { dialect, backoff, ..Settings::new("", vec![upstream.uri()], naming) }
+}
+
+/// The text of a published resource, as far as the tests give it one.
+pub(crate) fn text(resource: &Published) -> String {
+    body_text(resource.body.as_deref().unwrap_or_default())
+}
+
+/// The text is the last field of the body, which is the last field of its `Any`.
+fn body_text(any: &[u8]) -> String {
+    let (_, value) = weir_wire::resource::open_any(any).expect("an Any");
+    let last = weir_wire::scan::fields(value).last().expect("a field").expect("well formed");
+    last.text().expect("a text").to_owned()
+}
+
+pub(crate) struct World {
+    pub(crate) database: Database,
+    pub(crate) status: Status,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<Result<(), weir_upstream::Error>>,
+}
+
+impl World {
+    pub(crate) fn start(upstreams: Vec<Settings>) -> Self {
+        let settings = weir_database::Settings { idle: Duration::ZERO, ..weir_database::Settings::default() };
+        let (database, status) = (Database::new(settings), Status::default());
+        let (stop, stopped) = oneshot::channel();
+        let sources =
+            upstreams.into_iter().map(|settings| Source::ControlPlane(Box::new(settings))).collect();
+        let shutdown = async { drop(stopped.await) };
+        let running = tokio::spawn(weir_upstream::run(database.clone(), sources, status.clone(), shutdown));
+        Self { database, status, stop: Some(stop), running }
+    }
+
+    pub(crate) async fn stop(&mut self) -> Result<(), weir_upstream::Error> {
+        drop(self.stop.take());
+        within("the end", &mut self.running).await.expect("no panic")
+    }
+
+    /// A subscriber to these `name{key=value,…}`.
+    pub(crate) fn view(&self, short: &str, locators: &[&str]) -> View {
+        let selectors: Vec<_> = locators.iter().map(|text| selector(text)).collect();
+        let type_url = TypeUrl::from_short_name(short).expect("a known type");
+        let (changes, seen) = watch::channel(());
+        let subscriber = Arc::new(Waker(changes));
+        let attachment = self.database.attach(&type_url, &selectors, subscriber).expect("not refused");
+        View { attachment, changes: seen }
+    }
+
+    pub(crate) async fn until(&self, what: &str, mut is: impl FnMut(&Self) -> bool) {
+        until(what, || std::future::ready(is(self).then_some(()))).await;
+    }
+}
+
+fn selector(text: &str) -> Selector {
+    let (name, parameters) = text.split_once('{').unwrap_or((text, ""));
+    let pairs = parameters.trim_end_matches('}').split(',').filter_map(|pair| pair.split_once('='));
+    Selector::located(name, pairs.collect::<DynamicParameters>())
+}
+
+struct Waker(watch::Sender<()>);
+
+impl Subscriber for Waker {
+    fn wake(&self) {
+        self.0.send_replace(());
+    }
+}
+
+pub(crate) struct View {
+    attachment: Attachment,
+    changes: watch::Receiver<()>,
+}
+
+impl View {
+    fn variants(&self) -> Vec<Arc<Variant>> {
+        let owed = BTreeSet::new();
+        let (after, shape) = (Cursor::default(), Shape::Everything);
+        let query = Query { after, shape, hold_removals: false, owed: &owed, known: None };
+        self.attachment.diff(&query).resources.into_iter().map(|(variant, _)| variant).collect()
+    }
+
+    fn shown(&self) -> Vec<(String, String)> {
+        let shown = self.variants().into_iter().map(|variant| {
+            (variant.name().to_string(), body_text(variant.content().body.as_deref().unwrap_or_default()))
+        });
+        shown.collect()
+    }
+
+    /// What it shows now.
+    #[track_caller]
+    pub(crate) fn shows(&self, wanted: &[(&str, &str)]) {
+        assert_eq!(self.shown(), owned(wanted));
+    }
+
+    pub(crate) async fn until_shows(&self, wanted: &[(&str, &str)]) {
+        let mut changes = self.changes.clone();
+        let reached = async {
+            while self.shown() != owned(wanted) {
+                changes.changed().await.expect("the view is attached");
+            }
+        };
+        within(format!("a view of {wanted:?}, not {:?}", self.shown()), reached).await;
+    }
+
+    /// Whether everything is answered.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.attachment.unsettled() == weir_database::Unsettled::default()
+    }
+
+    pub(crate) fn constraints_of(&self, name: &str) -> String {
+        let variants = self.variants();
+        let variant = variants.iter().find(|variant| &**variant.name() == name).expect("it is shown");
+        variant.key().constraints.to_string()
+    }
+}
+
+fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
