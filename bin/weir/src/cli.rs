@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::output::complain;
-use crate::{check, explain};
+use crate::{check, explain, get, serve};
 
 /// A caching xDS proxy
 ///
@@ -32,7 +32,9 @@ Logs go to standard error; WEIR_LOG=debug shows more of them.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Args),
     Check(check::Args),
+    Get(get::Args),
     Explain(explain::Args),
     /// Print a completion script for a shell
     #[command(
@@ -47,7 +49,9 @@ enum Command {
 impl Cli {
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self.command {
+            Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args, &mut io::stdout().lock()),
+            Command::Get(args) => get::run(&args),
             Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
             Command::Completions { shell } => {
                 clap_complete::generate(shell, &mut Self::command(), "weir", &mut io::stdout());

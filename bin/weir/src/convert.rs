@@ -1,7 +1,69 @@
 //! From the settings of the configuration file to those of the crates that they are for.
 
-use weir_config::Config;
-use weir_downstream::{NodeField, NodeRule, NodeRules};
+mod node;
+mod upstream;
+
+use std::sync::Arc;
+
+use weir_config::{Config, Level, LogFormat, Parameters, Source};
+use weir_database::ParameterSets;
+use weir_downstream::{Limits, NodeField, NodeRule, NodeRules};
+use weir_telemetry::{Format, Logs};
+
+pub(crate) use upstream::source;
+
+/// What is logged, and how.
+pub(crate) fn logs(log: &weir_config::Log) -> Logs {
+    let level = match log.level {
+        Level::Error => "error",
+        Level::Warn => "warn",
+        Level::Info => "info",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    };
+    let format = match log.format {
+        LogFormat::Auto => Format::Auto,
+        LogFormat::Text => Format::Text,
+        LogFormat::Json => Format::Json,
+    };
+    Logs { level, format }
+}
+
+/// How long things are kept, and how many parameter sets control planes may be asked for.
+pub(crate) fn database(config: &Config) -> weir_database::Settings {
+    let parameter_sets = config.upstreams.iter().filter_map(|upstream| match &upstream.source {
+        Source::ControlPlane(control_plane) => match &control_plane.parameters {
+            Parameters::Streams { keys, max_sets, .. } => {
+                Some((upstream.authority.clone(), ParameterSets { keys: shared(keys), max: *max_sets }))
+            }
+            Parameters::Native => None,
+        },
+        Source::Files(_) => None,
+    });
+    weir_database::Settings { idle: config.cache.idle_timeout, parameter_sets: parameter_sets.collect() }
+}
+
+fn shared(keys: &[String]) -> Arc<[Arc<str>]> {
+    keys.iter().map(|key| Arc::from(key.as_str())).collect()
+}
+
+/// How clients are served.
+pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
+    let downstream = &config.downstream;
+    weir_downstream::Settings {
+        identifier: config.node.id.clone(),
+        rules: node_rules(config),
+        wrapping: downstream.wrap_resources.clone(),
+        limits: Limits {
+            name_length: config.limits.max_name_length,
+            names: config.limits.max_names,
+            message: downstream.max_request_size,
+        },
+        frame_cache: config.cache.max_frames_size as u64,
+        keepalive_interval: downstream.keepalive_interval,
+        keepalive_timeout: downstream.keepalive_timeout,
+    }
+}
 
 /// How clients get dynamic parameters from their node.
 pub(crate) fn node_rules(config: &Config) -> NodeRules {

@@ -4,8 +4,11 @@ mod check;
 mod cli;
 mod convert;
 mod explain;
+mod get;
 mod inputs;
 mod output;
+mod ready;
+mod serve;
 mod table;
 
 use std::process::ExitCode;

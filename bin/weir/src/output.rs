@@ -14,6 +14,12 @@ pub(crate) fn complain(error: &anyhow::Error) {
     }
 }
 
+/// Says something that is not an error.
+pub(crate) fn note(text: &str) {
+    // Where standard error is closed, nobody listens.
+    _ = writeln!(io::stderr().lock(), "weir: {text}");
+}
+
 /// The error with its causes, each said once: some errors already contain their cause.
 fn describe(error: &anyhow::Error) -> String {
     let mut text = error.to_string();

@@ -42,6 +42,14 @@ pub fn load(path: &Path) -> Result<Config, Error> {
     parse(&text, path)
 }
 
+/// Reads a duration as the file has it: `15s`, `500ms`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+    text.parse().map(|values::DurationText(duration)| duration)
+}
+
 /// Validates `text`, which stands in the file at `path`: relative paths in it start from there.
 pub fn parse(text: &str, path: &Path) -> Result<Config, Error> {
     let invalid = |problems| Error::Invalid { file: path.into(), problems };

@@ -9,8 +9,18 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 /// Overrides the configured level, for single modules too: `info,weir_upstream=debug`.
 const VARIABLE: &str = "WEIR_LOG";
 
-/// Libraries whose debug messages are about every frame and every poll.
-const QUIET: [&str; 5] = ["h2", "hyper", "hyper_util", "tonic", "tower"];
+/// Libraries, and the level from which on they talk about every frame, every poll or themselves.
+const QUIET: [(&str, &str); 6] = [
+    ("h2", "debug"),
+    ("hyper", "debug"),
+    ("hyper_util", "debug"),
+    ("opentelemetry", "info"),
+    ("tonic", "debug"),
+    ("tower", "debug"),
+];
+
+/// By severity.
+const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// How log messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,8 +89,13 @@ impl Logs {
     }
 
     fn directives(&self) -> String {
-        let quiet = if matches!(self.level, "debug" | "trace") { "info" } else { self.level };
-        QUIET.iter().fold(self.level.to_owned(), |text, library| format!("{text},{library}={quiet}"))
+        let rank = |level| LEVELS.iter().position(|known| *known == level).unwrap_or(LEVELS.len());
+        let mut text = self.level.to_owned();
+        for (library, noisy) in QUIET {
+            let limit = rank(self.level).min(rank(noisy) - 1);
+            text.push_str(&format!(",{library}={}", LEVELS[limit]));
+        }
+        text
     }
 }
 
@@ -105,8 +120,14 @@ mod tests {
     #[test]
     fn libraries_stay_quiet() {
         let shown = |level| logs(level, Format::Auto).directives();
-        assert_eq!(shown("debug"), "debug,h2=info,hyper=info,hyper_util=info,tonic=info,tower=info");
-        assert_eq!(shown("warn"), "warn,h2=warn,hyper=warn,hyper_util=warn,tonic=warn,tower=warn");
+        assert_eq!(
+            shown("debug"),
+            "debug,h2=info,hyper=info,hyper_util=info,opentelemetry=warn,tonic=info,tower=info"
+        );
+        assert_eq!(
+            shown("warn"),
+            "warn,h2=warn,hyper=warn,hyper_util=warn,opentelemetry=warn,tonic=warn,tower=warn"
+        );
     }
 
     #[test]

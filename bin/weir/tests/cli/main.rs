@@ -4,6 +4,9 @@
 mod check;
 mod completions;
 mod explain;
+mod get;
+mod serve;
+mod server;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

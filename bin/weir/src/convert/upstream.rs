@@ -1,0 +1,44 @@
+//! Where resources come from.
+
+use weir_config::{Config, ControlPlane, Parameters, Protocol, Upstream};
+use weir_protocol::Dialect;
+use weir_upstream::{Backoff, Naming, NodeTemplate, Settings, Source, files};
+
+use super::{node, shared};
+
+/// The source of one authority.
+pub(crate) fn source(config: &Config, upstream: &Upstream) -> Source {
+    match &upstream.source {
+        weir_config::Source::Files(path) => Source::Files {
+            authority: upstream.authority.clone(),
+            settings: files::Settings { path: path.clone() },
+        },
+        weir_config::Source::ControlPlane(control_plane) => {
+            Source::ControlPlane(Box::new(self::control_plane(config, &upstream.authority, control_plane)))
+        }
+    }
+}
+
+fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane) -> Settings {
+    let naming = match &control_plane.parameters {
+        Parameters::Native => Naming::Native { node: node::own(&config.node) },
+        Parameters::Streams { keys, node, .. } => {
+            Naming::Streams { keys: shared(keys), node: NodeTemplate::new(node::template(node)) }
+        }
+    };
+    Settings {
+        authority: authority.to_owned(),
+        endpoints: control_plane.endpoints.iter().map(ToString::to_string).collect(),
+        dialect: match control_plane.protocol {
+            Protocol::AdsDelta => Dialect::Delta,
+            Protocol::AdsSotw => Dialect::Sotw,
+        },
+        naming,
+        max_message_size: control_plane.max_response_size,
+        does_not_exist: control_plane.does_not_exist_timeout,
+        backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
+        connect_timeout: control_plane.connect_timeout,
+        keepalive_interval: control_plane.keepalive_interval,
+        keepalive_timeout: control_plane.keepalive_timeout,
+    }
+}

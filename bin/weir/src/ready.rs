@@ -1,0 +1,37 @@
+//! What the admin server tells.
+
+use weir_config::Config;
+use weir_telemetry::Metrics;
+
+/// Ready once every upstream is.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    authorities: Vec<String>,
+    upstream: weir_upstream::Status,
+    metrics: Metrics,
+}
+
+impl Readiness {
+    pub(crate) fn new(config: &Config, upstream: weir_upstream::Status, metrics: Metrics) -> Self {
+        let authorities = config.upstreams.iter().map(|upstream| upstream.authority.clone()).collect();
+        Self { authorities, upstream, metrics }
+    }
+}
+
+impl weir_admin::Status for Readiness {
+    fn pending(&self) -> Vec<String> {
+        let behind = self.authorities.iter().filter_map(|authority| {
+            let state = match (self.upstream.is_connected(authority), self.upstream.is_in_sync(authority)) {
+                (_, true) => return None,
+                (true, false) => "has not answered everything yet",
+                (false, false) => "is not connected",
+            };
+            Some(format!("the upstream of authority {authority:?} {state}"))
+        });
+        behind.collect()
+    }
+
+    fn metrics(&self) -> Result<String, String> {
+        self.metrics.render().map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,168 @@
+//! `weir serve`: everything put together, until it is told to stop.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use weir_config::Config;
+use weir_database::Database;
+use weir_telemetry::Metrics;
+
+use crate::convert;
+use crate::ready::Readiness;
+
+/// How long open connections may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Serve clients
+///
+/// Runs until SIGTERM or SIGINT, then ends every stream and exits with 0.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir serve --config config/quickstart.toml
+  WEIR_LOG=debug weir serve --config config/control-plane.toml")]
+pub(crate) struct Args {
+    /// The configuration file
+    #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
+    config: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let config = weir_config::load(&args.config)?;
+    convert::logs(&config.log).install()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
+    let served = runtime.block_on(serve(&config, &args.config));
+    // What still runs has had its time.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+/// What listens.
+struct Listeners {
+    clients: Vec<TcpListener>,
+    admin: Option<TcpListener>,
+}
+
+async fn serve(config: &Config, path: &Path) -> Result<()> {
+    let metrics = Metrics::install()?;
+    let listeners = Listeners::bind(config).await?;
+    listeners.announce(config, path)?;
+    let stop = CancellationToken::new();
+    let mut tasks = start(config, listeners, metrics, &stop);
+    let ended = tokio::select! {
+        signal = stop_signal() => signal.map(|name| tracing::info!(signal = name, "stopping")),
+        Some(ended) = tasks.join_next() => Err(unexpected(ended)),
+    };
+    stop.cancel();
+    let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
+    if finished.await.is_err() {
+        tracing::warn!(seconds = PATIENCE.as_secs(), "some connections did not end in time");
+    }
+    ended
+}
+
+/// Why a part that should run for good has ended.
+fn unexpected(ended: Result<Result<()>, tokio::task::JoinError>) -> anyhow::Error {
+    match ended {
+        Ok(Ok(())) => anyhow!("a part of the program ended by itself"),
+        Ok(Err(error)) => error,
+        Err(error) => anyhow!(error),
+    }
+}
+
+/// Starts every part. A part that ends before `stop` is an error.
+fn start(
+    config: &Config,
+    listeners: Listeners,
+    metrics: Metrics,
+    stop: &CancellationToken,
+) -> JoinSet<Result<()>> {
+    let database = Database::new(convert::database(config));
+    let status = weir_upstream::Status::default();
+    let mut tasks = JoinSet::new();
+
+    let sources = config.upstreams.iter().map(|upstream| convert::source(config, upstream)).collect();
+    let upstream =
+        weir_upstream::run(database.clone(), sources, status.clone(), stop.clone().cancelled_owned());
+    tasks.spawn(async move { Ok(upstream.await?) });
+
+    let server = weir_downstream::Server::new(convert::downstream(config), database);
+    let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
+    tasks.spawn(async move { Ok(downstream.await?) });
+
+    if let Some(listener) = listeners.admin {
+        let readiness = Arc::new(Readiness::new(config, status, metrics));
+        let admin = weir_admin::serve(listener, readiness, stop.clone().cancelled_owned());
+        tasks.spawn(async move { admin.await.context("serve the admin interface") });
+    }
+    tasks
+}
+
+impl Listeners {
+    async fn bind(config: &Config) -> Result<Self> {
+        let mut clients = Vec::new();
+        for address in &config.downstream.listen {
+            clients.push(bind(*address, "clients").await?);
+        }
+        let admin = match config.admin {
+            Some(admin) => Some(bind(admin.listen, "the admin interface").await?),
+            None => None,
+        };
+        Ok(Self { clients, admin })
+    }
+
+    /// The startup line. It has the ports that were taken, where any was asked for.
+    fn announce(&self, config: &Config, path: &Path) -> Result<()> {
+        let addresses = self.clients.iter().map(|listener| Ok(listener.local_addr()?.to_string()));
+        let clients = addresses.collect::<Result<Vec<_>>>()?.join(",");
+        let admin = match &self.admin {
+            Some(listener) => listener.local_addr()?.to_string(),
+            None => "none".to_owned(),
+        };
+        let upstreams: Vec<_> = config.upstreams.iter().map(sources).collect();
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            config = %path.display(),
+            node = config.node.id,
+            clients,
+            admin,
+            upstream = upstreams.join(","),
+            "weir serves"
+        );
+        Ok(())
+    }
+}
+
+async fn bind(address: SocketAddr, whom: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("listen on {address} for {whom}"))
+}
+
+/// Where the resources of an upstream come from.
+fn sources(upstream: &weir_config::Upstream) -> String {
+    match &upstream.source {
+        weir_config::Source::Files(path) => path.display().to_string(),
+        weir_config::Source::ControlPlane(control_plane) => {
+            let endpoints = control_plane.endpoints.iter().map(|uri| uri.to_string());
+            endpoints.collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+/// Waits for a signal to stop, and gives its name.
+async fn stop_signal() -> Result<&'static str> {
+    let listen = |kind| signal(kind).context("listen for signals");
+    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

@@ -1,0 +1,94 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use crate::server::Server;
+use crate::{directory, weir};
+
+const CONFIG: &str = "
+[downstream]
+listen = ['127.0.0.1:0', '[::1]:0']
+[admin]
+listen = '127.0.0.1:0'
+[[upstream]]
+files = 'resources'
+";
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_startup_line_has_every_address() {
+    let directory = directory(&[("weir.toml", CONFIG), ("resources/none.yaml", "resources: []")]);
+    let mut server = Server::start(&directory.path().join("weir.toml"));
+    let clients: Vec<_> = server.address().split(',').collect();
+    assert_eq!(clients.len(), 2);
+    for address in clients {
+        assert!(!address.ends_with(":0"), "{address}");
+        TcpStream::connect(address).unwrap();
+    }
+    server.wait_for("resource files read");
+    let admin = server.admin();
+    assert!(get(admin, "/live").starts_with("HTTP/1.1 200"));
+    assert!(get(admin, "/ready").contains("{\"ready\":true}"));
+    assert!(get(admin, "/metrics").contains("weir_database_ambiguous_matches_total 0"));
+}
+
+#[test]
+fn it_is_not_ready_without_its_control_plane() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = format!(
+        "[downstream]\nlisten = ['127.0.0.1:0']\n[admin]\nlisten = '127.0.0.1:0'\n\
+         [[upstream]]\nendpoints = ['http://{nobody}']\n"
+    );
+    let directory = directory(&[("weir.toml", &config)]);
+    let server = Server::start(&directory.path().join("weir.toml"));
+    // Nothing is asked of the control plane before a client comes.
+    let outcome = weir(&["get", "cds", "--server", server.address(), "--timeout", "100ms"]);
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("no answer within 100ms"), "{}", outcome.stderr);
+    let answer = get(server.admin(), "/ready");
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains(r#"the upstream of authority \"\" is not connected"#), "{answer}");
+}
+
+#[test]
+fn signals_end_it_with_0() {
+    let directory = directory(&[("weir.toml", CONFIG), ("resources/none.yaml", "resources: []")]);
+    for signal in ["TERM", "INT"] {
+        let server = Server::start(&directory.path().join("weir.toml"));
+        assert_eq!(server.end(signal).code(), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_one_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let config = CONFIG.replace("127.0.0.1:0', '[::1]:0", &address.to_string());
+    let directory = directory(&[("weir.toml", &config), ("resources/none.yaml", "resources: []")]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["serve", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 1);
+    let wanted = format!("weir: listen on {address} for clients: Address already in use (os error 98)\n");
+    assert_eq!(outcome.stderr, wanted);
+}
+
+#[test]
+fn f01_it_does_not_start_without_its_files() {
+    let directory = directory(&[("weir.toml", CONFIG)]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["serve", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 1);
+    let last = outcome.stderr.lines().last().unwrap_or_default();
+    let files = directory.path().join("resources");
+    let wanted = format!(
+        "weir: cannot read resource files from {}: No such file or directory (os error 2)",
+        files.display()
+    );
+    assert_eq!(last, wanted);
+}
