@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
@@ -54,7 +54,9 @@ impl Cli {
             Command::Get(args) => get::run(&args),
             Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
             Command::Completions { shell } => {
-                clap_complete::generate(shell, &mut Self::command(), "weir", &mut io::stdout());
+                let mut script = Vec::new();
+                clap_complete::generate(shell, &mut Self::command(), "weir", &mut script);
+                io::stdout().write_all(&script)?;
                 Ok(ExitCode::SUCCESS)
             }
         }

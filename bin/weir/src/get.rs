@@ -19,6 +19,9 @@ use self::show::{Format, Show};
 use crate::inputs::{NodeArgs, Pair, parameters, resource_type};
 use crate::output::{MISSING, note};
 
+/// How much longer than for a single resource is waited for an answer at all.
+const MARGIN: Duration = Duration::from_secs(1);
+
 /// Subscribe like a client and show what comes
 ///
 /// With --param the subscription is by resource locators, else by plain names, as Envoy's is. Without a name it
@@ -104,6 +107,8 @@ struct Get<'a> {
     show: Show,
     /// Whether the first answer was shown.
     answered: bool,
+    /// By when it has to be there, once there is a connection.
+    deadline: Option<Instant>,
 }
 
 impl<'a> Get<'a> {
@@ -120,17 +125,15 @@ impl<'a> Get<'a> {
             type_url: args.type_url.clone(),
             located: !args.parameters.is_empty(),
         };
-        Self { args, client, held: Held::new(&args.names), show, answered: false }
+        Self { args, client, held: Held::new(&args.names), show, answered: false, deadline: None }
     }
 
     /// Shows the answer and, if they are watched, all changes. Returns whether something named is missing.
     async fn run(mut self) -> Result<bool> {
-        // Resources that do not come are given up after the timeout, counted from the request.
-        let deadline = Instant::now() + self.args.timeout + Duration::from_secs(1);
         loop {
             let event = tokio::select! {
                 event = self.client.next() => event,
-                () = sleep_until(deadline), if !self.answered => {
+                () = sleep_until(self.deadline.unwrap_or_else(Instant::now)), if self.is_pressed() => {
                     bail!("{}: no answer within {:?}", self.args.server, self.args.timeout);
                 }
             };
@@ -144,7 +147,8 @@ impl<'a> Get<'a> {
 
     fn handle(&mut self, event: Event) -> Result<()> {
         match event {
-            Event::Connected(_) => {}
+            // Resources that do not come are given up after the timeout, counted from the request.
+            Event::Connected(_) => self.deadline = Some(Instant::now() + self.args.timeout + MARGIN),
             Event::Disconnected { endpoint, reason } if self.args.watch => {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
@@ -165,6 +169,11 @@ impl<'a> Get<'a> {
             Event::InSync(_) => {}
         }
         Ok(())
+    }
+
+    /// Whether there is a deadline for what comes next.
+    fn is_pressed(&self) -> bool {
+        self.deadline.is_some() && !self.answered
     }
 
     fn show_changes(&self, changes: &[Change]) -> Result<()> {
