@@ -1,6 +1,7 @@
 //! `weir get`: what a server sends to a client.
 
 mod held;
+mod literal;
 mod show;
 
 use std::io;
@@ -12,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use weir_protocol::Dialect;
 use weir_types::{ResourceLocator, TypeUrl, WILDCARD};
 use weir_upstream::client::{Applied, Client, Event};
-use weir_upstream::{Naming, NodeTemplate, Settings};
+use weir_upstream::{Naming, Settings};
 
 use self::held::{Change, Held};
 use self::show::{Format, Show};
@@ -86,7 +87,7 @@ impl Args {
             if self.server.contains("://") { self.server.clone() } else { format!("http://{}", self.server) };
         let node = self.node.node()?;
         let naming = if self.parameters.is_empty() {
-            Naming::Streams { keys: [].into(), node: NodeTemplate::usual(&node, &[]) }
+            Naming::Streams { keys: [].into(), node: literal::template(node) }
         } else {
             Naming::Native { node }
         };
