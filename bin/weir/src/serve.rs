@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
@@ -53,13 +53,17 @@ struct Listeners {
 }
 
 async fn serve(config: &Config, path: &Path) -> Result<()> {
+    let mut signals = Signals::listen()?;
     let metrics = Metrics::install()?;
     let listeners = Listeners::bind(config).await?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
     let mut tasks = start(config, listeners, metrics, &stop);
     let ended = tokio::select! {
-        signal = stop_signal() => signal.map(|name| tracing::info!(signal = name, "stopping")),
+        signal = signals.next() => {
+            tracing::info!(signal, "stopping");
+            Ok(())
+        }
         Some(ended) = tasks.join_next() => Err(unexpected(ended)),
     };
     stop.cancel();
@@ -157,12 +161,24 @@ fn sources(upstream: &weir_config::Upstream) -> String {
     }
 }
 
-/// Waits for a signal to stop, and gives its name.
-async fn stop_signal() -> Result<&'static str> {
-    let listen = |kind| signal(kind).context("listen for signals");
-    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
+/// The signals that stop the program.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From now on they no longer kill it.
+    fn listen() -> Result<Self> {
+        let listen = |kind| signal(kind).context("listen for signals");
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
 }
