@@ -9,7 +9,13 @@
 mod observed;
 mod proxy;
 mod raw;
+mod weir;
 
 mod downstream;
 mod sotw;
 mod incremental;
+mod parameters;
+mod collections;
+mod ordering;
+mod errors;
+mod upstream;

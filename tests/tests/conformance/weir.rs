@@ -1,0 +1,118 @@
+//! A whole Weir in this process: a control plane above, the database, and the downstream server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use weir_database::{Database, ParameterSets};
+use weir_protocol::Dialect as UpstreamDialect;
+use weir_testkit::client::DIALECTS;
+use weir_testkit::{Dialect, FakeControlPlane, XdsClient};
+use weir_upstream::{Backoff, Naming, NodeTemplate, Settings, Source, Status};
+use weir_wire::discovery::Node;
+
+use crate::proxy::{IDLE, Origin, Proxy, Settings as ProxySettings, env_from_metadata};
+
+/// A proxy in front of a control plane. Plain clients have `env` from their metadata.
+pub struct Weir {
+    pub proxy: Proxy,
+    sources: JoinHandle<()>,
+}
+
+/// What the control plane knows of dynamic parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    /// Nothing: there is a stream for each value of `env`.
+    Nodes,
+    /// TP2.
+    Locators,
+}
+
+impl Weir {
+    /// In front of `upstream`.
+    pub async fn start(upstream: SocketAddr, dialect: Dialect, speaks: Speaks) -> Self {
+        Self::start_with(upstream, dialect, speaks, |_| ()).await
+    }
+
+    /// In front of `upstream`, with adjusted settings.
+    pub async fn start_with(
+        upstream: SocketAddr,
+        dialect: Dialect,
+        speaks: Speaks,
+        adjust: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let node = Node { id: "weir".to_owned(), ..Node::default() };
+        let keys: Arc<[Arc<str>]> = Arc::from(["env".into()]);
+        let mut settings = ProxySettings::default();
+        settings.database.idle = IDLE;
+        env_from_metadata(&mut settings);
+        let naming = match speaks {
+            Speaks::Locators => Naming::Native { node },
+            Speaks::Nodes => {
+                let sets = ParameterSets { keys: Arc::clone(&keys), max: 256 };
+                settings.database.parameter_sets = [(String::new(), sets)].into();
+                Naming::Streams { node: NodeTemplate::usual(&node, &keys), keys }
+            }
+        };
+        let mut upstream = Settings {
+            dialect: match dialect {
+                Dialect::Sotw => UpstreamDialect::Sotw,
+                Dialect::Delta => UpstreamDialect::Delta,
+            },
+            backoff: Backoff { base: Duration::from_millis(10), max: Duration::from_millis(100) },
+            ..Settings::new("", vec![format!("http://{upstream}")], naming)
+        };
+        adjust(&mut upstream);
+        let database = Database::new(settings.database);
+        let proxy = Proxy::serve(settings.downstream, database.clone(), Origin::idle(&database)).await;
+        let source = Source::ControlPlane(Box::new(upstream));
+        let sources = tokio::spawn(async move {
+            let running = weir_upstream::run(database, vec![source], Status::default(), std::future::pending());
+            running.await.expect("the upstream is served");
+        });
+        Self { proxy, sources }
+    }
+
+    /// A client with this `env` in its metadata.
+    pub async fn client(&self, dialect: Dialect, env: &str) -> XdsClient {
+        self.proxy.client_of(dialect, &weir_testkit::node("n").metadata("env", env)).await
+    }
+
+    /// Gives up what nobody has subscribed to, as if the idle time had passed. To be called until it shows.
+    pub fn let_idle_time_pass(&self) {
+        let now = Instant::now();
+        self.proxy.database.sweep(now);
+        self.proxy.database.sweep(now + IDLE);
+    }
+}
+
+impl Drop for Weir {
+    fn drop(&mut self) {
+        self.sources.abort();
+    }
+}
+
+/// Runs `test` with a fake control plane, a Weir in front of it, and a client with `env=prod`: for each dialect
+/// on either side.
+pub async fn in_each_dialect(speaks: Speaks, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
+    for upstream in DIALECTS {
+        for downstream in DIALECTS {
+            // Shown when the test fails.
+            println!("{upstream:?} above, {downstream:?} below:");
+            let control_plane = match speaks {
+                Speaks::Nodes => FakeControlPlane::start().await,
+                Speaks::Locators => FakeControlPlane::start_tp2().await,
+            };
+            let weir = Weir::start(control_plane.address(), upstream, speaks).await;
+            test(control_plane, weir, Ends { upstream, downstream }).await;
+        }
+    }
+}
+
+/// What is spoken on either side.
+#[derive(Clone, Copy)]
+pub struct Ends {
+    pub upstream: Dialect,
+    pub downstream: Dialect,
+}
