@@ -1,4 +1,4 @@
-//! How the streams to control planes are doing: for readiness, and for operators.
+//! How the streams to control planes are doing, and whether files are read: for readiness, and for operators.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct LinkState {
     pub parameters: Option<DynamicParameters>,
     /// What it carries.
     pub role: Role,
-    /// Where it is connected to, while it is.
+    /// Where it is connected to, while it is; for files, where they are, once they are read.
     pub endpoint: Option<String>,
     /// Whether something is known of everything that was asked for on the current stream.
     pub in_sync: bool,

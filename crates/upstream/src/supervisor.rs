@@ -13,7 +13,7 @@ use weir_database::{Database, DemandChange};
 use weir_types::{Absence, Batch, Reach, ResourceLocator, Scope, TypeUrl, authority};
 
 use crate::links::Links;
-use crate::{Settings, Status, files};
+use crate::{Role, Settings, Status, files};
 
 /// How often the database is asked to give up what is idle.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -97,7 +97,15 @@ async fn meet(
 ) -> Result<(), Error> {
     match source {
         Source::ControlPlane(settings) => Links::new(database, *settings, status).run(demand).await,
-        Source::Files { settings, .. } => files::run(database, settings, demand).await?,
+        Source::Files { authority, settings } => {
+            let files = status.register(&authority, None, Role::Primary);
+            let path = settings.path.display().to_string();
+            let loaded = || {
+                files.connected(&path);
+                files.in_sync(true);
+            };
+            files::run(database, settings, demand, loaded).await?;
+        }
     }
     Ok(())
 }

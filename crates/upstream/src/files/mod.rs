@@ -53,7 +53,8 @@ pub enum Error {
     Interrupted,
 }
 
-/// Serves the files to `database`, and their changes, until `demand` is closed.
+/// Serves the files to `database`, and their changes, until `demand` is closed. Calls `loaded` once what was
+/// there at the start is served.
 ///
 /// # Errors
 /// When the files cannot be read at the start, or not be watched. Later on, what was last good is served.
@@ -61,23 +62,26 @@ pub async fn run(
     database: Database,
     settings: Settings,
     demand: UnboundedReceiver<DemandChange>,
+    loaded: impl FnOnce(),
 ) -> Result<(), Error> {
     let commit = |batch| {
         database.commit(batch);
     };
-    serve(commit, settings, demand).await
+    serve(commit, settings, demand, loaded).await
 }
 
 async fn serve(
     commit: impl Fn(Batch),
     settings: Settings,
     mut demand: UnboundedReceiver<DemandChange>,
+    loaded: impl FnOnce(),
 ) -> Result<(), Error> {
     let path = settings.path;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
     let mut watch = Watch::new(&path).map_err(|error| Error::Watch { path: path.clone(), error })?;
     let mut files = Files { path, loaded: Arc::default(), problems: Vec::new(), source: Source::default() };
     files.reload().await??.into_iter().for_each(&commit);
+    loaded();
     loop {
         tokio::select! {
             change = demand.recv() => match change {

@@ -21,7 +21,7 @@ impl Served {
         let (demand, receiver) = unbounded_channel();
         let settings = Settings { path: dir.path() };
         let task =
-            tokio::spawn(serve(move |batch| sender.send(batch).unwrap_or_default(), settings, receiver));
+            tokio::spawn(serve(move |batch| sender.send(batch).unwrap_or_default(), settings, receiver, || {}));
         Self { commits, demand, task }
     }
 
