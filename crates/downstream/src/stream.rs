@@ -100,6 +100,11 @@ impl Stream {
                     Err(status) => break status,
                 },
                 Ok(None) => break Status::ok(""),
+                // What has a source comes from below gRPC: the connection, or the stream on it, is gone.
+                Err(status) if std::error::Error::source(&status).is_some() => {
+                    tracing::debug!(error = %status, "read a request");
+                    break Status::cancelled("the client is gone");
+                }
                 Err(status) => break status,
             }
         };
