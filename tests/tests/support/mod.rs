@@ -48,6 +48,8 @@ pub struct Bed {
 impl Bed {
     /// A running Weir whose source has these resources.
     pub async fn start(source: Source, items: &[Item]) -> Self {
+        // Shown if the test fails, where one test goes through several.
+        println!("--- {source:?}");
         let control_plane = match source {
             Source::Files => None,
             Source::Streams(_) => Some(FakeControlPlane::start().await),

@@ -52,9 +52,7 @@ impl Topic for DeltaTopic {
         self.due |= added.iter().any(Wanted::is_wildcard);
         for wanted in added {
             self.known_missing.remove(&wanted);
-            if !wanted.is_wildcard() {
-                self.owed.insert(wanted.clone());
-            }
+            self.owed.insert(wanted.clone());
             self.wanted.insert(wanted);
         }
     }

@@ -187,3 +187,16 @@ impl FakeControlPlane {
         within("all streams to end", alone).await;
     }
 }
+
+/// When a test fails, what was said to its control plane is part of the story.
+impl Drop for FakeControlPlane {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "--- the control plane at {} saw at last:\n{}",
+                self.address,
+                self.look(State::describe)
+            );
+        }
+    }
+}

@@ -77,6 +77,7 @@ pub(super) trait Inbound: Send + 'static {
 /// A response, as far as the record cares.
 pub(super) trait Outbound: Clone + Send + 'static {
     fn type_and_nonce(&self) -> (&str, &str);
+    fn resource_count(&self) -> usize;
     /// The injected response, if it is of this dialect.
     fn injected(injected: &Injected) -> Option<&Self>;
 }
@@ -161,8 +162,12 @@ async fn drive<Q: Inbound, T: Topic>(
         }
         for response in due {
             let (type_url, nonce) = response.type_and_nonce();
-            let sent = Sent { stream, type_url: type_url.to_owned(), nonce: nonce.to_owned() };
-            shared.change(|state| state.sent.push(sent));
+            let (type_url, nonce) = (type_url.to_owned(), nonce.to_owned());
+            let resources = response.resource_count();
+            shared.change(|state| {
+                let after = state.requests.len();
+                state.sent.push(Sent { stream, type_url, nonce, after, resources });
+            });
             let _ = replies.send(Ok(response));
         }
         tokio::select! {
@@ -228,6 +233,10 @@ impl Outbound for DiscoveryResponse {
         (&self.type_url, &self.nonce)
     }
 
+    fn resource_count(&self) -> usize {
+        self.resources.len()
+    }
+
     fn injected(injected: &Injected) -> Option<&Self> {
         if let Injected::Sotw(response) = injected { Some(response) } else { None }
     }
@@ -236,6 +245,10 @@ impl Outbound for DiscoveryResponse {
 impl Outbound for DeltaDiscoveryResponse {
     fn type_and_nonce(&self) -> (&str, &str) {
         (&self.type_url, &self.nonce)
+    }
+
+    fn resource_count(&self) -> usize {
+        self.resources.len()
     }
 
     fn injected(injected: &Injected) -> Option<&Self> {

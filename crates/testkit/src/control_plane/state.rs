@@ -45,6 +45,10 @@ pub struct Sent {
     pub type_url: String,
     /// With which nonce.
     pub nonce: String,
+    /// After how many requests, on all streams.
+    pub after: usize,
+    /// How many resources it carries.
+    pub resources: usize,
 }
 
 /// A response of the test's own.
@@ -116,20 +120,36 @@ impl State {
         self.requests.iter().filter(move |request| request.type_url == type_url)
     }
 
-    /// The last requests, a line each.
+    /// The last requests and responses, a line each.
     pub fn describe(&self) -> String {
         let mut text = format!("{} streams, {} open\n", self.streams.len(), self.open_streams().count());
-        for request in self.requests.iter().rev().take(40).rev() {
-            let Request { stream, type_url, names, locators, unsubscribed, nonce, version, .. } = request;
-            let short = type_url.rsplit('.').next().unwrap_or_default();
-            let _ = write!(text, "> stream {stream} {short} n={nonce} v={version} names={names:?}");
-            let _ = write!(text, " locators={locators:?} unsub={unsubscribed:?}");
-            match &request.error {
-                Some(error) => writeln!(text, " NACK {:?}", error.message),
-                None => writeln!(text),
+        let first = self.requests.len().saturating_sub(60);
+        for (i, request) in self.requests.iter().enumerate().skip(first) {
+            for sent in self.sent.iter().filter(|sent| sent.after == i) {
+                let Sent { stream, nonce, resources, .. } = sent;
+                let _ =
+                    writeln!(text, "< {stream} {} n={nonce} resources={resources}", short(&sent.type_url));
             }
-            .expect("a string grows as needed");
+            request.describe(&mut text);
+        }
+        for sent in self.sent.iter().filter(|sent| sent.after >= self.requests.len()) {
+            let _ = writeln!(text, "< {} {} n={}", sent.stream, short(&sent.type_url), sent.nonce);
         }
         text
     }
+}
+
+impl Request {
+    fn describe(&self, text: &mut String) {
+        let Self { stream, type_url, names, locators, nonce, version, .. } = self;
+        let _ = write!(text, "> {stream} {} n={nonce} v={version} names={names:?}", short(type_url));
+        let _ = write!(text, " locators={locators:?} unsub={:?}", self.unsubscribed);
+        let _ = write!(text, " unlocate={:?} has={:?}", self.unsubscribed_locators, self.initial_versions);
+        let nack = self.error.as_ref().map(|error| format!(" NACK {:?}", error.message));
+        let _ = writeln!(text, "{}", nack.unwrap_or_default());
+    }
+}
+
+fn short(type_url: &str) -> &str {
+    type_url.rsplit('.').next().unwrap_or_default()
 }

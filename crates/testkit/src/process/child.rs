@@ -8,6 +8,9 @@ use tokio::sync::watch;
 
 use crate::wait::PATIENCE;
 
+/// How much of its output is shown when a test fails.
+const LAST_LINES: usize = 200;
+
 /// A running process; killed on drop.
 pub struct Child {
     name: String,
@@ -95,6 +98,17 @@ impl Child {
             lines.iter().find(|line| parts.iter().all(|part| line.contains(part))).cloned()
         };
         self.wait_for(&format!("a line with {parts:?}"), find).await
+    }
+}
+
+/// When a test fails, what its processes said last is part of the story.
+impl Drop for Child {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let lines = self.lines.borrow();
+            let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+            eprintln!("--- {} said at last:\n{}", self.name, last.join("\n"));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use super::{Child, free_port, http, tool};
 use crate::client::Dialect;
-use crate::wait::{PATIENCE, until_within};
+use crate::wait::until_within;
 
 /// How an Envoy is set up.
 #[derive(Clone, Debug)]
@@ -103,10 +103,10 @@ impl Envoy {
         Self { child, admin, _directory: directory }
     }
 
-    /// Waits until it has all of its configuration and serves.
+    /// Waits until it has all of its configuration and serves. Panics well before the 15 s after which Envoy goes
+    /// on without what did not come.
     pub async fn live(&mut self) {
-        let what = "Envoy to be live";
-        self.until(PATIENCE, what, async |admin| {
+        self.until(Duration::from_secs(12), "Envoy to be live", async |admin| {
             let answer = http::get(admin, "/ready").await.ok()?;
             (answer.status == 200).then_some(())
         })
