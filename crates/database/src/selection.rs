@@ -37,6 +37,8 @@ pub(crate) enum Change {
     Added,
     /// Something went, and nothing took its place.
     Removed,
+    /// Another resource took the place of one that went: an alias moved on.
+    Moved,
 }
 
 /// What one locator selects.
@@ -46,13 +48,21 @@ pub(crate) struct Selection {
     /// The selected variants: for a name the one that answers it, for a wildcard one per resource name.
     /// The key is the name that was asked for, or for a wildcard the resource's.
     live: HashMap<Name, Member>,
-    gone: HashMap<VariantKey, Tombstone>,
+    /// By resource name, the oldest first. A variant that comes and goes leaves more than one: a stream holds
+    /// it if its cursor lies within one of these lives.
+    gone: HashMap<Name, Vec<Tombstone>>,
+    /// How many tombstones there are.
+    graves: usize,
     /// For a wildcard: the keys of `live`, by when they last changed.
     recent: BTreeSet<(Commit, Name)>,
     /// For a name: what is known of its absence.
     pub(crate) absence: Absence,
-    /// When an answer was last given: a name's absence learnt, a wildcard first answered.
-    pub(crate) answered: Option<Commit>,
+    /// When its absence was learnt, in whatever way.
+    pub(crate) missed: Option<Commit>,
+    /// When its absence was proved.
+    pub(crate) proved: Option<Commit>,
+    /// When there was nothing left to wait for: the name was first present or absent, the wildcard answered.
+    pub(crate) settled: Option<Commit>,
     /// Order-independent sums over the live members' names and versions, per [`Form`].
     sums: [u64; 2],
     /// The views that contain the locator.
@@ -69,9 +79,12 @@ impl Selection {
             locator,
             live: HashMap::new(),
             gone: HashMap::new(),
+            graves: 0,
             recent: BTreeSet::new(),
             absence: Absence::Unknown,
-            answered: None,
+            missed: None,
+            proved: None,
+            settled: None,
             sums: [0; 2],
             views: HashSet::new(),
             prune_at: PRUNE_FLOOR,
@@ -81,10 +94,29 @@ impl Selection {
     /// Whether nothing more has to be awaited: the name is present or known to be absent, the wildcard was
     /// answered.
     pub(crate) fn is_settled(&self) -> bool {
-        match self.locator.is_wildcard() {
-            true => self.answered.is_some(),
-            false => !self.live.is_empty() || self.absence != Absence::Unknown,
+        self.settled.is_some()
+    }
+
+    /// Notes that upstream has answered the wildcard.
+    pub(crate) fn mark_answered(&mut self, at: Commit) -> Option<Change> {
+        let first = self.settled.is_none();
+        first.then(|| self.settled = Some(at)).map(|()| Change::Added)
+    }
+
+    /// Notes that nothing answers the name. What is there speaks for itself.
+    pub(crate) fn mark_absent(&mut self, absence: Absence, at: Commit) -> Option<Change> {
+        if !self.live.is_empty() || self.absence >= absence {
+            return None;
         }
+        if self.absence == Absence::Unknown {
+            self.missed = Some(at);
+        }
+        if absence == Absence::Known {
+            self.proved = Some(at);
+        }
+        self.absence = absence;
+        self.settled.get_or_insert(at);
+        Some(Change::Added)
     }
 
     /// Makes `variant` what is selected under `slot` (the name asked for, or a resource's for a wildcard).
@@ -109,16 +141,14 @@ impl Selection {
                 Some(Change::Added)
             }
             (old, new) => {
-                if old.is_some() {
-                    self.bury(slot, at);
-                }
+                let moved = old.zip(new).is_some_and(|(old, new)| old.variant.name() != new.name());
+                self.bury(slot, at);
                 if let Some(new) = new {
                     self.bear(slot, new, at);
-                    return Some(Change::Added);
+                    return Some(if moved { Change::Moved } else { Change::Added });
                 }
                 if !self.locator.is_wildcard() {
-                    self.absence = Absence::Known;
-                    self.answered = Some(at);
+                    self.mark_absent(Absence::Known, at);
                 }
                 Some(Change::Removed)
             }
@@ -126,18 +156,22 @@ impl Selection {
     }
 
     fn bear(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
-        self.gone.remove(variant.key());
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
         self.live.insert(slot.clone(), Member { variant: Arc::clone(variant), born: at, changed: at });
-        self.absence = Absence::Unknown;
+        if !self.locator.is_wildcard() {
+            self.absence = Absence::Unknown;
+            self.settled.get_or_insert(at);
+        }
     }
 
     fn bury(&mut self, slot: &Name, at: Commit) {
         let Some(Member { variant, born, changed }) = self.live.remove(slot) else { return };
         self.note_change(slot, Some(changed), None);
         self.account(&variant, u64::wrapping_sub);
-        self.gone.insert(variant.key().clone(), Tombstone { variant, born, changed, died: at });
+        self.graves += 1;
+        let name = variant.name().clone();
+        self.gone.entry(name).or_default().push(Tombstone { variant, born, changed, died: at });
     }
 
     fn note_change(&mut self, slot: &Name, before: Option<Commit>, now: Option<Commit>) {
@@ -186,20 +220,40 @@ impl Selection {
         self.recent.range(from..).filter_map(|(_, slot)| self.live.get(slot)).collect()
     }
 
-    /// The tombstones, in no order.
+    /// Whether just this variant is selected.
+    pub(crate) fn has(&self, key: &VariantKey) -> bool {
+        let slot = if self.locator.is_wildcard() { &key.name } else { &self.locator.name };
+        self.live.get(slot).is_some_and(|member| member.variant.key() == key)
+    }
+
+    /// The tombstones; of one resource, the oldest first.
     pub(crate) fn gone(&self) -> impl Iterator<Item = &Tombstone> {
-        self.gone.values()
+        self.gone.values().flatten()
+    }
+
+    /// The tombstones of the resource `name`, the oldest first.
+    pub(crate) fn gone_of(&self, name: &Name) -> &[Tombstone] {
+        self.gone.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many tombstones there are.
+    pub(crate) fn graves(&self) -> usize {
+        self.graves
     }
 
     /// Whether it is worth to look for tombstones that nobody needs.
     pub(crate) fn wants_pruning(&self) -> bool {
-        self.gone.len() > self.prune_at
+        self.graves > self.prune_at
     }
 
     /// Drops the tombstones for which `needed` is false.
     pub(crate) fn prune(&mut self, needed: impl Fn(&Tombstone) -> bool) {
-        self.gone.retain(|_, tombstone| needed(tombstone));
-        self.prune_at = PRUNE_FLOOR.max(2 * self.gone.len());
+        self.gone.retain(|_, tombstones| {
+            tombstones.retain(&needed);
+            !tombstones.is_empty()
+        });
+        self.graves = self.gone.values().map(Vec::len).sum();
+        self.prune_at = PRUNE_FLOOR.max(2 * self.graves);
     }
 }
 

@@ -122,11 +122,12 @@ impl View {
 
     /// Notes that `selection` changed.
     pub(crate) fn touch(&mut self, selection: SelectionId, at: Commit, change: Change) {
-        let head = match change {
-            Change::Added => &self.shared.additions,
-            Change::Removed => &self.shared.removals,
-        };
-        head.fetch_max(at.0, Ordering::AcqRel);
+        if change != Change::Removed {
+            self.shared.additions.fetch_max(at.0, Ordering::AcqRel);
+        }
+        if change != Change::Added {
+            self.shared.removals.fetch_max(at.0, Ordering::AcqRel);
+        }
         self.note(selection, at);
         let seen_by_all = self.cursors.keys().next().map_or(at, |cursor| cursor.removals);
         while let Some(&(old, selection)) = self.recent.first().filter(|(old, _)| *old <= seen_by_all) {

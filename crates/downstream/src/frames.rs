@@ -64,7 +64,7 @@ impl Frames {
             owed: step.owed(),
             known: step.known().map(|known| &**known),
         });
-        let gone = Gone::new(&diff.removed);
+        let gone = Gone::new(&diff.removed, step.dialect);
         let says_something = match (step.everything, step.dialect) {
             (true, _) => diff.changed,
             (false, Dialect::Delta) => !diff.resources.is_empty() || !diff.removed.is_empty(),
@@ -98,10 +98,14 @@ struct Gone<'a> {
 }
 
 impl<'a> Gone<'a> {
-    fn new(removed: &'a [Removed]) -> Self {
+    fn new(removed: &'a [Removed], dialect: Dialect) -> Self {
         let mut gone = Self { plain: Vec::new(), located: Vec::new() };
         for removed in removed {
             match removed {
+                Removed::Variant(key) if key.constraints.is_unconstrained() => match dialect {
+                    Dialect::Delta => gone.plain.push(&key.name),
+                    Dialect::Sotw => gone.located.push((&key.name, None)),
+                },
                 Removed::Name(name) => gone.plain.push(name),
                 Removed::Variant(key) => gone.located.push((&key.name, Some(&key.constraints))),
                 Removed::Locator(name) => gone.located.push((name, None)),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use weir_types::{Absence, Absent, Batch, Commit, Form, Name, Reach, Variant, VariantKey};
 
 use super::Core;
-use crate::selection::Change;
 use crate::view::{SelectionId, Shared, ViewId};
 
 impl Core {
@@ -21,6 +20,9 @@ impl Core {
         for variant in batch.upserts {
             self.put_in(Arc::new(variant), batch.reach, &mut names);
         }
+        // Which variant is chosen of a name decides what the other names of its variants stand for.
+        let aliases: Vec<Name> = names.iter().flat_map(|name| self.aliases_of(name)).cloned().collect();
+        names.extend(aliases);
         for name in &names {
             self.reselect_name(name, at, &mut touched);
         }
@@ -31,17 +33,14 @@ impl Core {
         let wildcards: Vec<SelectionId> =
             self.wildcards.iter().filter(|(p, _)| answered(p)).map(|(_, id)| *id).collect();
         for id in wildcards {
-            self.update(id, at, &mut touched, |selection| {
-                let first = selection.answered.is_none();
-                first.then(|| selection.answered = Some(at)).map(|()| Change::Added)
-            });
+            self.update(id, at, &mut touched, |selection| selection.mark_answered(at));
         }
         touched.into_values().collect()
     }
 
     fn put_in(&mut self, variant: Arc<Variant>, reach: Reach, names: &mut BTreeSet<Name>) {
         if !self.is_wanted(&variant, reach) {
-            return;
+            return self.take_out(variant.key(), reach, names);
         }
         let set = self.names.entry(variant.name().clone()).or_default().set(reach);
         let old = set.insert(Arc::clone(&variant));
@@ -69,13 +68,17 @@ impl Core {
         self.unlist_aliases(&old, names);
     }
 
+    /// The other names of the variants of `name`.
+    pub(super) fn aliases_of(&self, name: &Name) -> impl Iterator<Item = &Name> {
+        let variants = self.names.get(name).into_iter().flat_map(|e| e.sets()).flat_map(|set| set.iter());
+        variants.flat_map(|variant| &*variant.content().aliases)
+    }
+
     /// Removes the aliases of a variant that is no longer there, but for those that others of the name list.
     fn unlist_aliases(&mut self, old: &Variant, names: &mut BTreeSet<Name>) {
         for alias in &*old.content().aliases {
             names.insert(alias.clone());
-            let listed = self.names.get(old.name()).is_some_and(|entry| {
-                entry.sets().flat_map(|set| set.iter()).any(|v| v.content().aliases.contains(alias))
-            });
+            let listed = self.aliases_of(old.name()).any(|listed| listed == alias);
             if !listed && let Some(resources) = self.aliases.get_mut(alias) {
                 resources.remove(old.name());
                 if resources.is_empty() {
@@ -119,14 +122,7 @@ impl Core {
         let asked: Vec<SelectionId> =
             entry.selections.iter().filter(|(p, _)| absent.scope.covers(p)).map(|(_, id)| *id).collect();
         for id in asked {
-            self.update(id, at, touched, |selection| {
-                let news = selection.live().next().is_none() && selection.absence < absent.absence;
-                news.then(|| {
-                    selection.absence = absent.absence;
-                    selection.answered = Some(at);
-                    Change::Added
-                })
-            });
+            self.update(id, at, touched, |selection| selection.mark_absent(absent.absence, at));
         }
         debug_assert_ne!(absent.absence, Absence::Unknown, "a source speaks of what it knows");
     }

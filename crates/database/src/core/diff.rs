@@ -1,10 +1,10 @@
 //! What a stream has to be told: the difference between its cursor and now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Commit, Cursor, Form, KnownVersions, Name, Selector, Variant, VariantKey, Version, WILDCARD,
+    Absence, Commit, Cursor, Form, KnownVersions, Name, ResourceLocator, Selector, Variant, VariantKey, Version, WILDCARD,
 };
 
 use super::Core;
@@ -40,7 +40,8 @@ pub struct Query<'a> {
 pub enum Removed {
     /// A resource that the client knows by its plain name (`removed_resources`).
     Name(Name),
-    /// A variant that was sent with its constraints (`removed_resource_names`).
+    /// A variant that was sent with its constraints (`removed_resource_names`), or to a locator without any
+    /// (`removed_resources`: "must be used for any resource for which constraints were sent").
     Variant(VariantKey),
     /// A locator that nothing matches (`removed_resource_names` with the name alone).
     Locator(Name),
@@ -66,14 +67,7 @@ impl Core {
     /// What a stream of view `id` has to be told.
     pub(crate) fn diff(&self, id: ViewId, query: &Query<'_>) -> Diff {
         let view = &self.views[id.0];
-        let mut collector = Collector {
-            core: self,
-            view,
-            query,
-            sent: BTreeMap::new(),
-            removed: BTreeSet::new(),
-            changed: query.after.is_start(),
-        };
+        let mut collector = Collector::new(self, view, query);
         collector.collect();
         let changed = collector.changed;
         let (resources, removed) = collector.finish();
@@ -98,13 +92,16 @@ impl Core {
             let sums = view.selections.iter().map(|(s, id)| self.selections[id.0].sum(s.form));
             return Version(sums.fold(0, u64::wrapping_add));
         }
-        let mut shown = BTreeMap::new();
-        for (selector, id) in &view.selections {
-            for member in self.selections[id.0].live() {
-                shown.insert(identity(&member.variant, selector.form), (&member.variant, selector.form));
-            }
-        }
-        version_of(shown.into_values())
+        let query = Query {
+            after: Cursor::default(),
+            shape: Shape::Everything,
+            hold_removals: false,
+            owed: &BTreeSet::new(),
+            known: None,
+        };
+        let mut collector = Collector::new(self, view, &query);
+        collector.collect();
+        version_of(collector.sent.values().map(|(variant, form, _)| (*variant, *form)))
     }
 }
 
@@ -119,6 +116,24 @@ fn identity(variant: &Variant, form: Form) -> Identity {
     (variant.name().clone(), (form == Form::Located).then(|| variant.key().clone()))
 }
 
+impl Removed {
+    /// A name that nothing answers, asked for in `form`.
+    fn absent(name: &Name, form: Form) -> Self {
+        match form {
+            Form::Plain => Self::Name(name.clone()),
+            Form::Located => Self::Locator(name.clone()),
+        }
+    }
+
+    /// A variant that was sent in `form`.
+    fn variant(key: &VariantKey, form: Form) -> Self {
+        match form {
+            Form::Plain => Self::Name(key.name.clone()),
+            Form::Located => Self::Variant(key.clone()),
+        }
+    }
+}
+
 struct Collector<'a> {
     core: &'a Core,
     view: &'a View,
@@ -130,9 +145,14 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
+    fn new(core: &'a Core, view: &'a View, query: &'a Query<'a>) -> Self {
+        let (sent, removed) = Default::default();
+        Self { core, view, query, sent, removed, changed: query.after.is_start() }
+    }
+
     fn collect(&mut self) {
-        let start = self.query.after.is_start();
-        let touched: BTreeSet<SelectionId> = match start {
+        let first = self.query.after.removals == Commit::NONE;
+        let touched: BTreeSet<SelectionId> = match first {
             true => self.view.selections.values().copied().collect(),
             false => self.view.touched_since(self.query.after.removals).collect(),
         };
@@ -174,7 +194,8 @@ impl<'a> Collector<'a> {
             }
         } else {
             for member in selection.changed_since(after.additions) {
-                if !self.is_held(member, form, selection) {
+                let elsewhere = !by_name && self.is_answered_by_name(&member.variant, form, selection);
+                if !elsewhere && !self.is_held(member, form, selection) {
                     self.send(&member.variant, form, by_name);
                 }
             }
@@ -184,116 +205,122 @@ impl<'a> Collector<'a> {
             mourned |= by_name;
             self.collect_tombstone(form, selection, tombstone);
         }
-        let answered_now = selection.answered.is_some_and(|at| at > after.additions);
-        if self.query.shape == Shape::Changes && answered_now && !mourned {
+        if self.query.shape == Shape::Changes && by_name && !mourned {
             self.collect_absence(form, selection);
         }
     }
 
-    /// Whether the client has this member already: it said so, or another variant of the name with the same
-    /// content made way for it.
+    /// What the view's names answer for the resource `name`, if they ask for it in the same way as a wildcard
+    /// that shows it: the name's answer counts.
+    fn answer_by_name(&self, name: &Name, wildcard: &Selector) -> Option<&'a Member> {
+        let mut names = self.core.aliases_of(name).chain([name]);
+        names.find_map(|asked| {
+            let locator = ResourceLocator::new(asked.clone(), wildcard.locator.parameters.clone());
+            let id = self.view.selections.get(&Selector { locator, form: wildcard.form })?;
+            self.core.selections[id.0].live().find(|member| member.variant.name() == name)
+        })
+    }
+
+    /// Whether a name of the view answers with what the client takes for the same resource as `variant`.
+    fn is_answered_by_name(&self, variant: &Variant, form: Form, selection: &Selection) -> bool {
+        let wildcard = Selector { locator: selection.locator.clone(), form };
+        let answer = self.answer_by_name(variant.name(), &wildcard);
+        answer.is_some_and(|answer| identity(&answer.variant, form) == identity(variant, form))
+    }
+
+    /// Whether the client has this member already: it said so and was told nothing else since, or it had the
+    /// same content before, from this variant or (under a plain name) another one.
     fn is_held(&self, member: &Member, form: Form, selection: &Selection) -> bool {
         let (variant, after) = (&member.variant, self.query.after.additions);
         let version = variant.version(form);
         let known = self.query.known.is_some_and(|known| known.is_current(variant.name(), version));
-        known && member.born > after
-            || form == Form::Plain
-                && selection.gone().any(|old| {
-                    old.variant.name() == variant.name()
-                        && old.variant.version(form) == version
-                        && old.born <= after
-                        && old.changed <= after
-                        && old.died > after
-                })
+        let untold = selection.settled.is_some_and(|at| at > after);
+        let was_held = |old: &Tombstone| {
+            (form == Form::Plain || old.variant.key() == variant.key())
+                && old.variant.version(form) == version
+                && old.born <= after
+                && old.changed <= after
+                && old.died > after
+        };
+        known && untold || selection.gone_of(variant.name()).iter().any(was_held)
     }
 
     fn collect_tombstone(&mut self, form: Form, selection: &Selection, tombstone: &'a Tombstone) {
-        let swapped = selection.shows(tombstone.variant.name());
+        let key = tombstone.variant.key();
+        let swapped = selection.shows(&key.name);
+        if selection.has(key) || swapped && form == Form::Plain {
+            return;
+        }
         if self.query.shape == Shape::Everything {
             if self.query.hold_removals && !swapped {
                 let identity = identity(&tombstone.variant, form);
                 self.sent.entry(identity).or_insert((&tombstone.variant, form, false));
             }
-        } else if !(swapped && form == Form::Plain) && (swapped || !self.query.hold_removals) {
-            let key = tombstone.variant.key();
-            self.removed.insert(match form {
-                Form::Located if !key.constraints.is_unconstrained() => Removed::Variant(key.clone()),
-                _ => Removed::Name(key.name.clone()),
-            });
+        } else if swapped || !self.query.hold_removals {
+            self.removed.insert(Removed::variant(key, form));
         }
     }
 
-    /// Upstream has answered, and there is nothing.
+    /// Upstream has answered a name, and there is nothing.
     fn collect_absence(&mut self, form: Form, selection: &Selection) {
-        let name = &selection.locator.name;
-        if selection.live().next().is_some() || !selection.is_settled() {
-            return;
+        let (after, name) = (self.query.after, &selection.locator.name);
+        // Against a client that holds it from an earlier stream, silence is no proof, and what is proved is a
+        // removal.
+        let claimed = self.query.known.is_some_and(|known| known.contains(name));
+        let news = match claimed {
+            true => !self.query.hold_removals && selection.proved.is_some_and(|at| at > after.removals),
+            false => selection.missed.is_some_and(|at| at > after.additions),
+        };
+        if news && selection.absence != Absence::Unknown {
+            self.removed.insert(Removed::absent(name, form));
         }
-        match form {
-            // For a plain wildcard, nothing is an empty response.
-            Form::Plain if selection.locator.is_wildcard() => {}
-            _ => self.say_absent(name, form, selection.absence),
-        }
-    }
-
-    fn say_absent(&mut self, name: &Name, form: Form, absence: Absence) {
-        if self.query.known.is_some_and(|known| known.contains(name)) {
-            // Silence is no proof against a client that holds it, and what is proved is a removal.
-            if absence == Absence::TimedOut || self.query.hold_removals {
-                return;
-            }
-        }
-        self.removed.insert(match form {
-            Form::Plain => Removed::Name(name.clone()),
-            Form::Located => Removed::Locator(name.clone()),
-        });
     }
 
     fn collect_owed(&mut self, owed: &'a Selector) {
         let name = &owed.locator.name;
         if let Some(id) = self.view.selections.get(owed) {
             let selection = &self.core.selections[id.0];
-            for member in selection.live() {
+            let by_name = !owed.locator.is_wildcard();
+            for Member { variant, .. } in selection.live() {
                 self.changed = true;
-                self.send(&member.variant, owed.form, !owed.locator.is_wildcard());
+                if by_name || !self.is_answered_by_name(variant, owed.form, selection) {
+                    self.send(variant, owed.form, by_name);
+                }
             }
-            if self.query.shape == Shape::Changes && !owed.locator.is_wildcard() {
-                self.collect_absence(owed.form, selection);
+            if selection.absence != Absence::Unknown {
+                self.removed.insert(Removed::absent(name, owed.form));
             }
             return;
         }
-        let wildcard = Selector {
-            locator: weir_types::ResourceLocator::new(WILDCARD, owed.locator.parameters.clone()),
-            form: owed.form,
-        };
+        // No longer asked for by name, but a wildcard goes on.
+        self.changed = true;
+        let parameters = owed.locator.parameters.clone();
+        let wildcard = Selector { locator: ResourceLocator::new(WILDCARD, parameters), form: owed.form };
         let covering = self.view.selections.get(&wildcard).map(|id| &self.core.selections[id.0]);
-        match covering.and_then(|selection| selection.member(name)) {
+        let covered = covering.and_then(|selection| selection.member(name));
+        match self.answer_by_name(name, &wildcard).or(covered) {
             Some(member) => self.send(&member.variant, owed.form, false),
-            None => {
-                self.removed.insert(match owed.form {
-                    Form::Plain => Removed::Name(name.clone()),
-                    Form::Located => Removed::Locator(name.clone()),
-                });
-            }
+            None => drop(self.removed.insert(Removed::absent(name, owed.form))),
         }
     }
 
-    /// What the client holds of a wildcard from an earlier stream and what has gone meanwhile.
+    /// What the client holds from an earlier stream, but not by a name that it asks for: what has gone of a
+    /// wildcard, and, once all names are answered, what one of them may have been an alias of.
     fn collect_forgotten(&mut self) {
-        let Some(known) = self.query.known.filter(|_| self.query.after.removals == Commit::NONE) else { return };
-        if self.query.hold_removals || self.query.shape == Shape::Everything {
+        let Some(known) = self.query.known.filter(|_| !self.query.hold_removals) else { return };
+        if self.query.shape == Shape::Everything {
             return;
         }
-        let wildcards: Vec<_> = self.view.selections.iter().filter(|(s, _)| s.locator.is_wildcard()).collect();
-        let Some(form) = wildcards.first().map(|(selector, _)| selector.form) else { return };
-        for name in known.names() {
-            let named = self.view.selections.keys().any(|s| s.locator.name == *name);
-            if !named && !wildcards.iter().any(|(_, id)| self.core.selections[id.0].shows(name)) {
-                self.removed.insert(match form {
-                    Form::Plain => Removed::Name(name.clone()),
-                    Form::Located => Removed::Locator(name.clone()),
-                });
-            }
+        let selectors = || self.view.selections.keys();
+        let first = self.query.after.removals == Commit::NONE;
+        let wildcard = selectors().find(|s| first && s.locator.is_wildcard());
+        let settled = self.view.shared.unsettled().names == 0;
+        let alias = selectors().find(|s| settled && !s.locator.is_wildcard() && !known.contains(&s.locator.name));
+        let Some(form) = wildcard.or(alias).map(|selector| selector.form) else { return };
+        let named: HashSet<&Name> = selectors().map(|selector| &selector.locator.name).collect();
+        let shown = Shown::of(self.core, self.view);
+        for name in known.names().filter(|name| !named.contains(name) && !shown.any_of(name)) {
+            self.removed.insert(Removed::absent(name, form));
         }
     }
 
@@ -307,21 +334,61 @@ impl<'a> Collector<'a> {
     /// Leaves out what would be said twice or taken back in the same breath.
     fn finish(self) -> (Vec<(Arc<Variant>, Form)>, Vec<Removed>) {
         let Self { core, view, sent, mut removed, .. } = self;
-        let still_shown = |name: &Name| {
-            let mut others = view.selections.iter().filter(|(selector, _)| selector.form == Form::Plain);
-            view.selections.len() > 1 && others.any(|(_, id)| core.selections[id.0].shows(name))
-        };
+        let sends = |name: &Name, key: Option<&VariantKey>| sent.contains_key(&(name.clone(), key.cloned()));
+        if !removed.is_empty() && view.selections.len() > 1 {
+            let shown = Shown::of(core, view);
+            removed.retain(|gone| match gone {
+                Removed::Name(name) => !shown.by_plain_name(name),
+                Removed::Variant(key) => !shown.located(key),
+                Removed::Locator(_) => true,
+            });
+        }
         removed.retain(|gone| match gone {
-            Removed::Name(name) => !sent.contains_key(&(name.clone(), None)) && !still_shown(name),
-            Removed::Variant(key) => !sent.contains_key(&(key.name.clone(), Some(key.clone()))),
+            Removed::Name(name) => !sends(name, None),
+            Removed::Variant(key) => !sends(&key.name, Some(key)),
             Removed::Locator(_) => true,
         });
-        let twice = |variant: &Variant, form| {
-            form == Form::Plain
-                && sent.contains_key(&(variant.name().clone(), Some(variant.key().clone())))
-        };
+        let twice = |variant: &Variant, form| form == Form::Plain && sends(variant.name(), Some(variant.key()));
         let resources = sent.values().filter(|(variant, form, _)| !twice(variant, *form));
         let resources = resources.map(|(variant, form, _)| (Arc::clone(variant), *form)).collect();
         (resources, removed.into_iter().collect())
+    }
+}
+
+/// Everything that a view shows, to look up.
+struct Shown<'a> {
+    wildcards: Vec<(Form, &'a Selection)>,
+    plain: HashSet<&'a Name>,
+    located: HashSet<&'a VariantKey>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(core: &'a Core, view: &View) -> Self {
+        let mut shown = Self { wildcards: Vec::new(), plain: HashSet::new(), located: HashSet::new() };
+        for (selector, id) in &view.selections {
+            let selection = &core.selections[id.0];
+            match selector.form {
+                form if selector.locator.is_wildcard() => shown.wildcards.push((form, selection)),
+                Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
+                Form::Located => shown.located.extend(selection.live().map(|member| member.variant.key())),
+            }
+        }
+        shown
+    }
+
+    fn by_plain_name(&self, name: &Name) -> bool {
+        let mut plain = self.wildcards.iter().filter(|(form, _)| *form == Form::Plain);
+        self.plain.contains(name) || plain.any(|(_, selection)| selection.shows(name))
+    }
+
+    fn located(&self, key: &VariantKey) -> bool {
+        let mut located = self.wildcards.iter().filter(|(form, _)| *form == Form::Located);
+        self.located.contains(key) || located.any(|(_, selection)| selection.has(key))
+    }
+
+    fn any_of(&self, name: &Name) -> bool {
+        self.plain.contains(name)
+            || self.wildcards.iter().any(|(_, selection)| selection.shows(name))
+            || self.located.iter().any(|key| key.name == *name)
     }
 }

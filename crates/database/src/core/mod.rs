@@ -140,7 +140,7 @@ impl Core {
         statistics.selections += self.selections.len();
         statistics.views += self.views.len();
         statistics.streams += self.views.iter().map(|(_, view)| view.streams).sum::<usize>();
-        statistics.tombstones += self.selections.iter().map(|(_, s)| s.gone().count()).sum::<usize>();
+        statistics.tombstones += self.selections.iter().map(|(_, s)| s.graves()).sum::<usize>();
     }
 
     pub(crate) fn take_ambiguities(&mut self) -> Vec<Ambiguity> {
@@ -175,7 +175,8 @@ impl Core {
             return Some(own);
         }
         let resources: Vec<Name> = self.aliases.get(name)?.iter().cloned().collect();
-        resources.iter().find_map(|resource| self.lookup(resource, parameters, Asked::ByName))
+        let lists = |variant: &Arc<Variant>| variant.content().aliases.contains(name);
+        resources.iter().find_map(|resource| self.lookup(resource, parameters, Asked::ByName).filter(lists))
     }
 
     /// Works out anew what `selection` selects of the resource `name`, and tells the views.

@@ -24,7 +24,7 @@ impl Core {
             self.give_up(id, demand);
         }
         let with_tombstones: Vec<SelectionId> =
-            self.selections.iter().filter(|(_, s)| s.gone().next().is_some()).map(|(i, _)| SelectionId(i)).collect();
+            self.selections.iter().filter(|(_, s)| s.graves() > 0).map(|(i, _)| SelectionId(i)).collect();
         for id in with_tombstones {
             self.prune(id);
         }

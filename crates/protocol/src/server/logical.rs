@@ -98,7 +98,7 @@ impl<V: View> Logical<V> {
             Names::Replace(names) => {
                 let keeps_wildcard = said_nothing && !self.named;
                 self.named |= !said_nothing;
-                let changed = !keeps_wildcard && self.replace(names)?;
+                let changed = !keeps_wildcard && self.replace(names, parameters)?;
                 if repeated && !changed {
                     self.owed.extend(self.view.subscription().iter().cloned());
                 }
@@ -112,7 +112,7 @@ impl<V: View> Logical<V> {
     }
 
     /// Subscribes to just `names`; newly named ones are owed. Returns whether that is a change.
-    fn replace(&mut self, names: Vec<Selector>) -> Result<bool, Refused> {
+    fn replace(&mut self, names: Vec<Selector>, parameters: &DynamicParameters) -> Result<bool, Refused> {
         let wanted: Subscription = names.into_iter().collect();
         let subscription = self.view.subscription();
         if wanted.fingerprint() == subscription.fingerprint() {
@@ -123,6 +123,7 @@ impl<V: View> Logical<V> {
         self.view.change(&add, &remove)?;
         self.owed.retain(|owed| wanted.contains(owed));
         self.owed.extend(add);
+        self.owe_covered(remove, parameters);
         Ok(true)
     }
 
@@ -143,12 +144,16 @@ impl<V: View> Logical<V> {
         for gone in &remove {
             self.owed.remove(gone);
         }
-        // A client that unsubscribes from a name which a wildcard covers too cannot know whether to keep it.
-        let covered = remove.into_iter().filter(|gone| self.covers(gone, parameters));
-        let covered: Vec<_> = covered.collect();
         self.owed.extend(subscribe_wanted);
-        self.owed.extend(covered);
+        self.owe_covered(remove, parameters);
         Ok(())
+    }
+
+    /// A client that unsubscribes from a name which a wildcard covers too cannot know whether to keep it.
+    fn owe_covered(&mut self, unsubscribed: Vec<Selector>, parameters: &DynamicParameters) {
+        let covered = unsubscribed.into_iter().filter(|gone| self.covers(gone, parameters));
+        let covered: Vec<_> = covered.collect();
+        self.owed.extend(covered);
     }
 
     fn covers(&self, gone: &Selector, parameters: &DynamicParameters) -> bool {

@@ -123,6 +123,7 @@ impl<V: View> ServerStream<V> {
                 }
             };
             let hold_removals = self.others_have_additions(index);
+            let settled = self.logical[index].view.unsettled() == (0, 0);
             let step = self.step(index, hold_removals);
             let framed = framer.frame(&step);
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
@@ -133,7 +134,7 @@ impl<V: View> ServerStream<V> {
             if overtaken || self.others_have_additions(index) != hold_removals {
                 continue 'again;
             }
-            if let Some(transmit) = self.make_step(index, hold_removals, framed) {
+            if let Some(transmit) = self.make_step(index, hold_removals, settled, framed) {
                 return Some(transmit);
             }
         }
@@ -175,15 +176,21 @@ impl<V: View> ServerStream<V> {
         (0..self.logical.len()).any(|i| i != index && self.has_additions(i))
     }
 
-    /// Moves the logical stream over a step. Returns the response, unless there is nothing to say.
-    fn make_step<F>(&mut self, index: usize, hold_removals: bool, framed: Framed<F>) -> Option<Transmit<F>> {
+    /// Moves the logical stream over a step that was framed when the subscription was `settled` or not.
+    /// Returns the response, unless there is nothing to say.
+    fn make_step<F>(
+        &mut self,
+        index: usize,
+        hold_removals: bool,
+        settled: bool,
+        framed: Framed<F>,
+    ) -> Option<Transmit<F>> {
         let up_to_date = self.is_up_to_date(index);
         let logical = &mut self.logical[index];
         let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
         let same = logical.version == Some(framed.version);
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
         let silent = same && logical.owed.is_empty() && full_state && (logical.answered || up_to_date);
-        let settled = logical.view.unsettled() == (0, 0);
         let Cursor { removals, .. } = logical.view.cursor();
         let removals = if hold_removals { removals } else { framed.to };
         logical.view.advance(Cursor { additions: framed.to, removals });
@@ -235,7 +242,7 @@ impl<V: View> Logical<V> {
 
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
-        let forgotten = self.known.is_some() && cursor.removals == Commit::NONE;
+        let forgotten = self.known.is_some() && cursor.removals < cursor.additions;
         self.answered && (forgotten || self.view.head().removals > cursor.removals)
     }
 }

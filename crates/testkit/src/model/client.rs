@@ -20,6 +20,9 @@ pub struct Held {
     /// Whether it is from an earlier stream, or asked for in a way that has ended, and was not heard of since:
     /// it goes when the name is said not to exist, or when another variant of it comes.
     pub doubtful: bool,
+    /// Whether it may have been on its way for a name that has since been given up, and stayed since it also
+    /// has a name that is asked for.
+    pub stray: bool,
 }
 
 /// One type of a client.
@@ -33,6 +36,8 @@ struct Subscribed {
     nonce: String,
     version: Option<Version>,
     held: BTreeMap<Identity, Held>,
+    /// Every name that was ever given up.
+    left: BTreeSet<Name>,
 }
 
 /// A client with one stream.
@@ -147,6 +152,7 @@ impl Client {
         if gone.is_empty() {
             return None;
         }
+        of_type.left.extend(gone.iter().map(|selector| selector.locator.name.clone()));
         of_type.forget_unwanted();
         Some(self.later(type_url, Vec::new(), gone))
     }
@@ -191,7 +197,8 @@ impl Client {
         for sent in &response.resources {
             if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
                 let identity = (sent.name.clone(), sent.constraints.clone());
-                of_type.held.insert(identity, Held { sent: sent.clone(), doubtful: false });
+                let stray = of_type.left.contains(&sent.name) || of_type.left.contains(WILDCARD);
+                of_type.held.insert(identity, Held { sent: sent.clone(), doubtful: false, stray });
             }
         }
         let mut verdict = self.later(&type_url, Vec::new(), Vec::new());
@@ -232,22 +239,22 @@ impl Subscribed {
         self.held.retain(|_, held| {
             let mut asking = wanted.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
             let kept = asking.peek().is_some();
-            held.doubtful |= asking.all(|selector| selector.locator.is_wildcard());
+            let mut asking = asking.map(|selector| &selector.locator);
+            held.doubtful |= asking.clone().all(|locator| locator.is_wildcard());
+            held.stray |= asking.all(|locator| locator.name != held.sent.name && !locator.is_wildcard());
             kept
         });
     }
 
     fn take_out(&mut self, removed: &Removed) {
         match removed {
-            Removed::Name(name) => {
-                self.held.remove(&(name.clone(), None));
-                self.held.remove(&(name.clone(), Some(Constraints::unconstrained())));
-            }
+            Removed::Name(name) => drop(self.held.remove(&(name.clone(), None))),
             Removed::Variant(key) => {
                 self.held.remove(&(key.name.clone(), Some(key.constraints.clone())));
             }
             Removed::Locator(name) => {
-                self.held.retain(|(held, constraints), h| held != name || constraints.is_none() || !h.doubtful);
+                self.held
+                    .retain(|(held, constraints), h| held != name || constraints.is_none() || !h.doubtful);
             }
         }
     }

@@ -205,7 +205,8 @@ impl OfType {
                     scopes.any(|scope| scope.covers(&locator.parameters)).then_some(Absence::Known)
                 }
                 name => {
-                    let about = |a: &&weir_types::Absent| *a.name == *name && a.scope.covers(&locator.parameters);
+                    let about =
+                        |a: &&weir_types::Absent| *a.name == *name && a.scope.covers(&locator.parameters);
                     change.absent.iter().filter(about).map(|absent| absent.absence).max()
                 }
             };

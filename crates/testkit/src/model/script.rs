@@ -1,5 +1,6 @@
 //! Scripts: what happens, in which order, as values that shrink.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,8 @@ use weir_types::{
 use super::{Change, World};
 
 /// The types in play: full state and not, with and without a legacy wildcard.
-const KINDS: [Kind; 4] = [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::Listener, Kind::RouteConfiguration];
+const KINDS: [Kind; 4] =
+    [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::Listener, Kind::RouteConfiguration];
 
 /// A type that Weir does not know.
 const OTHER: &str = "type.googleapis.com/acme.Widget";
@@ -96,12 +98,23 @@ pub enum Op {
 }
 
 /// A whole script.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Script {
     /// Who subscribes; each of them twice, once in each dialect.
     pub profiles: Vec<Profile>,
+    /// Whether each name comes through one reach only. Otherwise the wildcard and the name may be given
+    /// different variants, which for a client that asks by locator is "Matching Ambiguity".
+    pub apart: bool,
     /// What happens.
     pub ops: Vec<Op>,
+}
+
+/// A line for each step, since scripts are read when they fail.
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.profiles)?;
+        self.ops.iter().try_for_each(|op| write!(f, "\n  {op:?}"))
+    }
 }
 
 fn type_url(index: usize) -> TypeUrl {
@@ -134,11 +147,15 @@ fn scope(set: Option<usize>) -> Scope {
 }
 
 impl Said {
-    fn change(&self) -> Change {
+    fn change(&self, apart: bool) -> Change {
         let type_url = type_url(self.type_url);
         let clusters = type_url.kind() == Kind::Cluster;
         let mut change = Change::new(type_url, self.reach);
-        for edit in &self.edits {
+        let through = |edit: &&Edit| {
+            let (Edit::Put { name, .. } | Edit::Remove { name, .. }) = edit;
+            !apart || [Reach::Named, Reach::Wildcard, Reach::Wildcard, Reach::Local][*name] == self.reach
+        };
+        for edit in self.edits.iter().filter(through) {
             change = match *edit {
                 Edit::Put { name, constraints: which, content, alias } => {
                     let key = VariantKey::new(NAMES[name], constraints(which));
@@ -177,11 +194,14 @@ impl Profile {
     }
 
     fn selectors(self, asked: &[(usize, usize)]) -> Vec<Selector> {
-        let mut selectors: Vec<Selector> = asked.iter().map(|&(name, set)| match self {
-            Self::Plain(own) => Selector::plain(NAMES[name], parameters(own)),
-            Self::Leaf(own) => Selector::located(NAMES[name], parameters(own)),
-            Self::Proxy => Selector::located(NAMES[name], parameters(set)),
-        }).collect();
+        let mut selectors: Vec<Selector> = asked
+            .iter()
+            .map(|&(name, set)| match self {
+                Self::Plain(own) => Selector::plain(NAMES[name], parameters(own)),
+                Self::Leaf(own) => Selector::located(NAMES[name], parameters(own)),
+                Self::Proxy => Selector::located(NAMES[name], parameters(set)),
+            })
+            .collect();
         selectors.sort();
         selectors.dedup();
         selectors
@@ -205,9 +225,9 @@ impl Script {
         let subscriber = |who: usize| who % self.profiles.len();
         let twins = |who: usize| [2 * subscriber(who), 2 * subscriber(who) + 1];
         match op {
-            Op::Commit(said) => world.commit(&said.change()),
+            Op::Commit(said) => world.commit(&said.change(self.apart)),
             Op::Again(index, reach) => world.commit_again(&type_url(*index), *reach),
-            Op::Midway(said, before) => world.interrupt(said.change(), *before),
+            Op::Midway(said, before) => world.interrupt(said.change(self.apart), *before),
             Op::Open(who, index) => {
                 // Who asks by locators names what it wants: there is no legacy wildcard in locators.
                 if matches!(self.profiles[subscriber(*who)], Profile::Plain(_)) {
@@ -285,7 +305,10 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// Scripts of up to `length` steps for subscribers with these profiles.
 pub fn script(profiles: impl Strategy<Value = Vec<Profile>>, length: usize) -> impl Strategy<Value = Script> {
-    (profiles, prop::collection::vec(op(), 1..length)).prop_map(|(profiles, ops)| Script { profiles, ops })
+    (profiles, prop::collection::vec(op(), 1..length)).prop_map(|(profiles, ops)| {
+        let apart = profiles.iter().any(|profile| !matches!(profile, Profile::Plain(_)));
+        Script { profiles, apart, ops }
+    })
 }
 
 /// One to three subscribers by plain names.
@@ -302,4 +325,3 @@ pub fn mixed() -> impl Strategy<Value = Vec<Profile>> {
     ];
     prop::collection::vec(profile, 1..4)
 }
-

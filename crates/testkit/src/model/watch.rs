@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_types::{Constraints, Name, Selector, Variant};
+use weir_types::{Name, Selector, Variant};
 
 use super::harness::{Response, Sent};
 use super::{Held, Identity};
@@ -62,7 +62,8 @@ impl Watch {
                 let variant = shown.get(&(sent.name.clone(), sent.constraints.clone()));
                 variant.is_some_and(|variant| variant.content().body == sent.body)
             };
-            let held_back = response.everything && !shown.iter().any(|s| s.keys().any(|(n, _)| *n == sent.name));
+            let held_back =
+                response.everything && !shown.iter().any(|s| s.keys().any(|(n, _)| *n == sent.name));
             let swapped = response.everything && sent.constraints.is_some();
             assert!(
                 shown.into_iter().any(current) || held_back || swapped,
@@ -88,7 +89,6 @@ impl Watch {
             match removed {
                 Removed::Name(name) if dialect == Dialect::Delta => {
                     self.sent.remove(&(name.clone(), None));
-                    self.sent.remove(&(name.clone(), Some(Constraints::unconstrained())));
                 }
                 Removed::Variant(key) => {
                     self.sent.remove(&(key.name.clone(), Some(key.constraints.clone())));
@@ -109,7 +109,9 @@ fn no_identity_twice(response: &Response) {
     }
     for removed in &response.removed {
         let identities = match removed {
-            Removed::Name(name) => vec![(name.clone(), None), (name.clone(), Some(Constraints::unconstrained()))],
+            Removed::Name(name) => {
+                vec![(name.clone(), None)]
+            }
             Removed::Variant(key) => vec![(key.name.clone(), Some(key.constraints.clone()))],
             Removed::Locator(_) => continue,
         };

@@ -8,7 +8,8 @@ use weir_database::{Database, Settings};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, ServerStream};
 use weir_types::{
-    Absence, Absent, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, Selector, TypeUrl, VariantKey,
+    Absence, Absent, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, Selector, TypeUrl,
+    VariantKey,
 };
 
 use super::client::Client;
@@ -78,7 +79,9 @@ impl Peer {
 
     /// Whether the first response of a type still waits for upstream.
     fn is_gated(&self, type_url: &TypeUrl) -> bool {
-        let Some(logical) = self.stream.logical().iter().find(|l| l.type_url() == type_url) else { return true };
+        let Some(logical) = self.stream.logical().iter().find(|l| l.type_url() == type_url) else {
+            return true;
+        };
         let unsettled = logical.view().0.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
         logical.outstanding().is_none() && (unsettled.wildcards > 0 || full && unsettled.names > 0)
@@ -178,9 +181,9 @@ impl World {
         let Some(logical) = logical.find(|l| *l.type_url() == inbound.type_url) else { return true };
         match &inbound.names {
             weir_protocol::server::Names::Patch { subscribe, .. } => !subscribe.is_empty(),
-            weir_protocol::server::Names::Replace(_) => {
-                logical.outstanding().is_some_and(|(nonce, verdict)| verdict && nonce.to_string() == inbound.nonce)
-            }
+            weir_protocol::server::Names::Replace(_) => logical
+                .outstanding()
+                .is_some_and(|(nonce, verdict)| verdict && nonce.to_string() == inbound.nonce),
         }
     }
 
@@ -210,7 +213,9 @@ impl World {
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         let mut frames = Frames { midway, interrupted: false };
         let transmit = peer.stream.poll_transmit(&mut frames);
-        if frames.interrupted && let Some((change, _)) = self.midway.take() {
+        if frames.interrupted
+            && let Some((change, _)) = self.midway.take()
+        {
             self.note_change(&change);
         }
         let after = self.shown_now(who);
@@ -224,13 +229,18 @@ impl World {
         let nothing = Shown::new();
         let shown = [&before, &after].map(|all| all.get(&response.type_url).unwrap_or(&nothing));
         let withdrawn = watch.check(&response, peer.client.dialect(), shown);
-        if response.type_url.kind() == Kind::Cluster && let Some(eds) = TypeUrl::of_kind(Kind::ClusterLoadAssignment) {
+        if response.type_url.kind() == Kind::Cluster
+            && let Some(eds) = TypeUrl::of_kind(Kind::ClusterLoadAssignment)
+        {
             peer.watches.entry(eds).and_modify(|watch| watch.reason = true);
         }
         if !withdrawn.is_empty() {
             for (type_url, shown) in after.iter().filter(|(t, _)| **t != response.type_url) {
                 let lacks = peer.watches.get(type_url).is_some_and(|watch| watch.lacks(shown));
-                assert!(!lacks || peer.is_gated(type_url), "o01: {withdrawn:?} go before additions of {type_url}");
+                assert!(
+                    !lacks || peer.is_gated(type_url),
+                    "o01: {withdrawn:?} go before additions of {type_url}"
+                );
             }
         }
         peer.down.push_back(response);
@@ -287,13 +297,15 @@ impl World {
     fn drain_to(&mut self, settled: bool) {
         for _ in 0..ENDLESS {
             let mut busy = false;
+            let interruptible = self.midway.is_some();
             for who in 0..self.peers.len() {
                 busy |= self.transmit(who, 1);
                 busy |= self.receive(who, 1, false);
                 busy |= self.deliver(who, 1);
             }
-            if !busy {
-                return (0..self.peers.len()).for_each(|who| self.peers[who].check_quiet(who, &self.reference, settled));
+            if !busy && interruptible == self.midway.is_some() {
+                return (0..self.peers.len())
+                    .for_each(|who| self.peers[who].check_quiet(who, &self.reference, settled));
             }
         }
         panic!("there is no end of responses");
@@ -355,7 +367,8 @@ impl Peer {
                 *name == selector.locator.name
                     && constraints.as_ref().is_some_and(|c| c.matches(&selector.locator.parameters))
             };
-            let count = held.keys().filter(matching).count();
+            let certain = held.iter().filter(|(_, held)| !held.stray).map(|(identity, _)| identity);
+            let count = certain.filter(matching).count();
             let wildcard = wanted.iter().any(|s| s.locator.is_wildcard());
             assert!(count < 2 || !one_set || wildcard, "p08: {selector:?} has {count} variants of {held:?}");
         }
@@ -367,7 +380,10 @@ impl Peer {
             let wanted = self.client.wanted(&type_url);
             assert_eq!(self.subscribed(&type_url), wanted, "client {who} and server differ on {type_url}");
             if let Some(watch) = self.watches.get_mut(&type_url) {
-                assert!(watch.responses == 0 || watch.reason, "d08: client {who} got {type_url} for no reason");
+                assert!(
+                    watch.responses == 0 || watch.reason,
+                    "d08: client {who} got {type_url} for no reason"
+                );
                 (watch.responses, watch.reason) = (0, false);
             }
             if !self.is_gated(&type_url) {
@@ -391,16 +407,17 @@ impl Peer {
                 variant.key()
             );
         }
-        for ((name, constraints), held) in held.iter().filter(|(identity, _)| !shown.contains_key(*identity)) {
-            let unsayable = dialect == Dialect::Sotw
-                && !type_url.is_full_state()
-                && constraints.as_ref().is_none_or(|c| c.is_unconstrained());
+        for ((name, constraints), held) in held.iter().filter(|(identity, _)| !shown.contains_key(*identity))
+        {
+            let unsayable = dialect == Dialect::Sotw && !type_url.is_full_state() && constraints.is_none();
             let ambiguous = constraints.as_ref().is_some_and(|constraints| {
                 let key = VariantKey::new(name.clone(), constraints.clone());
                 reference.holds(type_url, &key, &held.sent.version, Form::Located)
             });
+            let wanted = self.client.wanted(type_url);
+            let stray = held.stray && !wanted.iter().any(|selector| selector.locator.name == *name);
             assert!(
-                unsayable || ambiguous || held.doubtful && (!settled || dialect == Dialect::Sotw),
+                stray || unsayable || ambiguous || held.doubtful && (!settled || dialect == Dialect::Sotw),
                 "client {who} ({dialect}) has {name} {constraints:?} of {type_url}, which is not there: {held:?}"
             );
         }
