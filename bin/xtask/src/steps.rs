@@ -1,6 +1,6 @@
 //! The checks of a test run, one after another: a failing one does not hide the others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,7 @@ fn run(step: &Step, root: &Path) -> Result<Outcome> {
     let status = Command::new(cargo())
         .args(step.arguments)
         .current_dir(root)
+        .env("WEIR_BIN", program(root))
         .status()
         .with_context(|| format!("start cargo {}", step.arguments[0]))?;
     let took = started.elapsed();
@@ -76,6 +77,12 @@ fn is_installed(subcommand: &str) -> bool {
         .stderr(Stdio::null())
         .status();
     status.is_ok_and(|status| status.success())
+}
+
+/// The program as `cargo test --workspace` builds it, so that no test has to build it once more.
+fn program(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    root.join(target).join("debug/weir")
 }
 
 /// The cargo that runs us, so that one toolchain is used throughout.

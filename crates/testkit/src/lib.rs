@@ -36,8 +36,8 @@
 pub mod client;
 pub mod constraints;
 pub mod control_plane;
-pub mod model;
 mod listener;
+pub mod model;
 pub mod node;
 pub mod process;
 pub mod resource;

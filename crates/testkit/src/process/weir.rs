@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -196,19 +197,29 @@ fn write_atomically(directory: &Path, name: &str, content: &str) {
     std::fs::rename(&beside, directory.join(name)).expect("rename a file");
 }
 
-/// The program as cargo has built it, beside the running test. `WEIR_BIN` takes another.
-pub(super) fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("WEIR_BIN") {
-        return path.into();
-    }
+/// The program as it is now: built if need be, once for each test binary, since cargo builds programs along with
+/// the tests of their own packages only. `WEIR_BIN` takes another.
+fn binary() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    std::env::var_os("WEIR_BIN").map_or_else(|| BUILT.get_or_init(build).clone(), PathBuf::from)
+}
+
+/// Builds it with the profile and into the target directory of the running test.
+fn build() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     // target/PROFILE/deps/TEST
-    let profile = test.ancestors().nth(2).expect("tests are two levels below the target directory");
-    let binary = profile.join("weir");
-    assert!(
-        binary.exists(),
-        "{} is missing: `cargo test --workspace` builds it, and so does `cargo build -p weir`",
-        binary.display()
-    );
-    binary
+    let directory = test.ancestors().nth(2).expect("tests are two levels below the target directory");
+    let profile = match directory.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(other) => other,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let output = std::process::Command::new(cargo)
+        .args(["build", "--quiet", "--package", "weir", "--profile", profile, "--target-dir"])
+        .arg(directory.parent().expect("the profile is in the target directory"))
+        .current_dir(workspace())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "build Weir:\n{}", String::from_utf8_lossy(&output.stderr));
+    directory.join("weir")
 }
