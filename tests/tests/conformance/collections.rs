@@ -39,7 +39,12 @@ async fn w02_the_wildcards_of_two_parameter_sets_are_two_sets() {
     let of = |name, env| Published::text(cds, name, env).constrained(value("env", env));
     for dialect in DIALECTS {
         let proxy = Proxy::start_with(env_from_metadata).await;
-        proxy.origin.set_all([of("a", "prod"), of("a", "test"), of("b", "test"), Published::text(cds, "c", "all")]);
+        proxy.origin.set_all([
+            of("a", "prod"),
+            of("a", "test"),
+            of("b", "test"),
+            Published::text(cds, "c", "all"),
+        ]);
         for (env, wanted) in [("prod", &["a", "c"][..]), ("test", &["a", "b", "c"]), ("dev", &["c"])] {
             let mut plain = proxy.client_of(dialect, &node("n").metadata("env", env)).await;
             plain.subscribe(cds, &[]);

@@ -345,7 +345,8 @@ async fn d12_contents_are_not_judged_and_pass_byte_for_byte() {
     in_each_dialect(async |proxy, mut client| {
         for short in ["cds", "lds", "eds", "rds"] {
             // No Envoy would take this.
-            let nonsense = Published::new(type_url(short), "a", b"\x0a\x01a\xff\xff\xff\xff not protobuf".to_vec());
+            let nonsense =
+                Published::new(type_url(short), "a", b"\x0a\x01a\xff\xff\xff\xff not protobuf".to_vec());
             proxy.origin.set(nonsense.clone());
             client.subscribe(type_url(short), &["a"]);
             let received = client.accept(type_url(short)).await;

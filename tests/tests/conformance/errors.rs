@@ -130,7 +130,7 @@ async fn e05_a_message_over_the_limit_ends_the_stream() {
     let large = Bytes::from(vec![0x0a; 5000]);
     in_each_dialect_with(tight, async |proxy, mut other| {
         let status = raw::send(other.dialect(), proxy.address(), large.clone()).await;
-        assert_status(&status, Code::OutOfRange, &["5000", "4096"]);
+        assert_status(&status, Code::ResourceExhausted, &["5000 bytes", "limit of 4096"]);
         nobody_else_is_affected(&proxy, &mut other).await;
     })
     .await;

@@ -4,18 +4,23 @@
 //! Most sections serve what an [`proxy::Origin`] holds; those about upstreams run a whole Weir against a fake
 //! control plane.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test ends at the first thing that is not as it should be"
+)]
 
 mod observed;
 mod proxy;
 mod raw;
 mod weir;
 
-mod downstream;
-mod sotw;
-mod incremental;
-mod parameters;
 mod collections;
-mod ordering;
+mod downstream;
 mod errors;
+mod incremental;
+mod ordering;
+mod parameters;
+mod parameters_upstream;
+mod sotw;
 mod upstream;

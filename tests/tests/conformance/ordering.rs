@@ -28,7 +28,10 @@ async fn o01_pending_changes_leave_in_the_order_in_which_they_depend_on_each_oth
             for type_url in types {
                 let received = client.receive().await;
                 client.ack(&received);
-                assert_eq!((&*received.type_url, received.resource("a").text()), (type_url, round.to_owned()));
+                assert_eq!(
+                    (&*received.type_url, received.resource("a").text()),
+                    (type_url, round.to_owned())
+                );
             }
         }
     })
@@ -47,7 +50,12 @@ async fn o01_a_route_is_repointed_make_before_break() {
     let [cds, eds, lds, rds] = ["cds", "eds", "lds", "rds"].map(type_url);
     in_each_dialect(async |proxy, mut client| {
         let text = Published::text;
-        proxy.origin.set_all([text(cds, "old", ""), text(eds, "old", ""), text(lds, "l", ""), text(rds, "r", "old")]);
+        proxy.origin.set_all([
+            text(cds, "old", ""),
+            text(eds, "old", ""),
+            text(lds, "l", ""),
+            text(rds, "r", "old"),
+        ]);
         client.subscribe(cds, &[]);
         client.accept(cds).await;
         for (type_url, names) in [(eds, &["old", "new"][..]), (lds, &["l"]), (rds, &["r"])] {

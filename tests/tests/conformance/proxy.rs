@@ -53,11 +53,7 @@ impl Proxy {
     }
 
     /// Serves `database`, whoever fills it.
-    pub async fn serve(
-        settings: weir_downstream::Settings,
-        database: Database,
-        origin: Origin,
-    ) -> Self {
+    pub async fn serve(settings: weir_downstream::Settings, database: Database, origin: Origin) -> Self {
         observed::start();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -257,7 +253,8 @@ impl State {
 /// A resource as it comes over the wire.
 pub fn variant(resource: &Published) -> Variant {
     let encoded = resource.wrapped(false).encode_to_vec();
-    weir_wire::resource::decode(&encoded, &TypeUrl::new(&*resource.type_url), "").expect("an acceptable resource")
+    weir_wire::resource::decode(&encoded, &TypeUrl::new(&*resource.type_url), "")
+        .expect("an acceptable resource")
 }
 
 /// What one response of an upstream brings for those who asked in this way: by name, or by wildcard.

@@ -68,7 +68,8 @@ impl Weir {
         let proxy = Proxy::serve(settings.downstream, database.clone(), Origin::idle(&database)).await;
         let source = Source::ControlPlane(Box::new(upstream));
         let sources = tokio::spawn(async move {
-            let running = weir_upstream::run(database, vec![source], Status::default(), std::future::pending());
+            let running =
+                weir_upstream::run(database, vec![source], Status::default(), std::future::pending());
             running.await.expect("the upstream is served");
         });
         Self { proxy, sources }
