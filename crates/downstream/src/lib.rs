@@ -5,6 +5,7 @@
 //! (that is the database's), and never speaks to an upstream.
 
 mod frames;
+mod messages;
 mod metrics;
 mod node;
 mod request;

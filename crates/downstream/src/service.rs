@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request as HttpRequest, Response as HttpResponse};
-use tonic::body::Body;
-use tonic::codec::{Codec, Streaming};
-use tonic::server::NamedService;
 use tonic::Status;
-use tonic_prost::ProstCodec;
+use tonic::body::Body;
+use tonic::server::NamedService;
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
 
+use crate::messages::Messages;
 use crate::request::Request;
 use crate::stream::{Shared, Stream};
 
@@ -26,9 +25,7 @@ impl NamedService for AggregatedDiscovery {
 
 impl AggregatedDiscovery {
     fn stream<R: Request>(&self, request: HttpRequest<Body>) -> HttpResponse<Body> {
-        let limit = Some(self.0.limits.message);
-        let decoder = ProstCodec::<R, R>::default().decoder();
-        let requests = Streaming::new_request(decoder, request.into_body(), None, limit);
+        let requests = Messages::<R, _>::new(request.into_body(), self.0.limits.message);
         let mut response = HttpResponse::new(Body::new(Stream::open(Arc::clone(&self.0), requests)));
         response.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
         response

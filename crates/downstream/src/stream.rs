@@ -15,13 +15,15 @@ use http_body::Frame;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, Streaming};
+use tonic::Status;
+use tonic::body::Body;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
 
 use crate::frames::Frames;
+use crate::messages::Messages;
 use crate::metrics::Metrics;
 use crate::node::{Client, NodeRules};
 use crate::request::{Limits, Request};
@@ -75,23 +77,19 @@ impl Subscriber for Signal {
 
 impl Stream {
     /// Opens a stream that reads `requests`, and returns its response body.
-    pub(crate) fn open<R: Request>(shared: Arc<Shared>, requests: Streaming<R>) -> ResponseBody {
+    pub(crate) fn open<R: Request>(shared: Arc<Shared>, requests: Messages<R, Body>) -> ResponseBody {
         shared.metrics.opened(R::DIALECT);
-        let stream = Arc::new(Self {
-            shared,
-            dialect: R::DIALECT,
-            signal: Arc::default(),
-            state: Mutex::default(),
-        });
+        let stream =
+            Arc::new(Self { shared, dialect: R::DIALECT, signal: Arc::default(), state: Mutex::default() });
         let reader = tokio::spawn(Arc::clone(&stream).read(requests));
         ResponseBody { stream, reader: reader.abort_handle(), ended: false }
     }
 
-    async fn read<R: Request>(self: Arc<Self>, mut requests: Streaming<R>) {
+    async fn read<R: Request>(self: Arc<Self>, mut requests: Messages<R, Body>) {
         let stop = self.shared.stop.clone();
         let end = loop {
             let message = tokio::select! {
-                message = requests.message() => message,
+                message = requests.next() => message,
                 () = stop.cancelled() => break Status::unavailable("the proxy is shutting down"),
             };
             match message {
@@ -100,11 +98,6 @@ impl Stream {
                     Err(status) => break status,
                 },
                 Ok(None) => break Status::ok(""),
-                // What has a source comes from below gRPC: the connection, or the stream on it, is gone.
-                Err(status) if std::error::Error::source(&status).is_some() => {
-                    tracing::debug!(error = %status, "read a request");
-                    break Status::cancelled("the client is gone");
-                }
                 Err(status) => break status,
             }
         };
@@ -166,10 +159,7 @@ impl Stream {
     fn end(&self, status: Status) {
         let mut state = self.state.lock();
         let node = state.open.as_ref().map(|open| open.client.id.clone()).unwrap_or_default();
-        let refused = matches!(
-            status.code(),
-            tonic::Code::InvalidArgument | tonic::Code::ResourceExhausted | tonic::Code::OutOfRange
-        );
+        let refused = matches!(status.code(), tonic::Code::InvalidArgument | tonic::Code::ResourceExhausted);
         if refused {
             self.shared.metrics.refused(self.dialect);
             tracing::warn!(node, code = ?status.code(), reason = status.message(), "stream refused");
