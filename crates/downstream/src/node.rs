@@ -13,8 +13,7 @@ use weir_types::DynamicParameters;
 use weir_wire::discovery::Node;
 
 /// Clients that take resources of state-of-the-world responses wrapped say one of these.
-const WRAPPING_FEATURES: [&str; 2] =
-    ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
+const WRAPPING_FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
 
 /// A field of the `Node` that a parameter is taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]

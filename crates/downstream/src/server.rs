@@ -108,7 +108,8 @@ impl Server {
         for listener in listeners {
             let address = listener.local_addr()?.to_string();
             let serving = self.serve_one(listener, stop.clone());
-            tasks.spawn(async move { serving.await.map_err(|source| ServerError::Serve { address, source }) });
+            tasks
+                .spawn(async move { serving.await.map_err(|source| ServerError::Serve { address, source }) });
         }
         let stopping = stop.clone();
         tokio::spawn(async move {
