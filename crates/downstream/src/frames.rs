@@ -87,7 +87,7 @@ impl Frames {
             }
         });
         let warming = warming(type_url, &diff);
-        Framed { to: diff.to, frame, version: diff.version, warming }
+        Framed { to: diff.to, frame, version: diff.version, disputed: diff.disputed, warming }
     }
 }
 

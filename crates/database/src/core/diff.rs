@@ -61,6 +61,9 @@ pub struct Diff {
     pub changed: bool,
     /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
     pub version: Version,
+    /// Whether the client states to hold something against which only upstream's silence speaks, so that its
+    /// statement has to be remembered.
+    pub disputed: bool,
 }
 
 impl Core {
@@ -81,7 +84,15 @@ impl Core {
             resources,
             removed,
             version,
+            disputed: self.is_disputed(view, query),
         }
+    }
+
+    fn is_disputed(&self, view: &View, query: &Query<'_>) -> bool {
+        query.known.is_some_and(|known| {
+            let mut claimed = view.selections.iter().filter(|(s, _)| known.contains(&s.locator.name));
+            claimed.any(|(_, id)| self.selections[id.0].absence == Absence::TimedOut)
+        })
     }
 
     /// An order-independent hash of what the view shows.
@@ -208,6 +219,17 @@ impl<'a> Collector<'a> {
         if self.query.shape == Shape::Changes && by_name && !mourned {
             self.collect_absence(form, selection);
         }
+        self.collect_emptiness(form, selection, after.additions);
+    }
+
+    /// A wildcard by locator is told that it was answered with nothing: on a stream with several of them, an
+    /// empty response would not say to which.
+    fn collect_emptiness(&mut self, form: Form, wildcard: &Selection, after: Commit) {
+        let empty = wildcard.locator.is_wildcard() && wildcard.live().next().is_none();
+        let news = wildcard.settled.is_some_and(|at| at > after);
+        if self.query.shape == Shape::Changes && form == Form::Located && empty && news {
+            self.removed.insert(Removed::absent(&wildcard.locator.name, form));
+        }
     }
 
     /// What the view's names answer for the resource `name`, if they ask for it in the same way as a wildcard
@@ -287,6 +309,7 @@ impl<'a> Collector<'a> {
                     self.send(variant, owed.form, by_name);
                 }
             }
+            self.collect_emptiness(owed.form, selection, Commit::NONE);
             if selection.absence != Absence::Unknown {
                 self.removed.insert(Removed::absent(name, owed.form));
             }

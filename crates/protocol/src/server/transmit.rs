@@ -80,6 +80,8 @@ pub struct Framed<F> {
     pub frame: Option<F>,
     /// The version of what the client then has.
     pub version: Version,
+    /// Whether the client states to hold something against which only upstream's silence speaks.
+    pub disputed: bool,
     /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
     pub warming: Option<Arc<HashSet<Name>>>,
 }
@@ -196,7 +198,7 @@ impl<V: View> ServerStream<V> {
         logical.view.advance(Cursor { additions: framed.to, removals });
         logical.owed.clear();
         logical.answered = true;
-        if settled && !hold_removals {
+        if settled && !hold_removals && !framed.disputed {
             logical.known = None;
         }
         let frame = framed.frame.filter(|_| !silent)?;

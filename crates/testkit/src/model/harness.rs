@@ -177,6 +177,6 @@ impl Framer<Place> for Frames<'_> {
             everything: step.everything,
         });
         let warming = warming.filter(|names| !names.is_empty()).map(Arc::new);
-        Framed { to: diff.to, frame, version: diff.version, warming }
+        Framed { to: diff.to, frame, version: diff.version, disputed: diff.disputed, warming }
     }
 }
