@@ -6,12 +6,11 @@ use weir_testkit::model::script::{mixed, plain, script};
 
 /// Found cases are kept, and run first. `PROPTEST_CASES` asks for more.
 fn scripts() -> ProptestConfig {
-    let default = ProptestConfig::default();
     ProptestConfig {
-        cases: default.cases.max(20_000),
+        cases: 10_000,
         max_shrink_iters: 20_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/model.txt"))),
-        ..default
+        ..ProptestConfig::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_types::constraints::Expr;
-use weir_types::{Constraints, DynamicParameters, Variant};
+use weir_types::{Constraints, DynamicParameters, Name, Variant};
 
 /// Below this many variants, trying one after the other is faster than any index.
 const INDEX_FROM: usize = 8;
@@ -86,6 +86,12 @@ impl VariantSet {
         let variant = &self.variants[answer.chosen? as usize];
         let rival = answer.rival.filter(|_| fresh).map(|at| &self.variants[at as usize]);
         Some(Match { variant, rival })
+    }
+
+    /// The variant that `parameters` match, of those that list `alias`.
+    pub fn select_alias(&self, alias: &Name, parameters: &DynamicParameters) -> Option<&Arc<Variant>> {
+        let mut listing = self.variants.iter().filter(|variant| variant.content().aliases.contains(alias));
+        listing.find(|variant| variant.key().constraints.matches(parameters))
     }
 
     fn work_out(&mut self, parameters: &DynamicParameters) -> Answer {

@@ -191,9 +191,12 @@ impl<'a> Collector<'a> {
 
     /// Whether what `selection` shows changed after the cursor.
     fn has_news(&self, selection: &Selection) -> bool {
-        let Cursor { additions, removals } = self.query.after;
-        selection.live().any(|member| member.changed > additions)
-            || selection.gone().any(|old| old.died > removals && old.born <= additions)
+        let additions = self.query.after.additions;
+        // A wildcard is answered even if there is nothing.
+        let answered = || selection.locator.is_wildcard() && selection.settled.is_some_and(|at| at > additions);
+        answered()
+            || selection.live().any(|member| member.changed > additions)
+            || selection.gone().any(|old| self.is_untold(old))
     }
 
     fn collect_selection(&mut self, form: Form, selection: &'a Selection) {
@@ -212,9 +215,11 @@ impl<'a> Collector<'a> {
             }
         }
         let mut mourned = false;
-        for tombstone in selection.gone().filter(|t| t.died > after.removals && t.born <= after.additions) {
-            mourned |= by_name;
-            self.collect_tombstone(form, selection, tombstone);
+        for tombstone in selection.gone() {
+            if self.is_untold(tombstone) {
+                mourned |= by_name;
+                self.collect_tombstone(form, selection, tombstone);
+            }
         }
         if self.query.shape == Shape::Changes && by_name && !mourned {
             self.collect_absence(form, selection);
@@ -278,6 +283,15 @@ impl<'a> Collector<'a> {
                 let identity = identity(&tombstone.variant, form);
                 self.sent.entry(identity).or_insert((&tombstone.variant, form, false));
             }
+            return;
+        }
+        let wildcard = ResourceLocator::new(WILDCARD, selection.locator.parameters.clone());
+        let wildcard = Selector { locator: wildcard, form };
+        let other = self.other_answer(&key.name, &wildcard).map(|member| &member.variant);
+        if let Some(other) = other.filter(|other| identity(other, form) == identity(&tombstone.variant, form)) {
+            if other.version(form) != tombstone.variant.version(form) {
+                self.send(other, form, false);
+            }
         } else if swapped || !self.query.hold_removals {
             self.removed.insert(Removed::variant(key, form));
         }
@@ -303,6 +317,7 @@ impl<'a> Collector<'a> {
         if let Some(id) = self.view.selections.get(owed) {
             let selection = &self.core.selections[id.0];
             let by_name = !owed.locator.is_wildcard();
+            self.changed |= !by_name && selection.is_settled();
             for Member { variant, .. } in selection.live() {
                 self.changed = true;
                 if by_name || !self.is_answered_by_name(variant, owed.form, selection) {
@@ -310,21 +325,47 @@ impl<'a> Collector<'a> {
                 }
             }
             self.collect_emptiness(owed.form, selection, Commit::NONE);
-            if selection.absence != Absence::Unknown {
+            if selection.absence != Absence::Unknown && !(self.query.hold_removals && self.may_hold(selection)) {
                 self.removed.insert(Removed::absent(name, owed.form));
             }
             return;
         }
-        // No longer asked for by name, but a wildcard goes on.
-        self.changed = true;
-        let parameters = owed.locator.parameters.clone();
-        let wildcard = Selector { locator: ResourceLocator::new(WILDCARD, parameters), form: owed.form };
-        let covering = self.view.selections.get(&wildcard).map(|id| &self.core.selections[id.0]);
-        let covered = covering.and_then(|selection| selection.member(name));
-        match self.answer_by_name(name, &wildcard).or(covered) {
-            Some(member) => self.send(&member.variant, owed.form, false),
-            None => drop(self.removed.insert(Removed::absent(name, owed.form))),
+        // No longer asked for by name, but a wildcard goes on: also of what the name was an alias of.
+        let wildcard = ResourceLocator::new(WILDCARD, owed.locator.parameters.clone());
+        let wildcard = Selector { locator: wildcard, form: owed.form };
+        let former = self.core.selection(&owed.locator).into_iter();
+        let former = former.flat_map(|s| s.live().map(|m| &m.variant).chain(s.gone().map(|old| &old.variant)));
+        let names: BTreeSet<&Name> = former.map(|variant| variant.name()).chain([name]).collect();
+        for name in names {
+            self.collect_covered(name, &wildcard);
         }
+    }
+
+    /// Whether the client may have something of what `selection` showed and shows no more.
+    fn may_hold(&self, selection: &Selection) -> bool {
+        let claimed = self.query.known.is_some_and(|known| known.contains(&selection.locator.name));
+        claimed || selection.gone().any(|old| self.is_untold(old))
+    }
+
+    /// Whether the client may have this one still.
+    fn is_untold(&self, old: &Tombstone) -> bool {
+        let Cursor { additions, removals } = self.query.after;
+        old.died > removals && old.born <= additions
+    }
+
+    fn collect_covered(&mut self, name: &Name, wildcard: &Selector) {
+        self.changed = true;
+        match self.other_answer(name, wildcard) {
+            Some(member) => self.send(&member.variant, wildcard.form, false),
+            None => drop(self.removed.insert(Removed::absent(name, wildcard.form))),
+        }
+    }
+
+    /// What the client has of the resource `name` by another name, or by `wildcard`.
+    fn other_answer(&self, name: &Name, wildcard: &Selector) -> Option<&'a Member> {
+        let covering = self.view.selections.get(wildcard).map(|id| &self.core.selections[id.0]);
+        let covered = || covering.and_then(|selection| selection.member(name));
+        self.answer_by_name(name, wildcard).or_else(covered)
     }
 
     /// What the client holds from an earlier stream, but not by a name that it asks for: what has gone of a
@@ -334,15 +375,28 @@ impl<'a> Collector<'a> {
         if self.query.shape == Shape::Everything {
             return;
         }
-        let selectors = || self.view.selections.keys();
         let first = self.query.after.removals == Commit::NONE;
-        let wildcard = selectors().find(|s| first && s.locator.is_wildcard());
         let settled = self.view.shared.unsettled().names == 0;
-        let alias = selectors().find(|s| settled && !s.locator.is_wildcard() && !known.contains(&s.locator.name));
-        let Some(form) = wildcard.or(alias).map(|selector| selector.form) else { return };
-        let named: HashSet<&Name> = selectors().map(|selector| &selector.locator.name).collect();
+        let mut form = None;
+        // Names without an answer are spoken of where the answer is.
+        let mut unanswered = HashSet::new();
+        for (selector, id) in &self.view.selections {
+            let name = &selector.locator.name;
+            if selector.locator.is_wildcard() {
+                form = form.or(first.then_some(selector.form));
+                continue;
+            }
+            let selection = &self.core.selections[id.0];
+            if selection.live().next().is_none() {
+                unanswered.insert(name);
+            }
+            if settled && !(known.contains(name) && (selection.shows(name) || unanswered.contains(name))) {
+                form = Some(selector.form);
+            }
+        }
+        let Some(form) = form else { return };
         let shown = Shown::of(self.core, self.view);
-        for name in known.names().filter(|name| !named.contains(name) && !shown.any_of(name)) {
+        for name in known.names().filter(|name| !unanswered.contains(name) && !shown.any_of(name)) {
             self.removed.insert(Removed::absent(name, form));
         }
     }

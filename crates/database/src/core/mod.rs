@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use slab::Slab;
 pub(crate) use subscribe::Standing;
-use weir_types::{Commit, DynamicParameters, Fingerprint, Name, Reach, TypeUrl, Variant, VariantKey};
+use weir_types::{Commit, DynamicParameters, Fingerprint, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey};
 
 pub use diff::{Diff, Query, Removed, Shape};
 
@@ -98,6 +98,7 @@ impl NameEntry {
         self.selections.is_empty() && self.sets().all(VariantSet::is_empty)
     }
 
+    /// In the order in which they answer a name.
     fn sets(&self) -> impl Iterator<Item = &VariantSet> {
         [&self.named, &self.wildcard, &self.local].into_iter()
     }
@@ -128,6 +129,15 @@ impl Core {
 
     pub(crate) fn view_mut(&mut self, id: ViewId) -> &mut View {
         &mut self.views[id.0]
+    }
+
+    /// What a locator selects, if anyone asks for it or did so lately.
+    fn selection(&self, locator: &ResourceLocator) -> Option<&Selection> {
+        let id = match locator.is_wildcard() {
+            true => self.wildcards.get(&locator.parameters),
+            false => self.names.get(&locator.name)?.selections.get(&locator.parameters),
+        };
+        id.map(|id| &self.selections[id.0])
     }
 
     /// Adds what there is to `statistics`.
@@ -174,9 +184,8 @@ impl Core {
         if let Some(own) = self.lookup(name, parameters, Asked::ByName) {
             return Some(own);
         }
-        let resources: Vec<Name> = self.aliases.get(name)?.iter().cloned().collect();
-        let lists = |variant: &Arc<Variant>| variant.content().aliases.contains(name);
-        resources.iter().find_map(|resource| self.lookup(resource, parameters, Asked::ByName).filter(lists))
+        let entries = self.aliases.get(name)?.iter().filter_map(|resource| self.names.get(resource));
+        entries.flat_map(NameEntry::sets).find_map(|set| set.select_alias(name, parameters)).cloned()
     }
 
     /// Works out anew what `selection` selects of the resource `name`, and tells the views.

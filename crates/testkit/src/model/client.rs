@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_database::Removed;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::{Constraints, DynamicParameters, Form, Name, Selector, TypeUrl, Version, WILDCARD};
+use weir_types::{Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version, WILDCARD};
 
 use super::harness::{Response, Sent};
 
@@ -137,10 +137,12 @@ impl Client {
     /// Subscribes to more, or (delta) again to what is subscribed already.
     pub fn subscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Inbound {
         let of_type = self.types.entry(type_url.clone()).or_default();
+        let mut asked: BTreeSet<Selector> = selectors.iter().cloned().collect();
+        asked.extend(of_type.doubted(selectors));
         of_type.wanted.extend(selectors.iter().cloned());
         of_type.unnamed = false;
         match of_type.opened {
-            true => self.later(type_url, selectors.to_vec(), Vec::new()),
+            true => self.later(type_url, asked.into_iter().collect(), Vec::new()),
             false => self.first(type_url, false),
         }
     }
@@ -153,7 +155,7 @@ impl Client {
             return None;
         }
         of_type.left.extend(gone.iter().map(|selector| selector.locator.name.clone()));
-        of_type.forget_unwanted();
+        of_type.forget_unwanted(&gone);
         Some(self.later(type_url, Vec::new(), gone))
     }
 
@@ -175,6 +177,8 @@ impl Client {
         for type_url in types {
             if self.types[&type_url].unnamed || !self.types[&type_url].wanted.is_empty() {
                 requests.push(self.first(&type_url, keep_nonce));
+            } else {
+                self.types.remove(&type_url);
             }
         }
         requests
@@ -197,7 +201,8 @@ impl Client {
         for sent in &response.resources {
             if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
                 let identity = (sent.name.clone(), sent.constraints.clone());
-                let stray = of_type.left.contains(&sent.name) || of_type.left.contains(WILDCARD);
+                let mut names = sent.aliases.iter().chain([&sent.name]);
+                let stray = of_type.left.contains(WILDCARD) || names.any(|name| of_type.left.contains(name));
                 of_type.held.insert(identity, Held { sent: sent.clone(), doubtful: false, stray });
             }
         }
@@ -220,6 +225,11 @@ fn asks_for(selector: &Selector, sent: &Sent) -> bool {
     for_us && (locator.is_wildcard() || by_name())
 }
 
+/// The wildcard with the same parameters.
+fn wildcard_of(selector: &Selector) -> ResourceLocator {
+    ResourceLocator::new(WILDCARD, selector.locator.parameters.clone())
+}
+
 impl Subscribed {
     /// What is stated of a held resource on a new stream. Versions are stated by name: a name of which there
     /// may be more than one variant is stated with a version that cannot be.
@@ -234,13 +244,31 @@ impl Subscribed {
         }
     }
 
-    fn forget_unwanted(&mut self) {
+    /// What has to be asked for again before `selectors` are: an answer to those would look like the end of what
+    /// is held of the same names from an earlier stream.
+    fn doubted(&self, selectors: &[Selector]) -> Vec<Selector> {
+        let touched = |held: &&Held| {
+            let names = |s: &Selector| s.locator.is_wildcard() || s.locator.name == held.sent.name;
+            held.doubtful && held.sent.constraints.is_some() && selectors.iter().any(names)
+        };
+        let doubted = self.held.values().filter(touched);
+        doubted.flat_map(|held| self.wanted.iter().filter(|s| asks_for(s, &held.sent))).cloned().collect()
+    }
+
+    fn forget_unwanted(&mut self, gone: &[Selector]) {
         let wanted = &self.wanted;
         self.held.retain(|_, held| {
+            let mut given_up = gone.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
+            if given_up.peek().is_none() {
+                return true;
+            }
             let mut asking = wanted.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
             let kept = asking.peek().is_some();
             let mut asking = asking.map(|selector| &selector.locator);
-            held.doubtful |= asking.clone().all(|locator| locator.is_wildcard());
+            let named = asking.clone().any(|locator| !locator.is_wildcard());
+            // The server is to say whether the wildcard has it, too.
+            let covered = |gone: &Selector| wanted.iter().any(|s| s.locator == wildcard_of(gone));
+            held.doubtful |= !named && given_up.any(|gone| !gone.locator.is_wildcard() && covered(gone));
             held.stray |= asking.all(|locator| locator.name != held.sent.name && !locator.is_wildcard());
             kept
         });

@@ -167,10 +167,17 @@ impl OfType {
 
     /// The variant of the resource `name`, from the first of `reaches` that has one. Where more than one
     /// matches ("Matching Ambiguity"): the one that constrains most keys, then the first in canonical order.
-    fn choose(&self, name: &Name, parameters: &DynamicParameters, reaches: &[Reach]) -> Option<Arc<Variant>> {
+    fn choose(
+        &self,
+        name: &Name,
+        parameters: &DynamicParameters,
+        reaches: &[Reach],
+        answers: impl Fn(&Variant) -> bool,
+    ) -> Option<Arc<Variant>> {
         reaches.iter().find_map(|reach| {
             let variants = self.resources.get(&(*reach, name.clone()))?;
             let matching = variants.values().filter(|v| matches(v.key().constraints.expr(), parameters));
+            let matching = matching.filter(|variant| answers(variant));
             let rank = |v: &&Arc<Variant>| {
                 (std::cmp::Reverse(v.key().constraints.key_count()), v.key().constraints.clone())
             };
@@ -184,13 +191,13 @@ impl OfType {
         let names: BTreeSet<&Name> = self.resources.keys().map(|(_, name)| name).collect();
         let parameters = &locator.parameters;
         if locator.is_wildcard() {
-            return names.into_iter().filter_map(|n| self.choose(n, parameters, BY_WILDCARD)).collect();
+            return names.into_iter().filter_map(|n| self.choose(n, parameters, BY_WILDCARD, |_| true)).collect();
         }
-        let own = self.choose(&locator.name, parameters, BY_NAME);
-        let lists = |v: &Arc<Variant>| v.content().aliases.contains(&locator.name);
+        let own = self.choose(&locator.name, parameters, BY_NAME, |_| true);
+        let lists = |variant: &Variant| variant.content().aliases.contains(&locator.name);
         let aliased = || {
-            let others = names.iter().filter(|name| **name != &locator.name);
-            others.filter_map(|name| self.choose(name, parameters, BY_NAME)).find(|v| lists(v))
+            let mut others = names.iter().filter(|name| **name != &locator.name);
+            others.find_map(|name| self.choose(name, parameters, BY_NAME, lists))
         };
         own.or_else(aliased).into_iter().collect()
     }

@@ -34,12 +34,14 @@ impl Watch {
         Self { sent, reason: true, ..Self::default() }
     }
 
-    /// Notes that the client does not want what `selectors` asked for any more.
-    pub(super) fn forget<'a>(&mut self, selectors: impl Iterator<Item = &'a Selector>) {
+    /// Notes that the client does not want what `selectors` asked for any more, but for what is `shown` still.
+    pub(super) fn forget(&mut self, selectors: &[Selector], shown: &Shown) {
         for selector in selectors {
-            let wildcard = selector.locator.is_wildcard();
-            let name = &selector.locator.name;
-            self.sent.retain(|(n, _), sent| !wildcard && n != name && !sent.aliases.contains(name));
+            let (wildcard, name) = (selector.locator.is_wildcard(), &selector.locator.name);
+            self.sent.retain(|identity, sent| {
+                let other = !wildcard && identity.0 != *name && !sent.aliases.contains(name);
+                other || shown.contains_key(identity)
+            });
         }
     }
 

@@ -64,17 +64,19 @@ impl Peer {
         logical.map(|l| l.view().0.subscription().iter().cloned().collect()).unwrap_or_default()
     }
 
-    fn handle(&mut self, inbound: Inbound) {
+    /// Gives what is no longer subscribed.
+    fn handle(&mut self, inbound: Inbound) -> Vec<Selector> {
         let type_url = inbound.type_url.clone();
         let before = self.subscribed(&type_url);
-        let asks = inbound.nonce.is_empty() || inbound.nack.is_none();
         self.stream.handle_message(inbound, &mut self.places).expect("nothing is refused here");
         self.handled = true;
         let after = self.subscribed(&type_url);
-        let held = self.client.held(&type_url);
+        // In SotW, the server learns nothing of what the client has from an earlier stream.
+        let delta = self.client.dialect() == Dialect::Delta;
+        let held = if delta { self.client.held(&type_url) } else { BTreeMap::new() };
         let watch = self.watches.entry(type_url).or_insert_with(|| Watch::holding(held));
-        watch.forget(before.difference(&after));
-        watch.reason |= asks && before != after;
+        watch.reason |= before != after;
+        before.difference(&after).cloned().collect()
     }
 
     /// Whether the first response of a type still waits for upstream.
@@ -164,10 +166,11 @@ impl World {
             any = true;
             let type_url = inbound.type_url.clone();
             let again = inbound.nack.is_none() && self.is_asked_again(who, &inbound);
-            self.peers[who].handle(inbound);
+            let gone = self.peers[who].handle(inbound);
             self.note_subscriptions(&type_url);
             let shown = self.reference.shows(&type_url, self.peers[who].subscribed(&type_url).iter());
             if let Some(watch) = self.peers[who].watches.get_mut(&type_url) {
+                watch.forget(&gone, &shown);
                 watch.shown = shown;
                 watch.reason |= again;
             }
@@ -213,7 +216,8 @@ impl World {
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         let mut frames = Frames { midway, interrupted: false };
         let transmit = peer.stream.poll_transmit(&mut frames);
-        if frames.interrupted
+        let interrupted = frames.interrupted;
+        if interrupted
             && let Some((change, _)) = self.midway.take()
         {
             self.note_change(&change);
@@ -221,7 +225,7 @@ impl World {
         let after = self.shown_now(who);
         let peer = &mut self.peers[who];
         let Some(transmit) = transmit else { return false };
-        assert!(due, "nobody woke the stream for {:?}", transmit.frame);
+        assert!(due || interrupted, "nobody woke the stream for {:?}", transmit.frame);
         peer.handled = true; // It is polled until there is nothing more.
         let response = transmit.frame;
         assert_eq!(transmit.nonce.to_string(), response.nonce);
