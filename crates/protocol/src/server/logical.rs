@@ -12,7 +12,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use weir_types::{DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD};
+use weir_types::{
+    DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD,
+};
 
 use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
 
@@ -50,6 +52,11 @@ impl<V: View> Logical<V> {
     /// The newest response, and whether the client has accepted or rejected it.
     pub fn outstanding(&self) -> Option<(Nonce, bool)> {
         self.nonce.map(|nonce| (nonce, self.acknowledged))
+    }
+
+    /// Whether the client has yet to accept or reject the newest response.
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.nonce.is_some() && !self.acknowledged
     }
 
     /// The logical stream that a first request opens, whatever nonce it carries.

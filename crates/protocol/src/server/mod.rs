@@ -67,12 +67,21 @@ pub struct ServerStream<V> {
     logical: Vec<Logical<V>>,
     /// Clusters that were sent before the client has asked for their endpoints.
     warming: Vec<Arc<HashSet<Name>>>,
+    /// Whether the clusters that were sent last take endpoints from EDS.
+    awaits_endpoints: bool,
 }
 
 impl<V: View> ServerStream<V> {
     /// A stream of a client whose plain names have `parameters`.
     pub fn new(dialect: Dialect, aggregated: bool, parameters: DynamicParameters) -> Self {
-        Self { dialect, aggregated, parameters, logical: Vec::new(), warming: Vec::new() }
+        Self {
+            dialect,
+            aggregated,
+            parameters,
+            logical: Vec::new(),
+            warming: Vec::new(),
+            awaits_endpoints: false,
+        }
     }
 
     /// Which dialect the stream speaks.

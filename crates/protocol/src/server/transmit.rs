@@ -3,6 +3,11 @@
 //! Make before break, also when a stream is several changes behind on several types: first every type's
 //! additions, in the order in which they depend on each other, and only when there are none left the
 //! removals, in reverse. Removals that nothing has to wait for leave with the additions.
+//!
+//! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
+//! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
+//! yet. What may point at clusters waits until the client has answered for them, and what it then asked for
+//! is there or known to be missing. First responses do not wait: a client asks for those in an order of its own.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -115,10 +120,13 @@ enum Phase {
 impl<V: View> ServerStream<V> {
     /// The next response, if there is anything to say. The caller has room to send it.
     pub fn poll_transmit<F: Framer<V>>(&mut self, framer: &mut F) -> Option<Transmit<F::Frame>> {
+        self.awaits_endpoints &= self.clusters_are_on_their_way();
         'again: loop {
-            let additions = (0..self.logical.len()).find(|&i| self.has_additions(i));
+            let additions = (0..self.logical.len()).find(|&i| self.may_add(i));
             let (index, phase) = match additions {
                 Some(index) => (index, Phase::Additions),
+                // What waits for clusters goes before any removal.
+                None if (0..self.logical.len()).any(|i| self.has_additions(i)) => return None,
                 None => {
                     let mut last_first = (0..self.logical.len()).rev();
                     (last_first.find(|&i| self.logical[i].has_removals())?, Phase::Removals)
@@ -130,7 +138,7 @@ impl<V: View> ServerStream<V> {
             let framed = framer.frame(&step);
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
             let overtaken = match phase {
-                Phase::Additions => (0..index).any(|i| self.has_additions(i)),
+                Phase::Additions => (0..index).any(|i| self.may_add(i)),
                 Phase::Removals => self.others_have_additions(index),
             };
             if overtaken || self.others_have_additions(index) != hold_removals {
@@ -174,6 +182,30 @@ impl<V: View> ServerStream<V> {
         self.logical[index].has_additions(self.dialect)
     }
 
+    /// Whether there are additions that nothing has to come before.
+    fn may_add(&self, index: usize) -> bool {
+        let waits = self.logical[index].answered && self.points_at_clusters(index);
+        self.has_additions(index) && !(waits && self.clusters_are_on_their_way())
+    }
+
+    fn points_at_clusters(&self, index: usize) -> bool {
+        matches!(
+            self.logical[index].type_url.kind(),
+            Kind::Listener | Kind::ScopedRouteConfiguration | Kind::RouteConfiguration | Kind::VirtualHost
+        )
+    }
+
+    /// Whether the client has not got ready the clusters that it was sent last.
+    fn clusters_are_on_their_way(&self) -> bool {
+        self.aggregated
+            && self.awaits_endpoints
+            && self.logical.iter().any(|logical| match logical.type_url.kind() {
+                Kind::Cluster => logical.is_outstanding(),
+                Kind::ClusterLoadAssignment => logical.view.unsettled().0 > 0,
+                _ => false,
+            })
+    }
+
     fn others_have_additions(&self, index: usize) -> bool {
         (0..self.logical.len()).any(|i| i != index && self.has_additions(i))
     }
@@ -203,6 +235,11 @@ impl<V: View> ServerStream<V> {
         }
         let frame = framed.frame.filter(|_| !silent)?;
         let nonce = Nonce::next(logical.nonce, framed.to);
+        if logical.type_url.kind() == Kind::Cluster {
+            // A response that leaves behind another one does not make its clusters ready.
+            self.awaits_endpoints &= logical.is_outstanding();
+            self.awaits_endpoints |= framed.warming.is_some();
+        }
         logical.sent(nonce, framed.version);
         if let Some(clusters) = framed.warming {
             self.warm(clusters);
