@@ -46,80 +46,73 @@ pub struct Response<'a> {
 impl Response<'_> {
     /// A framed `DeltaDiscoveryResponse`.
     pub fn delta(&self) -> Bytes {
-        let resources: Vec<_> = self.resources.iter().map(|(v, form)| Wrapper::new(v, *form)).collect();
+        let resources: Vec<_> =
+            self.resources.iter().map(|(v, form)| Item::Wrapper(Wrapper::new(v, *form))).collect();
         let gone: Vec<_> = self.removed_variants.iter().map(|(name, c)| resource_name(name, *c)).collect();
-        let length = field(self.version_text().len())
-            + resources.iter().map(|r| field(r.length())).sum::<usize>()
-            + field(self.type_url.as_str().len())
-            + field(self.nonce.len())
-            + self.removed.iter().map(|name| field(name.len())).sum::<usize>()
-            + field(field(self.control_plane.len()))
-            + gone.iter().map(|name| field(name.len())).sum::<usize>();
-        let mut out = Out::new(length);
-        out.bytes(1, self.version_text().as_bytes());
-        for resource in &resources {
-            out.head(2, resource.length());
-            resource.write(&mut out);
-        }
-        out.bytes(4, self.type_url.as_str().as_bytes());
-        out.bytes(5, self.nonce.as_bytes());
-        self.removed.iter().for_each(|name| out.bytes(6, name.as_bytes()));
-        out.head(7, field(self.control_plane.len()));
-        out.bytes(1, self.control_plane.as_bytes());
-        gone.iter().for_each(|name| out.bytes(8, name));
-        out.finish()
+        let removed = self.removed.iter().map(|name| (6, name.as_bytes()));
+        let rest: Vec<_> = removed.chain(gone.iter().map(|name| (8, &**name))).collect();
+        self.frame(&resources, 7, &rest)
     }
 
     /// A framed `DiscoveryResponse`.
     pub fn sotw(&self) -> Bytes {
         let resources: Vec<_> = self.resources.iter().map(|(v, form)| self.any(v, *form)).collect();
         let errors: Vec<_> = self.removed_variants.iter().map(|(name, c)| not_found(name, *c)).collect();
-        let length = field(self.version_text().len())
+        let rest: Vec<_> = errors.iter().map(|error| (7, &**error)).collect();
+        self.frame(&resources, 6, &rest)
+    }
+
+    /// Both dialects number their first fields alike; then come the control plane, whose number differs, and
+    /// what else there is to say, by number.
+    fn frame(&self, resources: &[Item<'_>], control_plane: u8, rest: &[(u8, &[u8])]) -> Bytes {
+        let version = self.version.to_string();
+        let length = field(version.len())
             + resources.iter().map(|r| field(r.length())).sum::<usize>()
             + field(self.type_url.as_str().len())
             + field(self.nonce.len())
             + field(field(self.control_plane.len()))
-            + errors.iter().map(|error| field(error.len())).sum::<usize>();
+            + rest.iter().map(|(_, bytes)| field(bytes.len())).sum::<usize>();
         let mut out = Out::new(length);
-        out.bytes(1, self.version_text().as_bytes());
-        for resource in &resources {
+        out.bytes(1, version.as_bytes());
+        for resource in resources {
             out.head(2, resource.length());
             resource.write(&mut out);
         }
         out.bytes(4, self.type_url.as_str().as_bytes());
         out.bytes(5, self.nonce.as_bytes());
-        out.head(6, field(self.control_plane.len()));
+        out.head(control_plane, field(self.control_plane.len()));
         out.bytes(1, self.control_plane.as_bytes());
-        errors.iter().for_each(|error| out.bytes(7, error));
+        rest.iter().for_each(|(number, bytes)| out.bytes(*number, bytes));
         out.finish()
     }
 
-    fn version_text(&self) -> String {
-        self.version.to_string()
-    }
-
     /// A time to live, constraints and a missing body can only be said by the wrapper.
-    fn any<'a>(&self, variant: &'a Variant, form: Form) -> StateResource<'a> {
+    fn any<'a>(&self, variant: &'a Variant, form: Form) -> Item<'a> {
         match &variant.content().body {
             Some(body) if !self.wrapped && form == Form::Plain && variant.content().ttl.is_none() => {
-                StateResource::Bare(body)
+                Item::Bare(body)
             }
-            _ => StateResource::Wrapped(Wrapper::new(variant, form)),
+            _ => Item::Wrapped(Wrapper::new(variant, form)),
         }
     }
 }
 
-/// One resource of a state-of-the-world response: an `Any`.
-enum StateResource<'a> {
+/// One resource of a response.
+enum Item<'a> {
+    /// State of the world: an `Any`, as it came from upstream.
     Bare(&'a [u8]),
+    /// State of the world: a `Resource` in an `Any`.
     Wrapped(Wrapper<'a>),
+    /// Incremental: a `Resource`.
+    Wrapper(Wrapper<'a>),
 }
 
-impl StateResource<'_> {
+impl Item<'_> {
     fn length(&self) -> usize {
         match self {
             Self::Bare(body) => body.len(),
-            Self::Wrapped(wrapper) => field(RESOURCE_TYPE_URL.len()) + field(wrapper.length()),
+            Self::Wrapped(wrapper) => field(RESOURCE_TYPE_URL.len()) + field(wrapper.length),
+            Self::Wrapper(wrapper) => wrapper.length,
         }
     }
 
@@ -128,9 +121,10 @@ impl StateResource<'_> {
             Self::Bare(body) => out.0.put_slice(body),
             Self::Wrapped(wrapper) => {
                 out.bytes(1, RESOURCE_TYPE_URL.as_bytes());
-                out.head(2, wrapper.length());
+                out.head(2, wrapper.length);
                 wrapper.write(out);
             }
+            Self::Wrapper(wrapper) => wrapper.write(out),
         }
     }
 }
@@ -150,8 +144,7 @@ impl<'a> Wrapper<'a> {
     fn new(variant: &'a Variant, form: Form) -> Self {
         let key = variant.key();
         let content = variant.content();
-        let resource_name =
-            (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
+        let resource_name = (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
         let mut wrapper = Self {
             version: variant.version(form).to_string(),
             content,
@@ -167,10 +160,6 @@ impl<'a> Wrapper<'a> {
             + wrapper.ttl.as_ref().map_or(0, |ttl| field(ttl.len()))
             + wrapper.content.extra.len();
         wrapper
-    }
-
-    fn length(&self) -> usize {
-        self.length
     }
 
     fn write(&self, out: &mut Out) {
