@@ -1,16 +1,80 @@
-//! Errors: e04, and what clients do wrong (e05). What upstreams do wrong (e03) is in `upstream`.
+//! Errors: what upstreams do wrong (e03), what clients reject (e04), and what clients do wrong (e05).
 
 use bytes::Bytes;
 use prost::Message as _;
 use tonic::{Code, Status};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::locator;
-use weir_testkit::{Dialect, Published, XdsClient, node, type_url};
-use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
+use weir_testkit::control_plane::State;
+use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
+use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest, DiscoveryResponse};
 
 use crate::observed;
 use crate::proxy::{Proxy, Settings, in_each_dialect, in_each_dialect_with};
 use crate::raw;
+use crate::upstream::{delta, with_two};
+use crate::weir::{Speaks, Weir};
+
+/// Bytes that begin like a wrapper of `name` and hold something that is no `Any`.
+fn undecodable(name: &str) -> Bytes {
+    let mut resource = Published::text(type_url("cds"), name, "").wrapped(false);
+    resource.resource = Some(Bytes::from_static(b"\x0a\xff\xff"));
+    resource.encode_to_vec().into()
+}
+
+#[tokio::test]
+async fn e03_the_good_resources_are_applied_and_one_nack_names_each_bad_one() {
+    let cds = type_url("cds");
+    for downstream in DIALECTS {
+        let (control_plane, weir, mut client) = with_two(cds, downstream).await;
+        let foreign =
+            Published { type_url: cds.to_owned(), ..Published::text(type_url("lds"), "foreign", "") };
+        let twice = Published::text(cds, "twice", "");
+        let mut response = delta(cds, [Published::text(cds, "b", "2"), foreign, twice.clone(), twice]);
+        response.resources.push(undecodable("a"));
+        control_plane.inject_delta(response);
+
+        assert_eq!(client.accept(cds).await.resource("b").text(), "2");
+        let nack = control_plane.wait_for_request("a NACK", |request| request.error.is_some()).await;
+        let message = nack.error.expect("it is a NACK").message;
+        for part in ["a: malformed", "foreign: the body is of type", "twice"] {
+            assert!(message.contains(part), "{part:?} is missing in {message}");
+        }
+        client.expect_nothing().await;
+        let answers = |state: &State| state.requests.iter().filter(|r| r.nonce == "injected").count();
+        assert_eq!(control_plane.look(answers), 1);
+        let mut late = weir.client(downstream, "prod").await;
+        late.subscribe(cds, &["a"]);
+        assert_eq!(late.accept(cds).await.resource("a").text(), "1", "the last good content stays");
+    }
+}
+
+#[tokio::test]
+async fn e03_a_bad_resource_is_rejected_in_sotw_too() {
+    let rds = type_url("rds");
+    for downstream in DIALECTS {
+        let control_plane = FakeControlPlane::start().await;
+        let weir = Weir::start(control_plane.address(), Dialect::Sotw, Speaks::Nodes).await;
+        control_plane.set_all(["a", "b"].map(|name| Published::text(rds, name, "1")));
+        let mut client = weir.client(downstream, "prod").await;
+        client.subscribe(rds, &["a"]);
+        client.accept(rds).await;
+        let body = |published: Published| published.body.expect("a text has a body");
+        let foreign = Published::text(type_url("lds"), "b", "");
+        control_plane.inject_sotw(DiscoveryResponse {
+            type_url: rds.to_owned(),
+            version_info: "injected".to_owned(),
+            nonce: "injected".to_owned(),
+            resources: vec![body(foreign), body(Published::text(rds, "a", "2"))],
+            ..DiscoveryResponse::default()
+        });
+        assert_eq!(client.accept(rds).await.resource("a").text(), "2");
+        let nack = control_plane.wait_for_request("a NACK", |request| request.error.is_some()).await;
+        assert_eq!(nack.nonce, "injected");
+        assert_ne!(nack.version, "injected", "the version stays the last good one");
+        assert!(nack.error.expect("it is a NACK").message.contains("b: the body is of type"));
+    }
+}
 
 #[tokio::test]
 async fn e04_a_rejection_is_logged_with_the_node_and_the_message_and_counted() {

@@ -22,5 +22,6 @@ mod incremental;
 mod ordering;
 mod parameters;
 mod parameters_upstream;
+mod rules;
 mod sotw;
 mod upstream;

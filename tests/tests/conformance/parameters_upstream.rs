@@ -13,15 +13,8 @@ use weir_wire::discovery::{
     DeltaDiscoveryResponse, DynamicParameterConstraints, ResourceLocator, ResourceName,
 };
 
+use crate::parameters::{r_for, variant_for};
 use crate::weir::{Speaks, Weir, in_each_dialect};
-
-fn variant_for(env: &str, text: &str) -> Published {
-    Published::text(type_url("rds"), "r", text).constrained(value("env", env))
-}
-
-fn r_for(env: &str) -> ResourceLocator {
-    locator("r", &[("env", env)])
-}
 
 /// A TP2 control plane with a good variant of `r`, a Weir that speaks delta to it, and a client that has it.
 async fn with_good_variant(downstream: Dialect) -> (FakeControlPlane, Weir, XdsClient) {
