@@ -1,0 +1,66 @@
+//! What a stream is told, seen from outside: questions to an attachment after commits.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
+use weir_types::{
+    Absence, Batch, Cursor, DynamicParameters, KnownVersions, Reach, ResourceLocator, Scope, Selector,
+    TypeUrl, WILDCARD,
+};
+
+struct Nobody;
+
+impl Subscriber for Nobody {
+    fn wake(&self) {}
+}
+
+fn eds() -> TypeUrl {
+    TypeUrl::from_short_name("eds").expect("a known type")
+}
+
+fn attached(database: &Database, selector: Selector) -> Attachment {
+    database.attach(&eds(), &[selector], Arc::new(Nobody)).expect("nothing is limited")
+}
+
+fn declare_absent(database: &Database, name: &str, absence: Absence) {
+    let mut batch = Batch::new(eds(), Reach::Named);
+    batch.mark_absent(&ResourceLocator::new(name, DynamicParameters::empty()), absence);
+    database.commit(batch);
+}
+
+/// What is told of all that was not told yet.
+fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
+    let (after, owed) = (stream.cursor(), BTreeSet::new());
+    let query = Query { after, shape: Shape::Changes, hold_removals: false, owed: &owed, known };
+    let diff = stream.diff(&query);
+    stream.advance(Cursor { removals: diff.to, additions: diff.to });
+    diff
+}
+
+#[test]
+fn i06_what_a_client_holds_is_disputed_while_only_silence_speaks_against_it() {
+    let database = Database::new(Settings::default());
+    let held: KnownVersions = [("held", "1")].into_iter().collect();
+    let mut stream = attached(&database, Selector::plain("held", DynamicParameters::empty()));
+    declare_absent(&database, "held", Absence::TimedOut);
+    let silence = told(&mut stream, Some(&held));
+    assert!(silence.disputed && silence.removed.is_empty());
+    declare_absent(&database, "held", Absence::Known);
+    let proof = told(&mut stream, Some(&held));
+    assert!(!proof.disputed);
+    assert_eq!(proof.removed, [Removed::Name("held".into())]);
+}
+
+#[test]
+fn w02_a_wildcard_by_locator_is_told_once_that_there_is_nothing() {
+    let database = Database::new(Settings::default());
+    let dev: DynamicParameters = [("env", "dev")].into_iter().collect();
+    let mut stream = attached(&database, Selector::located(WILDCARD, dev));
+    assert_eq!(told(&mut stream, None).removed, []);
+    let mut batch = Batch::new(eds(), Reach::Wildcard);
+    batch.answered.push(Scope::All);
+    database.commit(batch);
+    assert_eq!(told(&mut stream, None).removed, [Removed::Locator(WILDCARD.into())]);
+    assert_eq!(told(&mut stream, None).removed, []);
+}
