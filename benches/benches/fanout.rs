@@ -34,7 +34,8 @@ impl Fleet {
         let clusters = TypeUrl::from_short_name("cds").unwrap_or_else(|| TypeUrl::new("cds"));
         let database = Database::new(Settings::default());
         let mut batch = Batch::new(clusters.clone(), Reach::Local);
-        batch.upserts = (0..resources).map(|n| variant(&format!("c{n}"), Expr::All(vec![]), 1024, 0)).collect();
+        batch.upserts =
+            (0..resources).map(|n| variant(&format!("c{n}"), Expr::All(vec![]), 1024, 0)).collect();
         database.commit(batch);
         let subscriber: Arc<dyn Subscriber> = Arc::new(Asleep);
         let streams = (0..streams).map(|_| {
