@@ -42,6 +42,7 @@ pub mod node;
 pub mod process;
 pub mod resource;
 pub mod resources;
+pub mod simulator;
 pub mod wait;
 
 pub use client::{Dialect, Received, XdsClient};

@@ -36,6 +36,8 @@ pub struct Logical<V> {
     pub(super) owed: BTreeSet<Selector>,
     /// What the client holds from an earlier stream, until all of it is confirmed or corrected.
     pub(super) known: Option<Arc<KnownVersions>>,
+    /// Whether `known` has to be looked at again: the subscription that it is held against has changed.
+    pub(super) reconsidered: bool,
 }
 
 impl<V: View> Logical<V> {
@@ -83,6 +85,7 @@ impl<V: View> Logical<V> {
             version: inbound.version,
             owed: BTreeSet::new(),
             known: inbound.known,
+            reconsidered: false,
         })
     }
 
@@ -128,6 +131,7 @@ impl<V: View> Logical<V> {
         let add: Vec<_> = wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
         let remove: Vec<_> = subscription.iter().filter(|s| !wanted.contains(s)).cloned().collect();
         self.view.change(&add, &remove)?;
+        self.reconsidered = self.known.is_some();
         self.owed.retain(|owed| wanted.contains(owed));
         self.owed.extend(add);
         self.owe_covered(remove, parameters);
@@ -147,6 +151,7 @@ impl<V: View> Logical<V> {
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
         if !add.is_empty() || !remove.is_empty() {
             self.view.change(&add, &remove)?;
+            self.reconsidered = self.known.is_some();
         }
         for gone in &remove {
             self.owed.remove(gone);

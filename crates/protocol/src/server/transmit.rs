@@ -229,6 +229,7 @@ impl<V: View> ServerStream<V> {
         let removals = if hold_removals { removals } else { framed.to };
         logical.view.advance(Cursor { additions: framed.to, removals });
         logical.owed.clear();
+        logical.reconsidered &= hold_removals;
         logical.answered = true;
         if settled && !hold_removals && !framed.disputed {
             logical.known = None;
@@ -279,9 +280,10 @@ impl<V: View> Logical<V> {
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
     }
 
+    /// Whether there are removals to be said. After a step that had to hold them back, there may always be.
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
-        let forgotten = self.known.is_some() && cursor.removals < cursor.additions;
-        self.answered && (forgotten || self.view.head().removals > cursor.removals)
+        let held_back = cursor.removals < cursor.additions;
+        self.answered && (held_back || self.reconsidered || self.view.head().removals > cursor.removals)
     }
 }

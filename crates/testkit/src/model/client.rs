@@ -171,7 +171,12 @@ impl Client {
         let mut requests = Vec::new();
         for of_type in self.types.values_mut() {
             of_type.opened = false;
-            of_type.held.values_mut().for_each(|held| held.doubtful = true);
+            let names: BTreeSet<Name> = of_type.held.keys().map(|(name, _)| name.clone()).collect();
+            for held in of_type.held.values_mut() {
+                held.doubtful = true;
+                // Nothing in `initial_resource_versions` tells that it was asked for by a name that is taken.
+                held.stray |= held.sent.aliases.iter().any(|alias| names.contains(alias));
+            }
         }
         let types: Vec<TypeUrl> = self.types.keys().cloned().collect();
         for type_url in types {

@@ -60,11 +60,16 @@ pub enum Edit {
 /// What upstream says in one response.
 #[derive(Clone, Debug)]
 pub struct Said {
-    type_url: usize,
-    reach: Reach,
-    edits: Vec<Edit>,
-    absent: Vec<(usize, Option<usize>, bool)>,
-    answered: Option<Option<usize>>,
+    /// About which type.
+    pub type_url: usize,
+    /// Through which kind of subscription.
+    pub reach: Reach,
+    /// What is new, changed, or gone.
+    pub edits: Vec<Edit>,
+    /// Names that are absent, for which parameters, and whether that is known.
+    pub absent: Vec<(usize, Option<usize>, bool)>,
+    /// The wildcards that are answered: for which parameters.
+    pub answered: Option<Option<usize>>,
 }
 
 /// What happens.

@@ -18,6 +18,8 @@ pub(super) type Shown = BTreeMap<Identity, Arc<Variant>>;
 pub(super) struct Watch {
     /// What the client has once everything has arrived.
     sent: BTreeMap<Identity, Sent>,
+    /// Whether the server cannot know what the client has, and so not what it withdraws, until it has sent all.
+    unstated: bool,
     nonces: HashSet<String>,
     /// What the client should see, as of the last look.
     pub(super) shown: Shown,
@@ -28,10 +30,15 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Of a type that the client has nothing of.
+    pub(super) fn new() -> Self {
+        Self { reason: true, ..Self::default() }
+    }
+
     /// A new stream of a client that has `held` already.
-    pub(super) fn holding(held: BTreeMap<Identity, Held>) -> Self {
+    pub(super) fn resuming(held: BTreeMap<Identity, Held>, dialect: Dialect) -> Self {
         let sent = held.into_iter().map(|(identity, held)| (identity, held.sent)).collect();
-        Self { sent, reason: true, ..Self::default() }
+        Self { sent, reason: true, unstated: dialect == Dialect::Sotw, ..Self::default() }
     }
 
     /// Notes that the client does not want what `selectors` asked for any more, but for what is `shown` still.
@@ -65,7 +72,7 @@ impl Watch {
                 variant.is_some_and(|variant| variant.content().body == sent.body)
             };
             let held_back =
-                response.everything && !shown.iter().any(|s| s.keys().any(|(n, _)| *n == sent.name));
+                response.everything && !shown.iter().all(|s| s.keys().any(|(n, _)| *n == sent.name));
             let swapped = response.everything && sent.constraints.is_some();
             assert!(
                 shown.into_iter().any(current) || held_back || swapped,
@@ -76,6 +83,9 @@ impl Watch {
         self.apply(response, dialect);
         let has = |name: &Name| self.sent.keys().any(|(n, _)| n == name);
         let withdrawn: Vec<Name> = before.into_iter().filter(|name| !has(name)).collect();
+        if std::mem::take(&mut self.unstated) {
+            return Vec::new();
+        }
         for name in &withdrawn {
             let there = |shown: &Shown| shown.keys().any(|(n, _)| n == name);
             assert!(!shown.into_iter().all(there), "p08: {name} was withdrawn, but is there: {response:?}");

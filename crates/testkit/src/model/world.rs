@@ -71,22 +71,23 @@ impl Peer {
         self.stream.handle_message(inbound, &mut self.places).expect("nothing is refused here");
         self.handled = true;
         let after = self.subscribed(&type_url);
-        // In SotW, the server learns nothing of what the client has from an earlier stream.
-        let delta = self.client.dialect() == Dialect::Delta;
-        let held = if delta { self.client.held(&type_url) } else { BTreeMap::new() };
-        let watch = self.watches.entry(type_url).or_insert_with(|| Watch::holding(held));
+        let watch = self.watches.entry(type_url).or_insert_with(Watch::new);
         watch.reason |= before != after;
         before.difference(&after).cloned().collect()
     }
 
-    /// Whether the first response of a type still waits for upstream.
+    /// Whether a type still waits for upstream.
     fn is_gated(&self, type_url: &TypeUrl) -> bool {
         let Some(logical) = self.stream.logical().iter().find(|l| l.type_url() == type_url) else {
             return true;
         };
         let unsettled = logical.view().0.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
-        logical.outstanding().is_none() && (unsettled.wildcards > 0 || full && unsettled.names > 0)
+        let first = logical.outstanding().is_none() && (unsettled.wildcards > 0 || full && unsettled.names > 0);
+        // What points at clusters waits for their endpoints, and all removals wait for that.
+        let endpoints =
+            self.stream.logical().iter().find(|l| l.type_url().kind() == Kind::ClusterLoadAssignment);
+        first || endpoints.is_some_and(|l| l.view().0.unsettled().names > 0)
     }
 }
 
@@ -279,7 +280,11 @@ impl World {
         let old = std::mem::replace(&mut self.peers[who], fresh);
         let peer = &mut self.peers[who];
         peer.client = old.client;
-        peer.up.extend(peer.client.reconnect(keep_nonce));
+        for inbound in peer.client.reconnect(keep_nonce) {
+            let watch = Watch::resuming(peer.client.held(&inbound.type_url), dialect);
+            peer.watches.insert(inbound.type_url.clone(), watch);
+            peer.up.push_back(inbound);
+        }
         for logical in old.stream.logical() {
             self.note_subscriptions(logical.type_url());
         }
@@ -383,14 +388,15 @@ impl Peer {
         for type_url in types {
             let wanted = self.client.wanted(&type_url);
             assert_eq!(self.subscribed(&type_url), wanted, "client {who} and server differ on {type_url}");
+            let gated = self.is_gated(&type_url);
             if let Some(watch) = self.watches.get_mut(&type_url) {
                 assert!(
                     watch.responses == 0 || watch.reason,
                     "d08: client {who} got {type_url} for no reason"
                 );
-                (watch.responses, watch.reason) = (0, false);
+                (watch.responses, watch.reason) = (0, watch.reason && gated);
             }
-            if !self.is_gated(&type_url) {
+            if !gated {
                 self.check_content(who, &type_url, reference, settled);
             }
         }
