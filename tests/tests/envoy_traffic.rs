@@ -84,7 +84,8 @@ async fn o01_a_route_is_repointed_make_before_break() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn o01_one_commit_leaves_in_an_order_that_breaks_nothing() {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
-    for (source, dialect) in SOURCES.into_iter().flat_map(|source| DIALECTS.map(|dialect| (source, dialect))) {
+    for (source, dialect) in SOURCES.into_iter().flat_map(|source| DIALECTS.map(|dialect| (source, dialect)))
+    {
         let port = free_port();
         let bed = Bed::start(source, &for_all(path(port, "c0", &one))).await;
         let mut envoy = Envoy::start(bed.address(), &EnvoyOptions::new(dialect, "envoy"));

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use weir_testkit::model::{Change, World};
 use weir_types::constraints::Expr;
-use weir_types::{
-    Constraints, Content, DynamicParameters, Form, Kind, Reach, Selector, TypeUrl, VariantKey,
-};
+use weir_types::{Constraints, Content, DynamicParameters, Form, Kind, Reach, Selector, TypeUrl, VariantKey};
 
 const NAME: &str = "route";
 
@@ -39,7 +37,8 @@ struct Example {
 
 impl Example {
     fn new(form: Form, variants: Vec<(Expr, &'static str)>, parameters: &[&[(&str, &str)]]) -> Self {
-        let sets: Vec<DynamicParameters> = parameters.iter().map(|set| set.iter().copied().collect()).collect();
+        let sets: Vec<DynamicParameters> =
+            parameters.iter().map(|set| set.iter().copied().collect()).collect();
         let mut example = Self { world: World::new(&sets), clients: Vec::new() };
         for (number, set) in sets.into_iter().enumerate() {
             let selector = match form {
@@ -47,7 +46,9 @@ impl Example {
                 Form::Located => Selector::located(NAME, set.clone()),
             };
             for who in [2 * number, 2 * number + 1] {
-                example.world.act(who, |client| Some(client.subscribe(&routes(), &[selector.clone()])));
+                example
+                    .world
+                    .act(who, |client| Some(client.subscribe(&routes(), std::slice::from_ref(&selector))));
                 example.clients.push((set.clone(), who));
             }
         }
@@ -166,7 +167,11 @@ fn p12_variants_with_overlapping_constraint_values() {
             let example = Example::new(form, variants, &sets);
             assert_eq!(example.got(sets[0]), ["prod or test"]);
             assert_eq!(example.got(sets[1]), ["qa or test"]);
-            assert_eq!(example.got(sets[2]), ["prod or test"], "the first in canonical order, whatever came first");
+            assert_eq!(
+                example.got(sets[2]),
+                ["prod or test"],
+                "the first in canonical order, whatever came first"
+            );
             assert!(example.world.database().ambiguities() > 0);
         }
     });

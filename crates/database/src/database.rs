@@ -97,7 +97,7 @@ impl Database {
     pub fn apply(&self, batch: Batch) -> Applied {
         let core = self.of_type(&batch.type_url);
         let mut core = core.lock();
-        let commit = Commit(self.0.commits.fetch_add(1, Ordering::AcqRel) + 1);
+        let commit = self.next_commit();
         let touched = core.commit(batch, commit);
         self.report(&mut core);
         Applied { commit, touched }
@@ -123,6 +123,11 @@ impl Database {
         Ok(Attachment { database, core, view, shared, slot, subscriber, cursor: Cursor::default() })
     }
 
+    /// To be called under the lock of the type that is committed to.
+    fn next_commit(&self) -> Commit {
+        Commit(self.0.commits.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
     fn next_serial(&self) -> u64 {
         self.0.serials.fetch_add(1, Ordering::Relaxed)
     }
@@ -141,7 +146,8 @@ impl Database {
     pub fn sweep(&self, now: Instant) {
         let cores: Vec<_> = self.0.types.read().values().cloned().collect();
         for core in cores {
-            core.lock().sweep(now, self.0.settings.idle, &self.0.demand);
+            let touched = core.lock().sweep(now, self.0.settings.idle, &self.0.demand, || self.next_commit());
+            touched.iter().for_each(|view| view.wake_all());
         }
         self.0.demand.announce();
     }

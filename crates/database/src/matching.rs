@@ -88,6 +88,11 @@ impl VariantSet {
         Some(Match { variant, rival })
     }
 
+    /// Whether any variant matches `parameters`.
+    pub(crate) fn any(&self, parameters: &DynamicParameters) -> bool {
+        self.variants.iter().any(|variant| variant.key().constraints.matches(parameters))
+    }
+
     /// The variant that `parameters` match, of those that list `alias`.
     pub fn select_alias(&self, alias: &Name, parameters: &DynamicParameters) -> Option<&Arc<Variant>> {
         let mut listing = self.variants.iter().filter(|variant| variant.content().aliases.contains(alias));

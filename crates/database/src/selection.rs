@@ -57,6 +57,8 @@ pub(crate) struct Selection {
     recent: BTreeSet<(Commit, Name)>,
     /// For a name: what is known of its absence.
     pub(crate) absence: Absence,
+    /// Whether upstream, asked for just this name, last said that nothing matches: whatever a wildcard brings.
+    denied: bool,
     /// When its absence was learnt, in whatever way.
     pub(crate) missed: Option<Commit>,
     /// When its absence was proved.
@@ -82,6 +84,7 @@ impl Selection {
             graves: 0,
             recent: BTreeSet::new(),
             absence: Absence::Unknown,
+            denied: false,
             missed: None,
             proved: None,
             settled: None,
@@ -117,6 +120,16 @@ impl Selection {
         self.absence = absence;
         self.settled.get_or_insert(at);
         Some(Change::Added)
+    }
+
+    /// Notes what upstream said when it was asked for just this name.
+    pub(crate) fn hear(&mut self, denied: bool) {
+        self.denied = denied;
+    }
+
+    /// Whether it last said that there is nothing.
+    pub(crate) fn is_denied(&self) -> bool {
+        self.denied
     }
 
     /// Makes `variant` what is selected under `slot` (the name asked for, or a resource's for a wildcard).

@@ -1,5 +1,7 @@
 //! What a stream is told, seen from outside: questions to an attachment after commits.
 
+#![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -20,7 +20,8 @@ struct Inner {
 impl DynamicParameters {
     /// The set without parameters.
     pub fn empty() -> Self {
-        static EMPTY: LazyLock<DynamicParameters> = LazyLock::new(|| DynamicParameters::from_pairs(BTreeMap::new()));
+        static EMPTY: LazyLock<DynamicParameters> =
+            LazyLock::new(|| DynamicParameters::from_pairs(BTreeMap::new()));
         EMPTY.clone()
     }
 

@@ -34,9 +34,17 @@ pub enum Kind {
 /// Short name, kind and type URL of the types that the protocol names.
 const KNOWN: [(&str, Kind, &str); 10] = [
     ("cds", Kind::Cluster, "type.googleapis.com/envoy.config.cluster.v3.Cluster"),
-    ("eds", Kind::ClusterLoadAssignment, "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"),
+    (
+        "eds",
+        Kind::ClusterLoadAssignment,
+        "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+    ),
     ("lds", Kind::Listener, "type.googleapis.com/envoy.config.listener.v3.Listener"),
-    ("srds", Kind::ScopedRouteConfiguration, "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration"),
+    (
+        "srds",
+        Kind::ScopedRouteConfiguration,
+        "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
+    ),
     ("rds", Kind::RouteConfiguration, "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"),
     ("vhds", Kind::VirtualHost, "type.googleapis.com/envoy.config.route.v3.VirtualHost"),
     ("sds", Kind::Secret, "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"),
@@ -56,7 +64,8 @@ impl TypeUrl {
     /// The type with this URL.
     pub fn new(url: impl Into<Arc<str>>) -> Self {
         let url = url.into();
-        let kind = KNOWN.iter().find(|(_, _, known)| **known == *url).map_or(Kind::Other, |(_, kind, _)| *kind);
+        let kind =
+            KNOWN.iter().find(|(_, _, known)| **known == *url).map_or(Kind::Other, |(_, kind, _)| *kind);
         Self { kind, url }
     }
 

@@ -9,9 +9,7 @@ use weir_testkit::constraints::{all, exists, locator, not, value, variant};
 use weir_testkit::control_plane::{Request, State};
 use weir_testkit::resource::metadata;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
-use weir_wire::discovery::{
-    DeltaDiscoveryResponse, DynamicParameterConstraints, ResourceLocator, ResourceName,
-};
+use weir_wire::discovery::{DeltaDiscoveryResponse, DynamicParameterConstraints, ResourceName};
 
 use crate::parameters::{r_for, variant_for};
 use crate::weir::{Speaks, Weir, in_each_dialect};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use weir_types::{Absence, Absent, Batch, Commit, Form, Name, Reach, Variant, VariantKey};
+use weir_types::{Absence, Absent, Batch, Commit, DynamicParameters, Form, Name, Reach, Variant, VariantKey};
 
 use super::Core;
 use crate::view::{SelectionId, Shared, ViewId};
@@ -20,12 +20,10 @@ impl Core {
         for variant in batch.upserts {
             self.put_in(Arc::new(variant), batch.reach, &mut names);
         }
-        // Which variant is chosen of a name decides what the other names of its variants stand for.
-        let aliases: Vec<Name> = names.iter().flat_map(|name| self.aliases_of(name)).cloned().collect();
-        names.extend(aliases);
-        for name in &names {
-            self.reselect_name(name, at, &mut touched);
+        if batch.reach == Reach::Named {
+            self.hear_by_name(&batch.absent, &mut names);
         }
+        self.reselect_names(names, at, &mut touched);
         for absent in &batch.absent {
             self.mark_absent(absent, at, &mut touched);
         }
@@ -41,6 +39,12 @@ impl Core {
     fn put_in(&mut self, variant: Arc<Variant>, reach: Reach, names: &mut BTreeSet<Name>) {
         if !self.is_wanted(&variant, reach) {
             return self.take_out(variant.key(), reach, names);
+        }
+        if reach == Reach::Named {
+            let asked = variant.content().aliases.iter().chain([variant.name()]);
+            for id in asked.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.values()) {
+                self.selections[id.0].hear(false);
+            }
         }
         let set = self.names.entry(variant.name().clone()).or_default().set(reach);
         let old = set.insert(Arc::clone(&variant));
@@ -92,12 +96,54 @@ impl Core {
     /// date by upstream either.
     pub(super) fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
         let matches = |parameters| variant.key().constraints.matches(parameters);
-        let asked = |name| self.names.get(name).is_some_and(|e| e.selections.keys().any(matches));
-        let by_name = || asked(variant.name()) || variant.content().aliases.iter().any(asked);
+        let mut names = [variant.name()].into_iter().chain(&*variant.content().aliases);
+        let mut asked = |asks: &dyn Fn(&DynamicParameters, SelectionId) -> bool| {
+            let entries = names.by_ref().filter_map(|name| self.names.get(name));
+            entries
+                .flat_map(|e| &e.selections)
+                .any(|(parameters, id)| matches(parameters) && asks(parameters, *id))
+        };
         match reach {
             Reach::Local => true,
-            Reach::Wildcard => self.wildcards.keys().any(matches) || by_name(),
-            Reach::Named => by_name(),
+            Reach::Named => asked(&|_, _| true),
+            Reach::Wildcard => {
+                let heard = |parameters: &DynamicParameters, id: SelectionId| {
+                    let entry = self.names.get(variant.name());
+                    self.selections[id.0].is_denied()
+                        || entry.is_some_and(|entry| entry.named.any(parameters))
+                };
+                // What a wildcard brought stands in for what is asked for by name, until that is answered.
+                self.wildcards.keys().any(matches) || asked(&|parameters, id| !heard(parameters, id))
+            }
+        }
+    }
+
+    /// Notes what was heard of names by asking for just them: what a wildcard brought need not stand in any
+    /// more, and without its wildcard it would not be kept up to date.
+    fn hear_by_name(&mut self, absent: &[Absent], names: &mut BTreeSet<Name>) {
+        let mut heard = names.clone();
+        for Absent { name, scope, absence } in absent {
+            let Some(entry) = self.names.get(name).filter(|_| *absence == Absence::Known) else { continue };
+            for (_, id) in entry.selections.iter().filter(|(parameters, _)| scope.covers(parameters)) {
+                self.selections[id.0].hear(true);
+            }
+            heard.extend(self.aliases.get(name).into_iter().flatten().chain([name]).cloned());
+        }
+        self.evict_unreachable(&heard, Reach::Wildcard, names);
+    }
+
+    /// Works out anew what everyone selects of `names`.
+    pub(super) fn reselect_names(
+        &mut self,
+        mut names: BTreeSet<Name>,
+        at: Commit,
+        touched: &mut HashMap<ViewId, Arc<Shared>>,
+    ) {
+        // Which variant is chosen of a name decides what the other names of its variants stand for.
+        let aliases: Vec<Name> = names.iter().flat_map(|name| self.aliases_of(name)).cloned().collect();
+        names.extend(aliases);
+        for name in &names {
+            self.reselect_name(name, at, touched);
         }
     }
 

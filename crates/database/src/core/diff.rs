@@ -1,70 +1,17 @@
 //! What a stream has to be told: the difference between its cursor and now.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Commit, Cursor, Form, KnownVersions, Name, ResourceLocator, Selector, Variant, VariantKey, Version, WILDCARD,
+    Absence, Commit, Cursor, Form, Name, ResourceLocator, Selector, Variant, VariantKey, Version, WILDCARD,
 };
 
 use super::Core;
+use super::question::{Diff, Query, Removed, Shape};
+use super::shown::Shown;
 use crate::selection::{Member, Selection, Tombstone, fingerprint};
 use crate::view::{SelectionId, View, ViewId};
-
-/// What to answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shape {
-    /// What changed.
-    Changes,
-    /// All there is, so that absence says what is gone.
-    Everything,
-}
-
-/// The question of one stream.
-#[derive(Clone, Copy, Debug)]
-pub struct Query<'a> {
-    /// Up to where the stream was told.
-    pub after: Cursor,
-    /// What to answer.
-    pub shape: Shape,
-    /// Whether what is gone must not be said yet, since other types have additions to come.
-    pub hold_removals: bool,
-    /// What must be sent though it did not change. May name what the wildcard covers.
-    pub owed: &'a BTreeSet<Selector>,
-    /// What the client holds from an earlier stream.
-    pub known: Option<&'a KnownVersions>,
-}
-
-/// Something that a client is told not to have.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Removed {
-    /// A resource that the client knows by its plain name (`removed_resources`).
-    Name(Name),
-    /// A variant that was sent with its constraints (`removed_resource_names`), or to a locator without any
-    /// (`removed_resources`: "must be used for any resource for which constraints were sent").
-    Variant(VariantKey),
-    /// A locator that nothing matches (`removed_resource_names` with the name alone).
-    Locator(Name),
-}
-
-/// The answer.
-#[derive(Debug, Default)]
-pub struct Diff {
-    /// Up to where the stream is told with this.
-    pub to: Commit,
-    /// What to send, by name; each resource once.
-    pub resources: Vec<(Arc<Variant>, Form)>,
-    /// What is gone, or was asked for and is not there.
-    pub removed: Vec<Removed>,
-    /// Whether anything that the client may see has changed since its cursor, or something owed is there.
-    /// Only [`Shape::Everything`] can have resources without it.
-    pub changed: bool,
-    /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
-    pub version: Version,
-    /// Whether the client states to hold something against which only upstream's silence speaks, so that its
-    /// statement has to be remembered.
-    pub disputed: bool,
-}
 
 impl Core {
     /// What a stream of view `id` has to be told.
@@ -123,36 +70,18 @@ fn version_of<'a>(resources: impl Iterator<Item = (&'a Arc<Variant>, Form)>) -> 
 /// What a client tells resources apart by: the name, and the constraints where they are sent.
 type Identity = (Name, Option<VariantKey>);
 
-fn identity(variant: &Variant, form: Form) -> Identity {
+pub(super) fn identity(variant: &Variant, form: Form) -> Identity {
     (variant.name().clone(), (form == Form::Located).then(|| variant.key().clone()))
 }
 
-impl Removed {
-    /// A name that nothing answers, asked for in `form`.
-    fn absent(name: &Name, form: Form) -> Self {
-        match form {
-            Form::Plain => Self::Name(name.clone()),
-            Form::Located => Self::Locator(name.clone()),
-        }
-    }
-
-    /// A variant that was sent in `form`.
-    fn variant(key: &VariantKey, form: Form) -> Self {
-        match form {
-            Form::Plain => Self::Name(key.name.clone()),
-            Form::Located => Self::Variant(key.clone()),
-        }
-    }
-}
-
-struct Collector<'a> {
-    core: &'a Core,
-    view: &'a View,
-    query: &'a Query<'a>,
+pub(super) struct Collector<'a> {
+    pub(super) core: &'a Core,
+    pub(super) view: &'a View,
+    pub(super) query: &'a Query<'a>,
     /// What is sent, and whether a name asked for it (rather than a wildcard).
     sent: BTreeMap<Identity, (&'a Arc<Variant>, Form, bool)>,
-    removed: BTreeSet<Removed>,
-    changed: bool,
+    pub(super) removed: BTreeSet<Removed>,
+    pub(super) changed: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -193,7 +122,8 @@ impl<'a> Collector<'a> {
     fn has_news(&self, selection: &Selection) -> bool {
         let additions = self.query.after.additions;
         // A wildcard is answered even if there is nothing.
-        let answered = || selection.locator.is_wildcard() && selection.settled.is_some_and(|at| at > additions);
+        let answered =
+            || selection.locator.is_wildcard() && selection.settled.is_some_and(|at| at > additions);
         answered()
             || selection.live().any(|member| member.changed > additions)
             || selection.gone().any(|old| self.is_untold(old))
@@ -229,30 +159,12 @@ impl<'a> Collector<'a> {
 
     /// A wildcard by locator is told that it was answered with nothing: on a stream with several of them, an
     /// empty response would not say to which.
-    fn collect_emptiness(&mut self, form: Form, wildcard: &Selection, after: Commit) {
+    pub(super) fn collect_emptiness(&mut self, form: Form, wildcard: &Selection, after: Commit) {
         let empty = wildcard.locator.is_wildcard() && wildcard.live().next().is_none();
         let news = wildcard.settled.is_some_and(|at| at > after);
         if self.query.shape == Shape::Changes && form == Form::Located && empty && news {
             self.removed.insert(Removed::absent(&wildcard.locator.name, form));
         }
-    }
-
-    /// What the view's names answer for the resource `name`, if they ask for it in the same way as a wildcard
-    /// that shows it: the name's answer counts.
-    fn answer_by_name(&self, name: &Name, wildcard: &Selector) -> Option<&'a Member> {
-        let mut names = self.core.aliases_of(name).chain([name]);
-        names.find_map(|asked| {
-            let locator = ResourceLocator::new(asked.clone(), wildcard.locator.parameters.clone());
-            let id = self.view.selections.get(&Selector { locator, form: wildcard.form })?;
-            self.core.selections[id.0].live().find(|member| member.variant.name() == name)
-        })
-    }
-
-    /// Whether a name of the view answers with what the client takes for the same resource as `variant`.
-    fn is_answered_by_name(&self, variant: &Variant, form: Form, selection: &Selection) -> bool {
-        let wildcard = Selector { locator: selection.locator.clone(), form };
-        let answer = self.answer_by_name(variant.name(), &wildcard);
-        answer.is_some_and(|answer| identity(&answer.variant, form) == identity(variant, form))
     }
 
     /// Whether the client has this member already: it said so and was told nothing else since, or it had the
@@ -288,7 +200,8 @@ impl<'a> Collector<'a> {
         let wildcard = ResourceLocator::new(WILDCARD, selection.locator.parameters.clone());
         let wildcard = Selector { locator: wildcard, form };
         let other = self.other_answer(&key.name, &wildcard).map(|member| &member.variant);
-        if let Some(other) = other.filter(|other| identity(other, form) == identity(&tombstone.variant, form)) {
+        if let Some(other) = other.filter(|other| identity(other, form) == identity(&tombstone.variant, form))
+        {
             if other.version(form) != tombstone.variant.version(form) {
                 self.send(other, form, false);
             }
@@ -312,96 +225,13 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn collect_owed(&mut self, owed: &'a Selector) {
-        let name = &owed.locator.name;
-        if let Some(id) = self.view.selections.get(owed) {
-            let selection = &self.core.selections[id.0];
-            let by_name = !owed.locator.is_wildcard();
-            self.changed |= !by_name && selection.is_settled();
-            for Member { variant, .. } in selection.live() {
-                self.changed = true;
-                if by_name || !self.is_answered_by_name(variant, owed.form, selection) {
-                    self.send(variant, owed.form, by_name);
-                }
-            }
-            self.collect_emptiness(owed.form, selection, Commit::NONE);
-            if selection.absence != Absence::Unknown && !(self.query.hold_removals && self.may_hold(selection)) {
-                self.removed.insert(Removed::absent(name, owed.form));
-            }
-            return;
-        }
-        // No longer asked for by name, but a wildcard goes on: also of what the name was an alias of.
-        let wildcard = ResourceLocator::new(WILDCARD, owed.locator.parameters.clone());
-        let wildcard = Selector { locator: wildcard, form: owed.form };
-        let former = self.core.selection(&owed.locator).into_iter();
-        let former = former.flat_map(|s| s.live().map(|m| &m.variant).chain(s.gone().map(|old| &old.variant)));
-        let names: BTreeSet<&Name> = former.map(|variant| variant.name()).chain([name]).collect();
-        for name in names {
-            self.collect_covered(name, &wildcard);
-        }
-    }
-
-    /// Whether the client may have something of what `selection` showed and shows no more.
-    fn may_hold(&self, selection: &Selection) -> bool {
-        let claimed = self.query.known.is_some_and(|known| known.contains(&selection.locator.name));
-        claimed || selection.gone().any(|old| self.is_untold(old))
-    }
-
     /// Whether the client may have this one still.
-    fn is_untold(&self, old: &Tombstone) -> bool {
+    pub(super) fn is_untold(&self, old: &Tombstone) -> bool {
         let Cursor { additions, removals } = self.query.after;
         old.died > removals && old.born <= additions
     }
 
-    fn collect_covered(&mut self, name: &Name, wildcard: &Selector) {
-        self.changed = true;
-        match self.other_answer(name, wildcard) {
-            Some(member) => self.send(&member.variant, wildcard.form, false),
-            None => drop(self.removed.insert(Removed::absent(name, wildcard.form))),
-        }
-    }
-
-    /// What the client has of the resource `name` by another name, or by `wildcard`.
-    fn other_answer(&self, name: &Name, wildcard: &Selector) -> Option<&'a Member> {
-        let covering = self.view.selections.get(wildcard).map(|id| &self.core.selections[id.0]);
-        let covered = || covering.and_then(|selection| selection.member(name));
-        self.answer_by_name(name, wildcard).or_else(covered)
-    }
-
-    /// What the client holds from an earlier stream, but not by a name that it asks for: what has gone of a
-    /// wildcard, and, once all names are answered, what one of them may have been an alias of.
-    fn collect_forgotten(&mut self) {
-        let Some(known) = self.query.known.filter(|_| !self.query.hold_removals) else { return };
-        if self.query.shape == Shape::Everything {
-            return;
-        }
-        let first = self.query.after.removals == Commit::NONE;
-        let settled = self.view.shared.unsettled().names == 0;
-        let mut form = None;
-        // Names without an answer are spoken of where the answer is.
-        let mut unanswered = HashSet::new();
-        for (selector, id) in &self.view.selections {
-            let name = &selector.locator.name;
-            if selector.locator.is_wildcard() {
-                form = form.or(first.then_some(selector.form));
-                continue;
-            }
-            let selection = &self.core.selections[id.0];
-            if selection.live().next().is_none() {
-                unanswered.insert(name);
-            }
-            if settled && !(known.contains(name) && (selection.shows(name) || unanswered.contains(name))) {
-                form = Some(selector.form);
-            }
-        }
-        let Some(form) = form else { return };
-        let shown = Shown::of(self.core, self.view);
-        for name in known.names().filter(|name| !unanswered.contains(name) && !shown.any_of(name)) {
-            self.removed.insert(Removed::absent(name, form));
-        }
-    }
-
-    fn send(&mut self, variant: &'a Arc<Variant>, form: Form, by_name: bool) {
+    pub(super) fn send(&mut self, variant: &'a Arc<Variant>, form: Form, by_name: bool) {
         let slot = self.sent.entry(identity(variant, form)).or_insert((variant, form, by_name));
         if by_name && !slot.2 {
             *slot = (variant, form, by_name);
@@ -425,47 +255,10 @@ impl<'a> Collector<'a> {
             Removed::Variant(key) => !sends(&key.name, Some(key)),
             Removed::Locator(_) => true,
         });
-        let twice = |variant: &Variant, form| form == Form::Plain && sends(variant.name(), Some(variant.key()));
+        let twice =
+            |variant: &Variant, form| form == Form::Plain && sends(variant.name(), Some(variant.key()));
         let resources = sent.values().filter(|(variant, form, _)| !twice(variant, *form));
         let resources = resources.map(|(variant, form, _)| (Arc::clone(variant), *form)).collect();
         (resources, removed.into_iter().collect())
-    }
-}
-
-/// Everything that a view shows, to look up.
-struct Shown<'a> {
-    wildcards: Vec<(Form, &'a Selection)>,
-    plain: HashSet<&'a Name>,
-    located: HashSet<&'a VariantKey>,
-}
-
-impl<'a> Shown<'a> {
-    fn of(core: &'a Core, view: &View) -> Self {
-        let mut shown = Self { wildcards: Vec::new(), plain: HashSet::new(), located: HashSet::new() };
-        for (selector, id) in &view.selections {
-            let selection = &core.selections[id.0];
-            match selector.form {
-                form if selector.locator.is_wildcard() => shown.wildcards.push((form, selection)),
-                Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
-                Form::Located => shown.located.extend(selection.live().map(|member| member.variant.key())),
-            }
-        }
-        shown
-    }
-
-    fn by_plain_name(&self, name: &Name) -> bool {
-        let mut plain = self.wildcards.iter().filter(|(form, _)| *form == Form::Plain);
-        self.plain.contains(name) || plain.any(|(_, selection)| selection.shows(name))
-    }
-
-    fn located(&self, key: &VariantKey) -> bool {
-        let mut located = self.wildcards.iter().filter(|(form, _)| *form == Form::Located);
-        self.located.contains(key) || located.any(|(_, selection)| selection.has(key))
-    }
-
-    fn any_of(&self, name: &Name) -> bool {
-        self.plain.contains(name)
-            || self.wildcards.iter().any(|(_, selection)| selection.shows(name))
-            || self.located.iter().any(|key| key.name == *name)
     }
 }

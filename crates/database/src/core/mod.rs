@@ -8,8 +8,11 @@
 //!  subscribe ────────────────────────────────────────┘                    diff <───────┘
 //! ```
 
+mod beside;
 mod commit;
 mod diff;
+mod question;
+mod shown;
 mod subscribe;
 mod sweep;
 
@@ -19,9 +22,11 @@ use std::time::Instant;
 
 use slab::Slab;
 pub(crate) use subscribe::Standing;
-use weir_types::{Commit, DynamicParameters, Fingerprint, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey};
+use weir_types::{
+    Commit, DynamicParameters, Fingerprint, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
+};
 
-pub use diff::{Diff, Query, Removed, Shape};
+pub use question::{Diff, Query, Removed, Shape};
 
 use crate::matching::VariantSet;
 use crate::selection::{Change, Selection};

@@ -1,18 +1,29 @@
 //! Giving up what nobody has subscribed to for a while.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Name, Reach, VariantKey};
+use weir_types::{Commit, Name, Reach, VariantKey};
 
 use super::Core;
 use crate::demand::Demand;
-use crate::view::SelectionId;
+use crate::view::{SelectionId, Shared};
 
 impl Core {
     /// Drops the selections that have been idle for `idle` at `now`, with the variants that only they
     /// reached, and the tombstones that no stream needs any more.
-    pub(crate) fn sweep(&mut self, now: Instant, idle: Duration, demand: &Demand) {
+    ///
+    /// Returns the views that this touches, as commit `at`.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Instant,
+        idle: Duration,
+        demand: &Demand,
+        at: impl FnOnce() -> Commit,
+    ) -> Vec<Arc<Shared>> {
+        let mut names = BTreeSet::new();
+        let mut touched = HashMap::new();
         let mut due = Vec::new();
         for (id, since) in &mut self.idle {
             if now.saturating_duration_since(*since.get_or_insert(now)) >= idle {
@@ -21,45 +32,54 @@ impl Core {
         }
         for id in due {
             self.idle.remove(&id);
-            self.give_up(id, demand);
+            self.give_up(id, demand, &mut names);
+        }
+        if !names.is_empty() {
+            self.last = at();
+            self.reselect_names(names, self.last, &mut touched);
         }
         let with_tombstones: Vec<SelectionId> =
             self.selections.iter().filter(|(_, s)| s.graves() > 0).map(|(i, _)| SelectionId(i)).collect();
         for id in with_tombstones {
             self.prune(id);
         }
+        touched.into_values().collect()
     }
 
-    fn give_up(&mut self, id: SelectionId, demand: &Demand) {
+    fn give_up(&mut self, id: SelectionId, demand: &Demand, changed: &mut BTreeSet<Name>) {
         let selection = self.selections.remove(id.0);
         let locator = &selection.locator;
         demand.drop(&self.type_url, locator);
         if locator.is_wildcard() {
             self.wildcards.remove(&locator.parameters);
             let names = selection.live().map(|member| member.variant.name().clone()).collect();
-            self.evict_unreachable(&names, Reach::Wildcard);
-            return;
+            return self.evict_unreachable(&names, Reach::Wildcard, changed);
         }
         if let Some(entry) = self.names.get_mut(&locator.name) {
             entry.selections.remove(&locator.parameters);
         }
         let aliased = self.aliases.get(&locator.name).into_iter().flatten().cloned();
         let names = aliased.chain([locator.name.clone()]).collect();
-        self.evict_unreachable(&names, Reach::Named);
-        self.evict_unreachable(&names, Reach::Wildcard);
+        self.evict_unreachable(&names, Reach::Named, changed);
+        self.evict_unreachable(&names, Reach::Wildcard, changed);
         self.tidy_name(&locator.name);
     }
 
     /// Forgets the variants of `names` that nobody's subscription reaches any more: upstream will not keep
     /// them up to date.
-    fn evict_unreachable(&mut self, names: &BTreeSet<Name>, reach: Reach) {
+    pub(super) fn evict_unreachable(
+        &mut self,
+        names: &BTreeSet<Name>,
+        reach: Reach,
+        changed: &mut BTreeSet<Name>,
+    ) {
         for name in names {
             let Some(entry) = self.names.get_mut(name) else { continue };
             let variants: Vec<_> = entry.set(reach).iter().cloned().collect();
             let stale: Vec<VariantKey> =
                 variants.iter().filter(|v| !self.is_wanted(v, reach)).map(|v| v.key().clone()).collect();
             for key in stale {
-                self.take_out(&key, reach, &mut BTreeSet::new());
+                self.take_out(&key, reach, changed);
             }
             self.tidy_name(name);
         }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_database::Removed;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::{Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version, WILDCARD};
+use weir_types::{
+    Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version, WILDCARD,
+};
 
 use super::harness::{Response, Sent};
 

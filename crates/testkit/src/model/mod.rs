@@ -8,6 +8,7 @@
 mod change;
 mod client;
 mod harness;
+mod peer;
 mod reference;
 pub mod script;
 mod watch;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Constraints, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector, TypeUrl, Variant,
-    VariantKey, WILDCARD,
+    Absence, Absent, Constraints, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector, TypeUrl,
+    Variant, VariantKey, WILDCARD,
 };
 
 use super::{Change, Identity};
@@ -33,6 +33,8 @@ struct OfType {
     locators: BTreeMap<ResourceLocator, Use>,
     /// What upstream said of locators that nothing matches, and of wildcards.
     answers: BTreeMap<ResourceLocator, Absence>,
+    /// The locators that upstream, asked for just them, last said nothing matches.
+    denied: BTreeSet<ResourceLocator>,
 }
 
 impl Reference {
@@ -60,10 +62,14 @@ impl Reference {
             of_type.remove(key, change.reach);
             let variant = Arc::new(Variant::new(key.clone(), content.clone()));
             if of_type.is_wanted(&variant, change.reach) {
+                if change.reach == Reach::Named {
+                    of_type.undeny(&variant);
+                }
                 let variants = of_type.resources.entry((change.reach, key.name.clone())).or_default();
                 variants.insert(key.constraints.clone(), variant);
             }
         }
+        of_type.hear_by_name(change);
         of_type.note_answers(change)
     }
 
@@ -137,7 +143,16 @@ fn matches(expr: &Expr, parameters: &DynamicParameters) -> bool {
     }
 }
 
+fn answers_to(variant: &Variant, name: &Name) -> bool {
+    variant.name() == name || variant.content().aliases.contains(name)
+}
+
 impl OfType {
+    /// Notes that something was heard of a name by asking for just it.
+    fn undeny(&mut self, variant: &Variant) {
+        self.denied.retain(|locator| !answers_to(variant, &locator.name));
+    }
+
     fn remove(&mut self, key: &VariantKey, reach: Reach) {
         if let Some(variants) = self.resources.get_mut(&(reach, key.name.clone())) {
             variants.remove(&key.constraints);
@@ -145,24 +160,47 @@ impl OfType {
     }
 
     fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
-        let names = || variant.content().aliases.iter().chain([variant.name()]);
-        let asks = |l: &ResourceLocator| match l.is_wildcard() {
+        let asks = |l: &&ResourceLocator| match l.is_wildcard() {
             true => reach == Reach::Wildcard,
-            false => names().any(|name| *name == l.name),
+            false => answers_to(variant, &l.name),
+        };
+        // What a wildcard brought stands in for what is asked for by name, until that is answered.
+        let heard = |l: &ResourceLocator| {
+            let named = self.resources.get(&(Reach::Named, variant.name().clone()));
+            let answered = || named.is_some_and(|v| v.keys().any(|c| matches(c.expr(), &l.parameters)));
+            reach == Reach::Wildcard && !l.is_wildcard() && (self.denied.contains(l) || answered())
         };
         let expr = variant.key().constraints.expr();
-        reach == Reach::Local || self.locators.keys().any(|l| asks(l) && matches(expr, &l.parameters))
+        let mut asking = self.locators.keys().filter(asks).filter(|l| matches(expr, &l.parameters));
+        reach == Reach::Local || asking.any(|locator| !heard(locator))
+    }
+
+    fn hear_by_name(&mut self, change: &Change) {
+        if change.reach != Reach::Named {
+            return;
+        }
+        for locator in self.locators.keys().filter(|l| !l.is_wildcard()) {
+            let says = |a: &&Absent| a.name == locator.name && a.scope.covers(&locator.parameters);
+            if change.absent.iter().filter(says).any(|a| a.absence == Absence::Known) {
+                self.denied.insert(locator.clone());
+            }
+        }
+        self.evict();
     }
 
     fn evict(&mut self) {
-        let mut resources = std::mem::take(&mut self.resources);
-        for ((reach, _), variants) in &mut resources {
-            variants.retain(|_, variant| self.is_wanted(variant, *reach));
+        let unwanted = |((reach, name), variants): (&(Reach, Name), &BTreeMap<Constraints, Arc<Variant>>)| {
+            let unwanted = variants.values().filter(|variant| !self.is_wanted(variant, *reach));
+            unwanted.map(|v| ((*reach, name.clone()), v.key().constraints.clone())).collect::<Vec<_>>()
+        };
+        let gone: Vec<_> = self.resources.iter().flat_map(unwanted).collect();
+        for (of, constraints) in gone {
+            self.resources.get_mut(&of).map(|variants| variants.remove(&constraints));
         }
-        resources.retain(|_, variants| !variants.is_empty());
-        self.resources = resources;
+        self.resources.retain(|_, variants| !variants.is_empty());
         let locators = &self.locators;
         self.answers.retain(|locator, _| locators.contains_key(locator));
+        self.denied.retain(|locator| locators.contains_key(locator));
     }
 
     /// The variant of the resource `name`, from the first of `reaches` that has one. Where more than one
@@ -191,7 +229,10 @@ impl OfType {
         let names: BTreeSet<&Name> = self.resources.keys().map(|(_, name)| name).collect();
         let parameters = &locator.parameters;
         if locator.is_wildcard() {
-            return names.into_iter().filter_map(|n| self.choose(n, parameters, BY_WILDCARD, |_| true)).collect();
+            return names
+                .into_iter()
+                .filter_map(|n| self.choose(n, parameters, BY_WILDCARD, |_| true))
+                .collect();
         }
         let own = self.choose(&locator.name, parameters, BY_NAME, |_| true);
         let lists = |variant: &Variant| variant.content().aliases.contains(&locator.name);
@@ -212,8 +253,7 @@ impl OfType {
                     scopes.any(|scope| scope.covers(&locator.parameters)).then_some(Absence::Known)
                 }
                 name => {
-                    let about =
-                        |a: &&weir_types::Absent| *a.name == *name && a.scope.covers(&locator.parameters);
+                    let about = |a: &&Absent| *a.name == *name && a.scope.covers(&locator.parameters);
                     change.absent.iter().filter(about).map(|absent| absent.absence).max()
                 }
             };

@@ -15,14 +15,14 @@ use super::{Change, World};
 
 /// The types in play: full state and not, with and without a legacy wildcard.
 const KINDS: [Kind; 4] =
-    [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::Listener, Kind::RouteConfiguration];
+    [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::Listener, Kind::VirtualHost];
 
 /// A type that Weir does not know.
 const OTHER: &str = "type.googleapis.com/acme.Widget";
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", WILDCARD];
 
-/// The other names of the resources with these names.
+/// The other names of the resources with these names, for virtual hosts.
 const ALIASES: [Option<&str>; 4] = [None, Some("d"), Some("d"), None];
 
 /// How a subscriber asks.
@@ -156,6 +156,7 @@ impl Said {
     fn change(&self, apart: bool) -> Change {
         let type_url = type_url(self.type_url);
         let clusters = type_url.kind() == Kind::Cluster;
+        let aliased = type_url.kind() == Kind::VirtualHost && !apart;
         let mut change = Change::new(type_url, self.reach);
         let through = |edit: &&Edit| {
             let (Edit::Put { name, .. } | Edit::Remove { name, .. }) = edit;
@@ -168,7 +169,7 @@ impl Said {
                     // An upstream does not say the same twice in a response (p06).
                     change.upserts.retain(|(other, _)| *other != key);
                     // `initial_resource_versions` tell no variants apart, and aliases even less.
-                    let alias = ALIASES[name].filter(|_| !apart).map(Name::from);
+                    let alias = ALIASES[name].filter(|_| aliased).map(Name::from);
                     let content = Content {
                         body: Some(Bytes::copy_from_slice(&[b'0' + content])),
                         aliases: alias.into_iter().collect(),
@@ -200,7 +201,7 @@ impl Profile {
         }
     }
 
-    fn selectors(self, asked: &[(usize, usize)]) -> Vec<Selector> {
+    fn selectors(self, type_url: &TypeUrl, asked: &[(usize, usize)]) -> Vec<Selector> {
         let mut selectors: Vec<Selector> = asked
             .iter()
             .map(|&(name, set)| match self {
@@ -209,6 +210,8 @@ impl Profile {
                 Self::Proxy => Selector::located(NAMES[name], parameters(set)),
             })
             .collect();
+        // There is no wildcard for virtual hosts.
+        selectors.retain(|s| type_url.kind() != Kind::VirtualHost || !s.locator.is_wildcard());
         selectors.sort();
         selectors.dedup();
         selectors
@@ -242,13 +245,13 @@ impl Script {
                 }
             }
             Op::Subscribe(who, index, asked) => {
-                let selectors = self.profiles[subscriber(*who)].selectors(asked);
+                let selectors = self.profiles[subscriber(*who)].selectors(&type_url(*index), asked);
                 for who in twins(*who) {
                     world.act(who, |client| Some(client.subscribe(&type_url(*index), &selectors)));
                 }
             }
             Op::Unsubscribe(who, index, asked) => {
-                let selectors = self.profiles[subscriber(*who)].selectors(asked);
+                let selectors = self.profiles[subscriber(*who)].selectors(&type_url(*index), asked);
                 for who in twins(*who) {
                     world.act(who, |client| client.unsubscribe(&type_url(*index), &selectors));
                 }

@@ -31,7 +31,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Of a type that the client has nothing of.
-    pub(super) fn new() -> Self {
+    pub(super) fn opening() -> Self {
         Self { reason: true, ..Self::default() }
     }
 

@@ -63,7 +63,8 @@ impl Constraints {
 
     /// The constraints that everyone matches.
     pub fn unconstrained() -> Self {
-        static UNCONSTRAINED: LazyLock<Constraints> = LazyLock::new(|| Constraints::new(Expr::All(Vec::new())));
+        static UNCONSTRAINED: LazyLock<Constraints> =
+            LazyLock::new(|| Constraints::new(Expr::All(Vec::new())));
         UNCONSTRAINED.clone()
     }
 

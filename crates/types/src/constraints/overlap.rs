@@ -31,7 +31,8 @@ pub fn overlap(left: &Constraints, right: &Constraints) -> Overlap {
         collect(expr, &mut domain);
     }
     for values in domain.values_mut() {
-        let other = (0..).map(|n| format!("other-{n}").into()).find(|v| !values.contains(&Some(Arc::clone(v))));
+        let other =
+            (0..).map(|n| format!("other-{n}").into()).find(|v| !values.contains(&Some(Arc::clone(v))));
         values.insert(other);
         values.insert(None);
     }
@@ -150,10 +151,8 @@ mod tests {
     #[test]
     fn different_keys_overlap_unless_absence_is_said() {
         let version = Constraints::new(Expr::value("version", "v1"));
-        let no_version = Constraints::new(Expr::All(vec![
-            Expr::value("env", "prod"),
-            Expr::not(Expr::exists("version")),
-        ]));
+        let no_version =
+            Constraints::new(Expr::All(vec![Expr::value("env", "prod"), Expr::not(Expr::exists("version"))]));
         assert!(matches!(overlap(&env(&["prod"]), &version), Overlap::Witness(_)));
         assert_eq!(overlap(&no_version, &version), Overlap::None);
     }

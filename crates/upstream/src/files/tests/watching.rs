@@ -20,8 +20,12 @@ impl Served {
         let (sender, commits) = unbounded_channel();
         let (demand, receiver) = unbounded_channel();
         let settings = Settings { path: dir.path() };
-        let task =
-            tokio::spawn(serve(move |batch| sender.send(batch).unwrap_or_default(), settings, receiver, || {}));
+        let task = tokio::spawn(serve(
+            move |batch| sender.send(batch).unwrap_or_default(),
+            settings,
+            receiver,
+            || {},
+        ));
         Self { commits, demand, task }
     }
 

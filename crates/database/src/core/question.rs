@@ -1,0 +1,79 @@
+//! The question that a stream asks, and the answer.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use weir_types::{Commit, Cursor, Form, KnownVersions, Name, Selector, Variant, VariantKey, Version};
+
+/// What to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// What changed.
+    Changes,
+    /// All there is, so that absence says what is gone.
+    Everything,
+}
+
+/// The question of one stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// Up to where the stream was told.
+    pub after: Cursor,
+    /// What to answer.
+    pub shape: Shape,
+    /// Whether what is gone must not be said yet, since other types have additions to come.
+    pub hold_removals: bool,
+    /// What must be sent though it did not change. May name what the wildcard covers.
+    pub owed: &'a BTreeSet<Selector>,
+    /// What the client holds from an earlier stream.
+    pub known: Option<&'a KnownVersions>,
+}
+
+/// Something that a client is told not to have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Removed {
+    /// A resource that the client knows by its plain name (`removed_resources`).
+    Name(Name),
+    /// A variant that was sent with its constraints (`removed_resource_names`), or to a locator without any
+    /// (`removed_resources`: "must be used for any resource for which constraints were sent").
+    Variant(VariantKey),
+    /// A locator that nothing matches (`removed_resource_names` with the name alone).
+    Locator(Name),
+}
+
+/// The answer.
+#[derive(Debug, Default)]
+pub struct Diff {
+    /// Up to where the stream is told with this.
+    pub to: Commit,
+    /// What to send, by name; each resource once.
+    pub resources: Vec<(Arc<Variant>, Form)>,
+    /// What is gone, or was asked for and is not there.
+    pub removed: Vec<Removed>,
+    /// Whether anything that the client may see has changed since its cursor, or something owed is there.
+    /// Only [`Shape::Everything`] can have resources without it.
+    pub changed: bool,
+    /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
+    pub version: Version,
+    /// Whether the client states to hold something against which only upstream's silence speaks, so that its
+    /// statement has to be remembered.
+    pub disputed: bool,
+}
+
+impl Removed {
+    /// A name that nothing answers, asked for in `form`.
+    pub(super) fn absent(name: &Name, form: Form) -> Self {
+        match form {
+            Form::Plain => Self::Name(name.clone()),
+            Form::Located => Self::Locator(name.clone()),
+        }
+    }
+
+    /// A variant that was sent in `form`.
+    pub(super) fn variant(key: &VariantKey, form: Form) -> Self {
+        match form {
+            Form::Plain => Self::Name(key.name.clone()),
+            Form::Located => Self::Variant(key.clone()),
+        }
+    }
+}
