@@ -167,7 +167,6 @@ impl World {
         assert!(due || interrupted, "nobody woke the stream for {:?}", transmit.frame);
         peer.handled = true; // It is polled until there is nothing more.
         let response = transmit.frame;
-        if std::env::var("TRACE").is_ok() { eprintln!("-> {who} {response:?}"); }
         assert_eq!(transmit.nonce.to_string(), response.nonce);
         let watch = peer.watches.entry(response.type_url.clone()).or_default();
         let nothing = Shown::new();
