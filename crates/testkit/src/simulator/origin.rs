@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weir_database::{Database, DemandChange, Settings};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Constraints, Content, Kind, Name, Reach, ResourceLocator, Scope, Selector, TypeUrl, Variant,
+    Absence, Constraints, Content, Kind, Name, Reach, Scope, Selector, TypeUrl, Variant,
     VariantKey,
 };
 
@@ -80,12 +80,6 @@ impl Origin {
     pub(super) fn shows(&self, type_url: &TypeUrl, wanted: &BTreeSet<Selector>) -> BTreeSet<(Name, Bytes)> {
         let shown = self.reference.shows(type_url, wanted.iter());
         shown.values().map(|variant: &Arc<Variant>| content_of(variant)).collect()
-    }
-
-    /// Whether there is something for a locator.
-    pub(super) fn has(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> bool {
-        let selector = Selector::located(locator.name.clone(), locator.parameters.clone());
-        !self.reference.shows(type_url, [&selector].into_iter()).is_empty()
     }
 }
 

@@ -12,6 +12,7 @@ use super::peers::Peer;
 use super::types;
 use super::upstream::read;
 use super::weir::Weir;
+use crate::model::Held;
 
 /// How long things happen by themselves.
 const SCRIPT: Duration = Duration::from_secs(60);
@@ -201,7 +202,8 @@ impl Simulation {
                     missing.is_empty(),
                     "client {who} ({dialect}) lacks {missing:?} of {type_url} for {wanted:?}, has {held:?}"
                 );
-                let certain = held.values().filter(|held| !held.stray && !self.is_unsayable(&type_url, dialect, held.sent.constraints.is_none()));
+                let sayable = |held: &&Held| !held.stray && !self.is_unsayable(&type_url, dialect, held);
+                let certain = held.values().filter(sayable);
                 for held in certain {
                     let one = (held.sent.name.clone(), held.sent.body.clone().unwrap_or_default());
                     assert!(
@@ -222,9 +224,10 @@ impl Simulation {
         assert_eq!(lost.count(), 0, "u02: what nobody wants any more is still asked for: {wanted:?}");
     }
 
-    /// Whether a removal may never have been said: in SotW, for a type without full state, for plain names.
-    fn is_unsayable(&self, type_url: &TypeUrl, dialect: Dialect, plain: bool) -> bool {
-        let upstream = self.setup.upstream == Dialect::Sotw && !self.setup.native;
-        !type_url.is_full_state() && (dialect == Dialect::Sotw && plain || upstream)
+    /// Whether a removal may never have been said. In SotW, for types without full state, it cannot be said of
+    /// plain names, nor of anything that went while the stream was away.
+    fn is_unsayable(&self, type_url: &TypeUrl, dialect: Dialect, held: &Held) -> bool {
+        let downstream = dialect == Dialect::Sotw && (held.doubtful || held.sent.constraints.is_none());
+        !type_url.is_full_state() && (downstream || self.setup.upstream == Dialect::Sotw)
     }
 }

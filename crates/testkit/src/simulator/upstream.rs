@@ -7,9 +7,7 @@ use weir_database::{Database, Removed};
 use weir_protocol::Dialect;
 use weir_protocol::client::{self, ClientStream, Naming, Request, Settings};
 use weir_protocol::server::{Inbound, Nack, Names, ServerStream};
-use weir_types::{
-    Constraints, Content, DynamicParameters, Kind, Selector, Variant, VariantKey, Version,
-};
+use weir_types::{Constraints, Content, DynamicParameters, Kind, Selector, Variant, VariantKey, Version};
 
 use super::events::Lane;
 use crate::model::{Bell, Frames, Place, Places, Response, Sent};
