@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 use crate::server::Server;
 use crate::{directory, weir};
@@ -34,7 +35,11 @@ fn the_startup_line_has_every_address() {
     server.wait_for("resource files read");
     let admin = server.admin();
     assert!(get(admin, "/live").starts_with("HTTP/1.1 200"));
-    assert!(get(admin, "/ready").contains("{\"ready\":true}"));
+    // What was read is committed right after the line.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !get(admin, "/ready").contains("{\"ready\":true}") {
+        assert!(Instant::now() < deadline, "{}", get(admin, "/ready"));
+    }
     assert!(get(admin, "/metrics").contains("weir_database_ambiguous_matches_total 0"));
 }
 
