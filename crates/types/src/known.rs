@@ -31,6 +31,22 @@ impl KnownVersions {
         self.versions.keys()
     }
 
+    /// The same statement about those names only for which `keep` is true.
+    #[must_use]
+    pub fn filtered(&self, mut keep: impl FnMut(&Name) -> bool) -> Self {
+        let mut kept = Self::default();
+        for (name, version) in self.versions.iter().filter(|(name, _)| keep(name)) {
+            kept.insert(name.clone(), *version);
+        }
+        kept
+    }
+
+    fn insert(&mut self, name: Name, version: Option<Version>) {
+        let entry = (name, version);
+        self.fingerprint = self.fingerprint.wrapping_add(KEYED.hash_one(&entry));
+        self.versions.insert(entry.0, entry.1);
+    }
+
     /// Equal for equal statements within a process, whatever the order.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
@@ -40,14 +56,11 @@ impl KnownVersions {
 /// Versions that Weir could not have given are kept as unknown ones: different from all.
 impl<N: Into<Name>, V: AsRef<str>> FromIterator<(N, V)> for KnownVersions {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(stated: I) -> Self {
-        let mut versions = HashMap::new();
-        let mut fingerprint = 0u64;
+        let mut known = Self::default();
         for (name, version) in stated {
-            let entry = (name.into(), Version::parse(version.as_ref()));
-            fingerprint = fingerprint.wrapping_add(KEYED.hash_one(&entry));
-            versions.insert(entry.0, entry.1);
+            known.insert(name.into(), Version::parse(version.as_ref()));
         }
-        Self { versions, fingerprint }
+        known
     }
 }
 
@@ -61,6 +74,15 @@ mod tests {
         assert!(known.is_current("a", Version(7)) && !known.is_current("a", Version(8)));
         assert!(known.contains("b") && !known.is_current("b", Version(7)));
         assert!(!known.contains("c"));
+    }
+
+    #[test]
+    fn a_part_of_a_statement_is_like_one_of_its_own() {
+        let ab: KnownVersions = [("a", "1"), ("b", "2")].into_iter().collect();
+        let a: KnownVersions = [("a", "1")].into_iter().collect();
+        let kept = ab.filtered(|name| &**name == "a");
+        assert!(kept.contains("a") && !kept.contains("b"));
+        assert_eq!(kept.fingerprint(), a.fingerprint());
     }
 
     #[test]

@@ -131,7 +131,11 @@ impl<V: View> Logical<V> {
         let add: Vec<_> = wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
         let remove: Vec<_> = subscription.iter().filter(|s| !wanted.contains(s)).cloned().collect();
         self.view.change(&add, &remove)?;
-        self.reconsidered = self.known.is_some();
+        self.reconsider(&remove);
+        if !remove.is_empty() {
+            // The client keeps less than that version stood for.
+            self.version = None;
+        }
         self.owed.retain(|owed| wanted.contains(owed));
         self.owed.extend(add);
         self.owe_covered(remove, parameters);
@@ -151,7 +155,7 @@ impl<V: View> Logical<V> {
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
         if !add.is_empty() || !remove.is_empty() {
             self.view.change(&add, &remove)?;
-            self.reconsidered = self.known.is_some();
+            self.reconsider(&remove);
         }
         for gone in &remove {
             self.owed.remove(gone);
@@ -159,6 +163,23 @@ impl<V: View> Logical<V> {
         self.owed.extend(subscribe_wanted);
         self.owe_covered(remove, parameters);
         Ok(())
+    }
+
+    /// What the client no longer asks for, it no longer holds.
+    fn reconsider(&mut self, removed: &[Selector]) {
+        let Some(known) = &self.known else { return };
+        self.reconsidered = true;
+        if removed.is_empty() {
+            return;
+        }
+        let names: HashSet<&Name> = match removed.iter().any(|gone| gone.locator.is_wildcard()) {
+            true => self.view.subscription().iter().map(|selector| &selector.locator.name).collect(),
+            false => {
+                let gone: HashSet<&Name> = removed.iter().map(|gone| &gone.locator.name).collect();
+                known.names().filter(|name| !gone.contains(name)).collect()
+            }
+        };
+        self.known = Some(Arc::new(known.filtered(|name| names.contains(name))));
     }
 
     /// A client that unsubscribes from a name which a wildcard covers too cannot know whether to keep it.

@@ -277,6 +277,9 @@ impl Subscribed {
             let covered = |gone: &Selector| wanted.iter().any(|s| s.locator == wildcard_of(gone));
             held.doubtful |= !named && given_up.any(|gone| !gone.locator.is_wildcard() && covered(gone));
             held.stray |= asking.all(|locator| locator.name != held.sent.name && !locator.is_wildcard());
+            // It may be the wildcard's answer rather than the name's.
+            let wildcard_gone = gone.iter().any(|s| s.locator.is_wildcard() && asks_for(s, &held.sent));
+            held.stray |= held.sent.constraints.is_some() && wildcard_gone;
             kept
         });
     }
