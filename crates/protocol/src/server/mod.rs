@@ -16,6 +16,9 @@ mod inbound;
 mod logical;
 mod transmit;
 
+#[cfg(test)]
+mod tests;
+
 pub use inbound::{Inbound, Nack, Names, Verdict};
 pub use logical::Logical;
 pub use transmit::{Framed, Framer, Nonce, Step, Transmit};

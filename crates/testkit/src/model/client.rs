@@ -158,6 +158,8 @@ impl Client {
         }
         of_type.left.extend(gone.iter().map(|selector| selector.locator.name.clone()));
         of_type.forget_unwanted(&gone);
+        // It stood for what was wanted then.
+        of_type.version = None;
         Some(self.later(type_url, Vec::new(), gone))
     }
 

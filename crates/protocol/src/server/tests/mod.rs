@@ -1,0 +1,248 @@
+//! The machine alone: views that move when a test says so, and frames that say what was asked for.
+
+mod known;
+mod order;
+mod requests;
+mod responses;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use weir_types::{
+    Commit, Cursor, DynamicParameters, Head, KnownVersions, Name, Selector, Subscription, TypeUrl, Version,
+};
+
+use super::*;
+
+/// What upstream has said of a type.
+#[derive(Debug, Default)]
+struct World {
+    head: Head,
+    unsettled: (usize, usize),
+    version: Version,
+    warming: HashSet<Name>,
+    refuses: bool,
+    disputed: bool,
+}
+
+type Worlds = Rc<RefCell<BTreeMap<TypeUrl, World>>>;
+
+struct FakeView {
+    type_url: TypeUrl,
+    worlds: Worlds,
+    subscription: Subscription,
+    cursor: Cursor,
+}
+
+impl View for FakeView {
+    fn subscription(&self) -> &Subscription {
+        &self.subscription
+    }
+
+    fn head(&self) -> Head {
+        self.worlds.borrow()[&self.type_url].head
+    }
+
+    fn unsettled(&self) -> (usize, usize) {
+        self.worlds.borrow()[&self.type_url].unsettled
+    }
+
+    fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    fn advance(&mut self, cursor: Cursor) {
+        assert!(cursor.additions >= self.cursor.additions && cursor.removals >= self.cursor.removals);
+        self.cursor = cursor;
+    }
+
+    fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
+        if self.worlds.borrow()[&self.type_url].refuses {
+            return Err(Refused("no more".into()));
+        }
+        self.subscription = self.subscription.patched(add, remove);
+        Ok(())
+    }
+}
+
+struct FakeViews(Worlds);
+
+impl Views for FakeViews {
+    type View = FakeView;
+
+    fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<FakeView, Refused> {
+        let mut worlds = self.0.borrow_mut();
+        let world = worlds.entry(type_url.clone()).or_default();
+        if world.refuses {
+            return Err(Refused("no more".into()));
+        }
+        world.head.additions = world.head.additions.max(Commit(1));
+        Ok(FakeView {
+            type_url: type_url.clone(),
+            worlds: Rc::clone(&self.0),
+            subscription: add.iter().cloned().collect(),
+            cursor: Cursor::default(),
+        })
+    }
+}
+
+/// What a step asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    type_url: &'static str,
+    everything: bool,
+    hold_removals: bool,
+    forced: bool,
+    owed: Vec<String>,
+    known: bool,
+}
+
+/// Says something if the view has moved, something is owed, or it has to.
+#[derive(Default)]
+struct FakeFramer {
+    /// Happens in the middle of the next frame.
+    midway: Option<Box<dyn FnOnce()>>,
+}
+
+impl Framer<FakeView> for FakeFramer {
+    type Frame = Asked;
+
+    fn frame(&mut self, step: &Step<'_, FakeView>) -> Framed<Asked> {
+        let view = step.logical.view();
+        let (head, after) = (view.head(), step.after);
+        let moved = head.additions > after.additions && after.additions > Commit(0)
+            || head.removals > after.removals && !step.hold_removals;
+        let asked = Asked {
+            type_url: step.logical.type_url().short_name(),
+            everything: step.everything,
+            hold_removals: step.hold_removals,
+            forced: step.forced,
+            owed: step.owed().iter().map(|selector| selector.locator.name.to_string()).collect(),
+            known: step.known().is_some(),
+        };
+        let something = moved || !asked.owed.is_empty() || step.forced || step.everything;
+        if let Some(midway) = self.midway.take() {
+            midway();
+        }
+        let worlds = view.worlds.borrow();
+        let world = &worlds[&view.type_url];
+        Framed {
+            to: head.newest(),
+            frame: something.then_some(asked),
+            version: world.version,
+            disputed: world.disputed,
+            warming: (!world.warming.is_empty()).then(|| Arc::new(world.warming.clone())),
+        }
+    }
+}
+
+/// A stream under test.
+struct Fixture {
+    worlds: Worlds,
+    stream: ServerStream<FakeView>,
+    framer: FakeFramer,
+    commits: u64,
+}
+
+fn parameters() -> DynamicParameters {
+    [("env", "prod")].into_iter().collect()
+}
+
+fn type_url(short: &str) -> TypeUrl {
+    TypeUrl::from_short_name(short).unwrap_or_else(|| TypeUrl::new("type.googleapis.com/acme.Widget"))
+}
+
+fn selectors(names: &[&str]) -> Vec<Selector> {
+    names.iter().map(|name| Selector::plain(*name, parameters())).collect()
+}
+
+fn inbound(short: &str, nonce: &str, names: Names) -> Inbound {
+    Inbound { type_url: type_url(short), nonce: nonce.into(), nack: None, names, version: None, known: None }
+}
+
+fn replace(short: &str, nonce: &str, names: &[&str]) -> Inbound {
+    inbound(short, nonce, Names::Replace(selectors(names)))
+}
+
+fn patch(short: &str, nonce: &str, subscribe: &[&str], unsubscribe: &[&str]) -> Inbound {
+    let (subscribe, unsubscribe) = (selectors(subscribe), selectors(unsubscribe));
+    inbound(short, nonce, Names::Patch { subscribe, unsubscribe })
+}
+
+fn nack(mut inbound: Inbound) -> Inbound {
+    inbound.nack = Some(Nack { code: 13, message: "no".into() });
+    inbound
+}
+
+fn holding(mut inbound: Inbound, names: &[&str]) -> Inbound {
+    let known: KnownVersions = names.iter().map(|name| (*name, "0000000000000001")).collect();
+    inbound.known = Some(Arc::new(known));
+    inbound
+}
+
+impl Fixture {
+    fn new(dialect: Dialect) -> Self {
+        Self::separate(dialect, true)
+    }
+
+    fn separate(dialect: Dialect, aggregated: bool) -> Self {
+        let stream = ServerStream::new(dialect, aggregated, parameters());
+        Self { worlds: Worlds::default(), stream, framer: FakeFramer::default(), commits: 1 }
+    }
+
+    fn says(&mut self, inbound: Inbound) -> Option<Verdict> {
+        let mut views = FakeViews(Rc::clone(&self.worlds));
+        self.stream.handle_message(inbound, &mut views).expect("it is not refused")
+    }
+
+    /// Something of the type is new.
+    fn adds(&mut self, short: &str) {
+        self.commits += 1;
+        let commit = Commit(self.commits);
+        self.world(short, |world| {
+            world.head.additions = commit;
+            world.version = Version(commit.0);
+        });
+    }
+
+    /// Something of the type is gone.
+    fn removes(&mut self, short: &str) {
+        self.commits += 1;
+        let commit = Commit(self.commits);
+        self.world(short, |world| {
+            world.head.removals = commit;
+            world.version = Version(commit.0);
+        });
+    }
+
+    fn world(&mut self, short: &str, change: impl FnOnce(&mut World)) {
+        change(self.worlds.borrow_mut().entry(type_url(short)).or_default());
+    }
+
+    fn next(&mut self) -> Option<(String, Asked)> {
+        let transmit = self.stream.poll_transmit(&mut self.framer)?;
+        Some((transmit.nonce.to_string(), transmit.frame))
+    }
+
+    /// Everything that leaves now: the types, and the newest nonce.
+    fn drain(&mut self) -> Vec<Asked> {
+        std::iter::from_fn(|| self.next()).map(|(_, asked)| asked).collect()
+    }
+
+    /// The one response that leaves now.
+    fn only(&mut self) -> (String, Asked) {
+        let one = self.next().expect("something leaves");
+        assert_eq!(self.next(), None);
+        one
+    }
+
+    fn subscribed(&self, short: &str) -> Vec<String> {
+        let logical = self.stream.logical().iter().find(|l| *l.type_url() == type_url(short));
+        let subscription = logical.expect("it was asked for").view().subscription();
+        let mut names: Vec<String> = subscription.iter().map(|s| s.locator.name.to_string()).collect();
+        names.sort_unstable();
+        names
+    }
+}

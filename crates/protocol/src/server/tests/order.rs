@@ -1,0 +1,107 @@
+//! In which order things are said.
+
+use super::*;
+use crate::Dialect::{Delta, Sotw};
+
+/// A client of all these types that has been told everything.
+fn client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
+    let mut fixture = Fixture::new(dialect);
+    for short in types {
+        fixture.says(match dialect {
+            Sotw => replace(short, "", &["a"]),
+            Delta => patch(short, "", &["a"], &[]),
+        });
+    }
+    fixture.drain();
+    fixture
+}
+
+fn types_of(asked: &[Asked]) -> Vec<&'static str> {
+    asked.iter().map(|asked| asked.type_url).collect()
+}
+
+#[test]
+fn o01_additions_leave_in_the_order_in_which_they_depend_on_each_other() {
+    let mut fixture = client_of(Delta, &["rds", "sds", "eds", "vhds", "lds", "srds", "cds"]);
+    for short in ["sds", "vhds", "rds", "srds", "lds", "eds", "cds"] {
+        fixture.adds(short);
+    }
+    let left = fixture.drain();
+    assert_eq!(types_of(&left), ["cds", "eds", "lds", "srds", "rds", "vhds", "sds"]);
+}
+
+#[test]
+fn o01_removals_leave_after_all_additions_and_the_other_way_round() {
+    let mut fixture = client_of(Delta, &["cds", "eds", "lds", "rds"]);
+    for short in ["cds", "eds", "lds"] {
+        fixture.removes(short);
+    }
+    fixture.adds("rds");
+    assert_eq!(types_of(&fixture.drain()), ["rds", "lds", "eds", "cds"]);
+}
+
+#[test]
+fn o01_a_response_with_additions_holds_its_removals_back_while_others_have_additions() {
+    let mut fixture = client_of(Delta, &["cds", "rds"]);
+    fixture.adds("cds");
+    fixture.removes("cds");
+    fixture.adds("rds");
+    let left: Vec<_> = fixture.drain().iter().map(|asked| (asked.type_url, asked.hold_removals)).collect();
+    assert_eq!(left, [("cds", true), ("rds", false), ("cds", false)]);
+}
+
+#[test]
+fn o01_what_is_committed_in_the_middle_of_a_removal_goes_first() {
+    let mut fixture = client_of(Delta, &["cds", "lds"]);
+    fixture.removes("cds");
+    let worlds = Rc::clone(&fixture.worlds);
+    fixture.framer.midway = Some(Box::new(move || {
+        let mut worlds = worlds.borrow_mut();
+        worlds.get_mut(&type_url("lds")).expect("it was asked for").head.additions = Commit(99);
+    }));
+    assert_eq!(types_of(&fixture.drain()), ["lds", "cds"]);
+}
+
+#[test]
+fn o01_what_comes_before_and_is_committed_in_the_middle_goes_first() {
+    let mut fixture = client_of(Delta, &["cds", "rds"]);
+    fixture.adds("rds");
+    let worlds = Rc::clone(&fixture.worlds);
+    fixture.framer.midway = Some(Box::new(move || {
+        let mut worlds = worlds.borrow_mut();
+        worlds.get_mut(&type_url("cds")).expect("it was asked for").head.additions = Commit(99);
+    }));
+    assert_eq!(types_of(&fixture.drain()), ["cds", "rds"]);
+}
+
+#[test]
+fn o03_endpoints_of_changed_clusters_are_owed_in_delta_on_one_stream() {
+    for (dialect, aggregated, owed) in [(Delta, true, true), (Delta, false, false), (Sotw, true, false)] {
+        let mut fixture = Fixture::separate(dialect, aggregated);
+        for (short, name) in [("cds", "c"), ("eds", "svc")] {
+            fixture.says(match dialect {
+                Sotw => replace(short, "", &[name]),
+                Delta => patch(short, "", &[name], &[]),
+            });
+        }
+        fixture.drain();
+        fixture.world("cds", |world| world.warming = ["svc".into(), "unasked".into()].into());
+        fixture.adds("cds");
+        let left = fixture.drain();
+        let endpoints: Vec<_> = left.iter().filter(|a| a.type_url == "eds").map(|a| a.owed.clone()).collect();
+        let wanted = if owed { vec![vec!["svc".to_string()]] } else { vec![] };
+        assert_eq!(endpoints, wanted, "{dialect}, aggregated: {aggregated}");
+    }
+}
+
+#[test]
+fn o03_endpoints_that_a_returning_client_holds_are_owed_when_it_asks_for_them() {
+    let mut fixture = Fixture::new(Delta);
+    fixture.world("cds", |world| world.warming = ["a".into(), "b".into()].into());
+    fixture.says(patch("cds", "", &["c"], &[]));
+    fixture.drain();
+    fixture.adds("cds");
+    fixture.only();
+    fixture.says(holding(patch("eds", "", &["a", "b"], &[]), &["a"]));
+    assert_eq!(fixture.only().1.owed, ["a"], "what it does not hold is sent anyway");
+}
