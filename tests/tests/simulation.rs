@@ -1,49 +1,71 @@
-//! A whole tier in virtual time, by seeds. `WEIR_SIM_SEED` runs one again, `WEIR_SIM_SEEDS` sets how many.
+//! A whole tier in virtual time, by seeds.
+//!
+//! `WEIR_SIM_SEEDS` says how many seeds each test runs, `WEIR_SIM_SEED` which single one.
 
-use weir_protocol::Dialect;
-use weir_testkit::simulator::{Setup, Simulation};
+use weir_protocol::Dialect::{Delta, Sotw};
+use weir_testkit::simulator::{Hop, Setup, Simulation};
 
-fn simulate(setup: Setup) {
+fn simulate(hops: &'static [Hop]) {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("WEIR_SIM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("WEIR_SIM_SEEDS").unwrap_or(125),
+        None => 0..number("WEIR_SIM_SEEDS").unwrap_or(500),
     };
     for seed in seeds {
-        let told = Told { setup, seed };
-        Simulation::run(setup, seed);
+        let told = Told(seed);
+        Simulation::run(Setup { hops }, seed);
         std::mem::forget(told);
     }
 }
 
 /// Says how to run it again, if it ends early.
-struct Told {
-    setup: Setup,
-    seed: u64,
-}
+struct Told(u64);
 
 impl Drop for Told {
     fn drop(&mut self) {
-        eprintln!("{:?}: run it again with WEIR_SIM_SEED={}", self.setup, self.seed);
+        eprintln!("run this test again with WEIR_SIM_SEED={}", self.0);
     }
 }
 
+const TP2_DELTA: Hop = Hop { dialect: Delta, native: true };
+const TP2_SOTW: Hop = Hop { dialect: Sotw, native: true };
+const NODE_DELTA: Hop = Hop { dialect: Delta, native: false };
+const NODE_SOTW: Hop = Hop { dialect: Sotw, native: false };
+
 #[test]
-fn p14_p16_clients_have_what_a_tp2_origin_has_through_delta() {
-    simulate(Setup { upstream: Dialect::Delta, native: true });
+fn o02_u03_p14_clients_have_what_a_tp2_origin_has_through_delta() {
+    simulate(&[TP2_DELTA]);
 }
 
 #[test]
-fn p14_p16_clients_have_what_a_tp2_origin_has_through_sotw() {
-    simulate(Setup { upstream: Dialect::Sotw, native: true });
+fn o02_u03_p14_clients_have_what_a_tp2_origin_has_through_sotw() {
+    simulate(&[TP2_SOTW]);
 }
 
 #[test]
-fn p15_w02_clients_have_what_an_origin_has_for_their_node_through_delta() {
-    simulate(Setup { upstream: Dialect::Delta, native: false });
+fn o02_u03_p15_w02_clients_have_what_an_origin_has_for_their_node_through_delta() {
+    simulate(&[NODE_DELTA]);
 }
 
 #[test]
-fn p15_w02_clients_have_what_an_origin_has_for_their_node_through_sotw() {
-    simulate(Setup { upstream: Dialect::Sotw, native: false });
+fn o02_u03_p15_w02_clients_have_what_an_origin_has_for_their_node_through_sotw() {
+    simulate(&[NODE_SOTW]);
+}
+
+#[test]
+fn p16_clients_of_a_cascade_have_what_a_tp2_origin_has() {
+    simulate(&[TP2_SOTW, TP2_DELTA]);
+}
+
+#[test]
+fn p16_clients_of_a_cascade_have_what_an_origin_has_for_their_node() {
+    simulate(&[NODE_DELTA, TP2_SOTW]);
+}
+
+#[test]
+fn one_seed_is_one_play() {
+    for seed in 0..20 {
+        let run = || Simulation::run(Setup { hops: &[TP2_DELTA, TP2_SOTW] }, seed);
+        assert_eq!(run(), run(), "seed {seed}");
+    }
 }

@@ -1,23 +1,29 @@
-//! A whole tier in virtual time: an origin, Weir's machines and database, and clients, linked by streams that
+//! A whole tier in virtual time: an origin, Weir's machines and databases, and clients, linked by streams that
 //! delay, stall and break.
 //!
 //! ```text
-//!  Origin: content ──> Database ──> ServerStream  ~~~>  ClientStream ──> Database ──> ServerStream  ~~~>  Client
-//!                                               upstream              Weir                      downstream
+//!  Origin: content ──> Database ──> ServerStream ~~~> ClientStream ──> Database ──> ServerStream ~~~> Client
+//!                                            hop      Proxy (one, or two in a row)                    Peer
 //! ```
 //!
-//! Everything that happens follows from a seed. When all has come to rest, every client must have what the
-//! origin has for its parameters, as the naive [`Reference`](crate::model::Reference) works it out.
+//! There is no thread and no clock: everything that happens follows from a seed. While it goes on, a
+//! [`Witness`](witness::Witness) holds what each client sees against the origin's history. When all has come
+//! to rest, every client must have what the origin has for its parameters, as the naive
+//! [`Reference`](crate::model::Reference) works it out, and nobody asks for what nobody wants.
 
-mod events;
+mod agenda;
+mod checks;
+mod history;
+mod line;
 mod origin;
-mod peers;
+mod peer;
 mod play;
+mod proxy;
+mod script;
 mod upstream;
-mod weir;
+mod witness;
 
-pub use origin::Origin;
-pub use play::{Setup, Simulation};
+pub use play::{Hop, Setup, Simulation, Summary};
 
 use weir_types::{DynamicParameters, Kind, TypeUrl};
 
@@ -31,9 +37,17 @@ fn types() -> Vec<TypeUrl> {
 /// The names in play.
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// The parameter sets in play.
-fn parameter_sets() -> [DynamicParameters; 4] {
-    let sets: [&[(&str, &str)]; 4] =
-        [&[], &[("env", "prod")], &[("env", "test")], &[("env", "prod"), ("version", "v1")]];
+/// The keys that an origin which goes by the `Node` tells clients apart by.
+const KEYS: [&str; 2] = ["env", "version"];
+
+/// The parameter sets in play: two of them differ only in a key that no constraint mentions.
+fn parameter_sets() -> [DynamicParameters; 5] {
+    let sets: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("env", "prod")],
+        &[("env", "test")],
+        &[("env", "prod"), ("version", "v1")],
+        &[("env", "prod"), ("pod", "7")],
+    ];
     sets.map(|pairs| pairs.iter().copied().collect())
 }

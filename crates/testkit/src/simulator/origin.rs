@@ -1,33 +1,36 @@
 //! The control plane: content that changes, served by a server machine over a database of its own.
 
-use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use weir_database::{Database, DemandChange, Settings};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Constraints, Content, Kind, Name, Reach, Scope, Selector, TypeUrl, Variant,
-    VariantKey,
+    Absence, Constraints, Content, Kind, Name, Reach, Scope, Selector, TypeUrl, Variant, VariantKey,
 };
 
+use super::history::{History, Variants};
+use super::proxy::sorted;
 use super::{NAMES, types};
 use crate::model::{Change, Reference};
 
 /// The source of all content.
-pub struct Origin {
+pub(super) struct Origin {
     pub(super) database: Database,
+    pub(super) history: History,
     reference: Reference,
-    /// Which variants there are of each name.
-    layouts: BTreeMap<(TypeUrl, Name), Vec<Constraints>>,
     revision: u64,
+}
+
+fn database() -> Database {
+    Database::new(Settings { idle: Duration::from_secs(5), ..Settings::default() })
 }
 
 impl Origin {
     pub(super) fn new() -> Self {
-        let database = Database::new(Settings { idle: Duration::from_secs(5), ..Settings::default() });
-        Self { database, reference: Reference::default(), layouts: BTreeMap::new(), revision: 0 }
+        let (history, reference) = Default::default();
+        Self { database: database(), history, reference, revision: 0 }
     }
 
     /// Replaces what there is of some names of a type, in one response: the variants of a name never overlap.
@@ -35,31 +38,50 @@ impl Origin {
         let types = types();
         let type_url = &types[rng.usize(0..types.len())];
         let mut change = Change::new(type_url.clone(), Reach::Local);
+        self.revision += 1;
         for name in rng.choose_multiple(NAMES, 2) {
-            let new = layout(rng.usize(0..6));
-            let old = self.layouts.insert((type_url.clone(), name.into()), new.clone()).unwrap_or_default();
-            for constraints in old.into_iter().filter(|old| !new.contains(old)) {
-                change = change.without(VariantKey::new(name, constraints));
+            let name = Name::from(name);
+            let layout = layout(rng.usize(0..6));
+            let old = self.history.latest(type_url, &name).iter();
+            for (constraints, _) in old.filter(|(old, _)| !layout.contains(old)) {
+                change = change.without(VariantKey::new(name.clone(), constraints.clone()));
             }
-            for constraints in new {
-                self.revision += 1;
-                // Contents return, so that a version may, too.
-                let body = if rng.bool() { format!("{name} {}", self.revision) } else { name.to_owned() };
-                let content = Content {
-                    body: Some(Bytes::from(body)),
-                    eds_name: (type_url.kind() == Kind::Cluster).then(|| name.into()),
-                    ..Content::default()
-                };
-                change = change.with(VariantKey::new(name, constraints), content);
+            let mut variants = Variants::new();
+            for (index, constraints) in layout.into_iter().enumerate() {
+                // Contents return, so that a version does, too.
+                let serial = if rng.bool() { self.revision } else { 0 };
+                let body = Bytes::from(format!("{name} {serial}.{index}"));
+                change = change.with(
+                    VariantKey::new(name.clone(), constraints.clone()),
+                    Content {
+                        body: Some(body.clone()),
+                        eds_name: (type_url.kind() == Kind::Cluster).then(|| name.clone()),
+                        ..Content::default()
+                    },
+                );
+                variants.push((constraints, body));
             }
+            self.history.note(type_url, &name, self.revision, variants);
         }
         self.reference.apply(&change);
         self.database.commit(change.batch());
     }
 
-    /// Answers what is asked for, as one does who has all there is.
+    /// Starts anew with the same content.
+    pub(super) fn restart(&mut self) {
+        self.database = database();
+        for type_url in types() {
+            let mut change = Change::new(type_url.clone(), Reach::Local);
+            for variant in self.reference.contents(&type_url, Reach::Local) {
+                change = change.with(variant.key().clone(), variant.content().clone());
+            }
+            self.database.commit(change.batch());
+        }
+    }
+
+    /// Answers what is asked for, as one does who has all there is. Returns whether there was anything.
     pub(super) fn answer(&mut self) -> bool {
-        let changes = self.database.take_demand();
+        let changes = sorted(self.database.take_demand());
         for change in &changes {
             let DemandChange::Wanted(type_url, locator) = change else { continue };
             let mut answer = Change::new(type_url.clone(), Reach::Local).batch();
@@ -79,7 +101,7 @@ impl Origin {
     /// What a client with these selectors should have: names and contents.
     pub(super) fn shows(&self, type_url: &TypeUrl, wanted: &BTreeSet<Selector>) -> BTreeSet<(Name, Bytes)> {
         let shown = self.reference.shows(type_url, wanted.iter());
-        shown.values().map(|variant: &Arc<Variant>| content_of(variant)).collect()
+        shown.values().map(|variant| content_of(variant)).collect()
     }
 }
 

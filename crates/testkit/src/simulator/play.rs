@@ -1,157 +1,259 @@
-//! The play: from a seed to the end, and what must be true then.
+//! The play: from a seed to the end.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_types::{Name, TypeUrl};
+use weir_protocol::server::{Inbound, Nack};
 
-use super::events::{Agenda, Event};
+use super::agenda::{Agenda, End, Event, Trace};
+use super::line::Line;
 use super::origin::Origin;
-use super::peers::Peer;
-use super::types;
-use super::upstream::read;
-use super::weir::Weir;
-use crate::model::Held;
+use super::peer::Peer;
+use super::proxy::{Need, Proxy};
+use super::script::{self, Asked, Asking, REST, SCRIPT};
+use super::upstream::Upstream;
 
-/// How long things happen by themselves.
-const SCRIPT: Duration = Duration::from_secs(60);
+/// More than any play has to say.
+const ENDLESS: usize = 200_000;
 
-/// Long enough for every timeout.
-const REST: Duration = Duration::from_secs(40);
-
-/// More than any play takes.
-const ENDLESS: usize = 1_000_000;
+/// How Weir speaks to what is above it.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// In which dialect.
+    pub dialect: Dialect,
+    /// By locators; else there is a stream for each parameter set, whose `Node` stands for it.
+    pub native: bool,
+}
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// What Weir and the origin speak.
-    pub upstream: Dialect,
-    /// Whether the origin speaks TP2; else it has a stream for each parameter set.
-    pub native: bool,
+    /// The proxies, from the origin down. What is above the second one is Weir, and speaks TP2.
+    pub hops: &'static [Hop],
+}
+
+/// What happened in a play: equal for equal seeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many requests and responses arrived.
+    pub messages: usize,
+    /// When each of them did, added up.
+    pub times: Duration,
+    /// When the last one did.
+    pub last: Duration,
 }
 
 /// One run.
 pub struct Simulation {
-    setup: Setup,
+    pub(super) hops: &'static [Hop],
     rng: fastrand::Rng,
+    /// Where virtual time begins. Only differences count.
     epoch: Instant,
     agenda: Agenda,
-    origin: Origin,
-    weir: Weir,
-    peers: Vec<Peer>,
+    trace: Trace,
+    summary: Summary,
+    asking: Asking,
+    pub(super) origin: Origin,
+    pub(super) proxies: Vec<Proxy>,
+    pub(super) peers: Vec<Peer>,
+    connections: u64,
 }
 
 impl Simulation {
-    /// Runs it to the end; panics when something is not as it should be.
-    pub fn run(setup: Setup, seed: u64) {
+    /// Runs it to the end; panics when something is not as it should be, and tells what happened last.
+    pub fn run(setup: Setup, seed: u64) -> Summary {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let weir = Weir::new(setup.upstream, setup.native);
-        let peers = (0..rng.usize(1..6)).map(|_| Peer::new(&weir.database, &mut rng)).collect();
-        let (epoch, agenda, origin) = (Instant::now(), Agenda::default(), Origin::new());
-        let mut simulation = Self { setup, rng, epoch, agenda, origin, weir, peers };
-        simulation.write_script();
+        let hops = setup.hops;
+        let mut simulation = Self {
+            hops,
+            epoch: Instant::now(),
+            agenda: Agenda::default(),
+            trace: Trace::default(),
+            summary: Summary::default(),
+            asking: Asking::new(&mut rng),
+            origin: Origin::new(),
+            proxies: hops.iter().enumerate().map(|(number, hop)| Proxy::new(number, *hop)).collect(),
+            peers: (0..rng.usize(1..6)).map(|_| Peer::new(rng.usize(0..hops.len()), &mut rng)).collect(),
+            connections: 0,
+            rng,
+        };
+        simulation.begin();
         simulation.play();
         simulation.check();
+        let summary = simulation.summary;
+        simulation.close();
+        summary
     }
 
-    fn write_script(&mut self) {
-        let moment = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(0..SCRIPT.as_millis() as u64));
+    fn begin(&mut self) {
         for _ in 0..10 {
             self.origin.change(&mut self.rng);
         }
-        for _ in 0..self.rng.usize(5..60) {
-            self.agenda.at(moment(&mut self.rng), 0, Event::Change);
-        }
+        script::write(&mut self.agenda, self.peers.len(), self.hops.len(), &mut self.rng);
         for who in 0..self.peers.len() {
-            for _ in 0..self.rng.usize(3..30) {
-                self.agenda.at(moment(&mut self.rng), 0, Event::Act(who));
-            }
-            for _ in 0..self.rng.usize(0..4) {
-                self.agenda.at(moment(&mut self.rng), 0, Event::Reconnect(who));
-            }
-        }
-        for second in 0..(SCRIPT + REST).as_secs() {
-            self.agenda.at(Duration::from_secs(second), 0, Event::Tick);
+            self.agenda.at(Duration::ZERO, Event::Open(End::Client(who)));
         }
     }
 
-    fn now(&self) -> Instant {
+    pub(super) fn now(&self) -> Instant {
         self.epoch + self.agenda.now()
     }
 
     fn play(&mut self) {
-        for _ in 0..ENDLESS {
-            let Some((generation, event)) = self.agenda.next() else {
-                assert!(self.agenda.is_quiet());
-                return;
-            };
-            self.happen(generation, event);
+        while let Some(event) = self.agenda.next() {
+            let now = self.agenda.now();
+            self.trace.note(now, &event);
+            if event.is_traffic() {
+                self.summary.messages += 1;
+                self.summary.times += now;
+                self.summary.last = now;
+                assert!(self.summary.messages < ENDLESS, "there is no end of messages");
+            }
+            self.happen(event);
             self.settle();
         }
-        panic!("there is no end of it");
+        let quiet = self.agenda.now() - self.summary.last;
+        assert!(quiet > REST / 4, "something is still said {:?} after the script", self.summary.last - SCRIPT);
     }
 
-    fn happen(&mut self, generation: u64, event: Event) {
+    fn happen(&mut self, event: Event) {
         match event {
-            Event::Asked(index, inbound) => {
-                let stream = &mut self.weir.streams[index];
-                if stream.generation == generation {
-                    stream.handle(inbound);
+            Event::Asked(end, connection, inbound) => {
+                if let Some(line) = self.line(&end).filter(|line| line.carries(connection)) {
+                    line.handle(inbound);
                 }
             }
-            Event::Answered(index, response) => {
-                let stream = &mut self.weir.streams[index];
-                if stream.generation == generation {
-                    let applied = stream.machine.handle_response(read(response));
-                    assert!(applied.rejected.is_empty(), "{:?}", applied.rejected);
-                    self.weir.database.commit(applied.batch);
+            Event::Answered(end, connection, response) => {
+                if self.line(&end).is_some_and(|line| line.carries(connection)) {
+                    self.answered(end, response);
                 }
             }
-            Event::Cut(index) => {
-                self.weir.streams[index].cut();
-                let away = Duration::from_millis(self.rng.u64(50..3_000));
-                self.agenda.after(away, Event::Opened(index));
+            Event::Flush(end) => self.flush(&end),
+            Event::Open(end) => self.open(&end),
+            Event::Resume(end) => drop(self.line(&end).map(|line| line.stall(false))),
+            Event::Cut => {
+                let end = self.any_end();
+                self.cut(&end);
             }
-            Event::Opened(index) => {
-                self.weir.streams[index].open(&self.origin.database);
-                if self.agenda.now() < SCRIPT && self.rng.u32(0..3) > 0 {
-                    let life = Duration::from_millis(self.rng.u64(1_000..30_000));
-                    self.agenda.after(life, Event::Cut(index));
-                }
+            Event::Stall => {
+                let end = self.any_end();
+                self.stall(end);
             }
-            Event::Subscribed(who, inbound) => {
-                if self.peers[who].generation == generation {
-                    self.peers[who].handle(inbound);
-                }
-            }
-            Event::Delivered(who, response) => {
-                if self.peers[who].generation == generation {
-                    let verdict = self.peers[who].client.receive(&response, None);
-                    self.request(who, verdict);
-                }
-            }
-            Event::Reconnect(who) => {
-                let requests = self.peers[who].reconnect(&mut self.rng);
-                requests.into_iter().for_each(|request| self.request(who, request));
-            }
+            Event::Restart(which) => self.restart(which),
             Event::Change => self.origin.change(&mut self.rng),
             Event::Act(who) => {
-                let request = self.peers[who].act(&mut self.rng);
-                request.into_iter().for_each(|request| self.request(who, request));
+                let request = self.peers[who].act(&self.asking, &mut self.rng);
+                request.into_iter().for_each(|request| self.send_up(&End::Client(who), request));
             }
-            Event::Tick => {
-                self.weir.tick(self.now());
-                self.origin.sweep(self.now());
+            Event::Tick => self.tick(),
+        }
+    }
+
+    fn answered(&mut self, end: End, response: crate::model::Response) {
+        match &end {
+            End::Client(who) => {
+                let nack = (self.rng.u32(0..10) == 0).then(|| Nack { code: 3, message: "no".into() });
+                let single = self.asking.of(&response.type_url) != Asked::Both;
+                let history = Some(&self.origin.history).filter(|_| single);
+                let verdict = self.peers[*who].receive(&response, history, nack);
+                self.send_up(&end, verdict);
+            }
+            End::Link(number, set, role) => {
+                self.proxies[*number].receive(set, *role, response);
+                self.flush(&end);
             }
         }
     }
 
-    fn request(&mut self, who: usize, request: weir_protocol::server::Inbound) {
-        let peer = &mut self.peers[who];
-        let when = peer.up.arrival(self.agenda.now(), &mut self.rng);
-        self.agenda.at(when, peer.generation, Event::Subscribed(who, request));
+    fn tick(&mut self) {
+        let now = self.now();
+        for number in 0..self.proxies.len() {
+            for batch in self.proxies[number].tick(now) {
+                for peer in &mut self.peers {
+                    batch.absent.iter().for_each(|absent| peer.excuse(&batch.type_url, Some(&absent.name)));
+                    batch.answered.iter().for_each(|_| peer.excuse(&batch.type_url, None));
+                }
+                self.proxies[number].database.commit(batch);
+            }
+        }
+        self.origin.sweep(now);
+    }
+
+    fn restart(&mut self, which: Option<usize>) {
+        let below = |end: &End, peers: &[Peer]| match (end, which) {
+            (End::Client(who), Some(which)) => peers[*who].proxy == which,
+            (End::Client(_), None) => false,
+            (End::Link(number, ..), which) => *number == which.map_or(0, |which| which + 1),
+        };
+        let cut: Vec<End> = self.ends().into_iter().filter(|end| below(end, &self.peers)).collect();
+        match which {
+            None => self.origin.restart(),
+            Some(number) => self.proxies[number] = Proxy::new(number, self.hops[number]),
+        }
+        cut.iter().for_each(|end| self.cut(end));
+    }
+
+    fn open(&mut self, end: &End) {
+        let database = self.above(end);
+        self.connections += 1;
+        let number = self.connections;
+        match end {
+            End::Client(who) => {
+                let peer = &mut self.peers[*who];
+                if peer.line.is_open() {
+                    return;
+                }
+                let plain = peer.plain().clone();
+                peer.line.open(number, &database, peer.client.dialect(), &plain);
+                let requests = peer.client.reconnect(self.rng.bool());
+                requests.into_iter().for_each(|request| self.send_up(end, request));
+            }
+            End::Link(..) => {
+                let Some(link) = self.link(end).filter(|link| !link.line.is_open()) else { return };
+                link.line.open(number, &database, link.dialect, &link.parameters);
+                link.machine.connected();
+                self.flush(end);
+            }
+        }
+    }
+
+    fn cut(&mut self, end: &End) {
+        let Some(line) = self.line(end).filter(|line| line.is_open()) else { return };
+        line.cut();
+        if let Some(link) = self.link(end) {
+            link.machine.disconnected();
+        }
+        let away = Duration::from_millis(self.rng.u64(50..3_000));
+        self.agenda.after(away, Event::Open(end.clone()));
+    }
+
+    fn stall(&mut self, end: End) {
+        let most = if self.rng.u32(0..4) == 0 { 20_000 } else { 3_000 };
+        let until = self.agenda.now() + Duration::from_millis(self.rng.u64(100..most));
+        if let Some(line) = self.line(&end) {
+            line.stall(true);
+            self.agenda.at(until.min(SCRIPT), Event::Resume(end));
+        }
+    }
+
+    /// Sends what a proxy has collected.
+    fn flush(&mut self, end: &End) {
+        let now = self.now();
+        while let Some(request) = self.link(end).and_then(|link| {
+            link.collecting = false;
+            link.ask(now)
+        }) {
+            self.send_up(end, request);
+        }
+    }
+
+    fn send_up(&mut self, end: &End, request: Inbound) {
+        let mut rng = self.rng.fork();
+        let now = self.agenda.now();
+        if let Some((when, connection)) = self.line(end).and_then(|line| line.send_up(now, &mut rng)) {
+            self.agenda.at(when, Event::Asked(end.clone(), connection, request));
+        }
     }
 
     /// Lets every machine do what it has to do now.
@@ -159,75 +261,66 @@ impl Simulation {
         let mut busy = true;
         while std::mem::take(&mut busy) {
             busy |= self.origin.answer();
-            let (new, demand) = self.weir.follow_demand();
-            busy |= demand;
-            for index in new {
-                let connecting = Duration::from_millis(self.rng.u64(1..300));
-                self.agenda.after(connecting, Event::Opened(index));
+            for number in 0..self.proxies.len() {
+                let needs = self.proxies[number].follow_demand();
+                busy |= needs.is_some();
+                needs.into_iter().flatten().for_each(|(end, need)| self.attend(end, need));
             }
-            let now = self.now();
-            for (index, stream) in self.weir.streams.iter_mut().enumerate() {
-                while let Some(request) = stream.ask(now) {
-                    let when = stream.up.arrival(self.agenda.now(), &mut self.rng);
-                    self.agenda.at(when, stream.generation, Event::Asked(index, request));
-                }
-                while let Some(response) = stream.answer() {
-                    let when = stream.down.arrival(self.agenda.now(), &mut self.rng);
-                    self.agenda.at(when, stream.generation, Event::Answered(index, response));
-                }
-            }
-            for (who, peer) in self.peers.iter_mut().enumerate() {
-                while let Some(response) = peer.answer() {
-                    let when = peer.down.arrival(self.agenda.now(), &mut self.rng);
-                    self.agenda.at(when, peer.generation, Event::Delivered(who, response));
+            for end in self.ends() {
+                while let Some(response) = self.line(&end).and_then(Line::answer) {
+                    let mut rng = self.rng.fork();
+                    let now = self.agenda.now();
+                    let sent = self.line(&end).and_then(|line| line.send_down(now, &mut rng));
+                    let (when, connection) = sent.expect("who answers is connected");
+                    self.agenda.at(when, Event::Answered(end.clone(), connection, response));
                 }
             }
         }
     }
 
-    /// Every client has what the origin has for it.
-    fn check(&self) {
-        for (who, peer) in self.peers.iter().enumerate() {
-            for type_url in types() {
-                let wanted = peer.client.wanted(&type_url);
-                let held = peer.client.held(&type_url);
-                let has: BTreeSet<(Name, bytes::Bytes)> = held
-                    .values()
-                    .map(|held| (held.sent.name.clone(), held.sent.body.clone().unwrap_or_default()))
-                    .collect();
-                let should = self.origin.shows(&type_url, &wanted);
-                let dialect = peer.client.dialect();
-                let missing: Vec<_> = should.difference(&has).collect();
-                assert!(
-                    missing.is_empty(),
-                    "client {who} ({dialect}) lacks {missing:?} of {type_url} for {wanted:?}, has {held:?}"
-                );
-                let sayable = |held: &&Held| !held.stray && !self.is_unsayable(&type_url, dialect, held);
-                let certain = held.values().filter(sayable);
-                for held in certain {
-                    let one = (held.sent.name.clone(), held.sent.body.clone().unwrap_or_default());
-                    assert!(
-                        should.contains(&one),
-                        "client {who} ({dialect}) has {held:?} of {type_url} for {wanted:?}, which should be {should:?}"
-                    );
+    fn attend(&mut self, end: End, need: Need) {
+        let delay = Duration::from_millis(self.rng.u64(0..6));
+        match need {
+            Need::Open => self.agenda.after(delay * 50, Event::Open(end)),
+            Need::Reopen => self.cut(&end),
+            Need::Flush => {
+                let collecting = self.link(&end).map(|link| std::mem::replace(&mut link.collecting, true));
+                if collecting == Some(false) {
+                    self.agenda.after(delay, Event::Flush(end));
                 }
             }
         }
-        let wanted = self.weir.wanted();
-        let lost = wanted.iter().filter(|(type_url, locator)| {
-            let somebody = |peer: &&Peer| {
-                let wanted = peer.client.wanted(type_url);
-                wanted.iter().any(|selector| selector.locator.name == locator.name)
-            };
-            self.peers.iter().find(somebody).is_none()
-        });
-        assert_eq!(lost.count(), 0, "u02: what nobody wants any more is still asked for: {wanted:?}");
     }
 
-    /// Whether a removal may never have been said. In SotW, for types without full state, it cannot be said of
-    /// plain names, nor of anything that went while the stream was away.
-    fn is_unsayable(&self, type_url: &TypeUrl, dialect: Dialect, held: &Held) -> bool {
-        let downstream = dialect == Dialect::Sotw && (held.doubtful || held.sent.constraints.is_none());
-        !type_url.is_full_state() && (downstream || self.setup.upstream == Dialect::Sotw)
+    /// Every stream, open or not.
+    pub(super) fn ends(&self) -> Vec<End> {
+        let clients = (0..self.peers.len()).map(End::Client);
+        clients.chain(self.proxies.iter().flat_map(Proxy::ends)).collect()
+    }
+
+    fn any_end(&mut self) -> End {
+        let ends = self.ends();
+        ends[self.rng.usize(0..ends.len())].clone()
+    }
+
+    fn line(&mut self, end: &End) -> Option<&mut Line> {
+        match end {
+            End::Client(who) => Some(&mut self.peers[*who].line),
+            End::Link(..) => self.link(end).map(|link| &mut link.line),
+        }
+    }
+
+    fn link(&mut self, end: &End) -> Option<&mut Upstream> {
+        let End::Link(number, set, role) = end else { return None };
+        self.proxies[*number].sets.get_mut(set)?.links.get_mut(role)
+    }
+
+    /// What answers at the far end.
+    fn above(&self, end: &End) -> Database {
+        let proxy = match end {
+            End::Client(who) => Some(self.peers[*who].proxy),
+            End::Link(number, ..) => number.checked_sub(1),
+        };
+        proxy.map_or(&self.origin.database, |number| &self.proxies[number].database).clone()
     }
 }

@@ -1,73 +1,54 @@
-//! A stream from Weir to the origin: a client machine here, a server machine there, and what is said in between.
+//! A stream from a proxy to what is above it: the client machine, and the words between it and the server's.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_database::{Database, Removed};
+use weir_database::Removed;
 use weir_protocol::Dialect;
 use weir_protocol::client::{self, ClientStream, Naming, Request, Settings};
-use weir_protocol::server::{Inbound, Nack, Names, ServerStream};
-use weir_types::{Constraints, Content, DynamicParameters, Kind, Selector, Variant, VariantKey, Version};
+use weir_protocol::server::{Inbound, Nack, Names};
+use weir_types::{
+    Batch, Constraints, Content, DynamicParameters, Kind, ResourceLocator, Selector, Variant, VariantKey,
+    Version,
+};
 
-use super::events::Lane;
-use crate::model::{Bell, Frames, Place, Places, Response, Sent};
+use super::line::Line;
+use crate::model::{Response, Sent};
 
 /// One stream, which outlives its connections.
 pub(super) struct Upstream {
     pub(super) machine: ClientStream,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
+    /// What the server makes of the `Node`.
+    pub(super) parameters: DynamicParameters,
+    pub(super) line: Line,
+    /// Whether what was collected will be sent.
+    pub(super) collecting: bool,
     naming: Naming,
-    /// What the origin makes of the `Node`.
-    parameters: DynamicParameters,
-    pub(super) server: Option<(ServerStream<Place>, Places)>,
-    /// Counts the connections: what travels on an older one is lost.
-    pub(super) generation: u64,
-    pub(super) up: Lane,
-    pub(super) down: Lane,
 }
 
 impl Upstream {
     pub(super) fn new(dialect: Dialect, naming: Naming, parameters: DynamicParameters) -> Self {
         let does_not_exist = Duration::from_secs(15);
         let machine = ClientStream::new(Settings { dialect, naming: naming.clone(), does_not_exist });
-        let (up, down) = (Lane::default(), Lane::default());
-        Self { machine, dialect, naming, parameters, server: None, generation: 0, up, down }
+        Self { machine, dialect, parameters, line: Line::default(), collecting: false, naming }
     }
 
-    pub(super) fn open(&mut self, origin: &Database) {
-        self.generation += 1;
-        let server = ServerStream::new(self.dialect, true, self.parameters.clone());
-        let places = Places { database: origin.clone(), bell: Arc::new(Bell::default()) };
-        self.server = Some((server, places));
-        self.machine.connected();
-    }
-
-    pub(super) fn cut(&mut self) {
-        self.generation += 1;
-        self.server = None;
-        self.machine.disconnected();
-    }
-
-    /// The next request, as the origin reads it.
+    /// The next request, as the server reads it.
     pub(super) fn ask(&mut self, now: Instant) -> Option<Inbound> {
         let request = self.machine.poll_transmit(now)?;
         Some(self.inbound(request))
     }
 
-    /// The next response of the origin.
-    pub(super) fn answer(&mut self) -> Option<Response> {
-        let (server, _) = self.server.as_mut()?;
-        server.poll_transmit(&mut Frames::default()).map(|transmit| transmit.frame)
-    }
-
-    pub(super) fn handle(&mut self, inbound: Inbound) {
-        if let Some((server, places)) = &mut self.server {
-            server.handle_message(inbound, places).expect("the origin refuses nothing");
-        }
+    /// Takes in a response; gives what has to be committed before the next request.
+    pub(super) fn receive(&mut self, response: Response) -> Batch {
+        let applied = self.machine.handle_response(read(response));
+        assert!(applied.rejected.is_empty(), "the origin sends nothing bad: {:?}", applied.rejected);
+        applied.batch
     }
 
     fn inbound(&self, request: Request) -> Inbound {
-        let selector = |locator: weir_types::ResourceLocator| match &self.naming {
+        let selector = |locator: ResourceLocator| match &self.naming {
             Naming::Locators => Selector::located(locator.name, locator.parameters),
             Naming::Names { .. } => Selector::plain(locator.name, self.parameters.clone()),
         };
@@ -95,8 +76,8 @@ impl Upstream {
     }
 }
 
-/// A response of the origin, as the client machine reads it.
-pub(super) fn read(response: Response) -> client::Response {
+/// A response, as the client machine reads it.
+fn read(response: Response) -> client::Response {
     let clusters = response.type_url.kind() == Kind::Cluster;
     let resource = |sent: Sent| {
         let key = VariantKey::new(sent.name.clone(), sent.constraints.unwrap_or_default());

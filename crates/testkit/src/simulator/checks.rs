@@ -1,0 +1,108 @@
+//! What must be true when all has come to rest.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use weir_protocol::Dialect;
+use weir_types::{Name, ResourceLocator, TypeUrl};
+
+use super::agenda::End;
+use super::peer::Peer;
+use super::play::{Hop, Simulation};
+use super::types;
+use crate::model::Held;
+
+impl Simulation {
+    /// Everybody has what the origin has for them, and nobody asks for what nobody wants.
+    pub(super) fn check(&self) {
+        for (who, peer) in self.peers.iter().enumerate() {
+            for type_url in types() {
+                self.check_client(who, peer, &type_url);
+            }
+        }
+        for number in 0..self.proxies.len() {
+            self.check_demand(number);
+            self.check_subscriptions(number);
+        }
+    }
+
+    fn check_client(&self, who: usize, peer: &Peer, type_url: &TypeUrl) {
+        let dialect = peer.client.dialect();
+        let wanted = peer.client.wanted(type_url);
+        let held = peer.client.held(type_url);
+        let has: BTreeSet<(Name, Bytes)> = held.values().map(content).collect();
+        let should = self.origin.shows(type_url, &wanted);
+        let missing: Vec<_> = should.difference(&has).collect();
+        assert!(
+            missing.is_empty(),
+            "client {who} ({dialect}) lacks {missing:?} of {type_url} for {wanted:?}, has {held:?}"
+        );
+        let certain = held.values().filter(|held| !held.stray && !self.is_unsayable(peer, type_url, held));
+        for held in certain {
+            assert!(
+                should.contains(&content(held)),
+                "client {who} ({dialect}) has {held:?} of {type_url} for {wanted:?}, which should be {should:?}"
+            );
+        }
+    }
+
+    /// Whether it may never have been said that this is gone: in SotW, for a type without full state, of a plain
+    /// name, of a variant that the client has from an earlier stream, and of what a wildcard brought on one.
+    fn is_unsayable(&self, peer: &Peer, type_url: &TypeUrl, held: &Held) -> bool {
+        let by_client =
+            peer.client.dialect() == Dialect::Sotw && (held.sent.constraints.is_none() || held.doubtful);
+        let mut hops = self.hops[..=peer.proxy].iter();
+        let plain = |hop: &Hop| !hop.native || type_url.has_legacy_wildcard();
+        let by_hop = hops.any(|hop| hop.dialect == Dialect::Sotw && plain(hop));
+        !type_url.is_full_state() && (by_client || by_hop)
+    }
+
+    /// A proxy wants just what those below it want (u02).
+    fn check_demand(&self, number: usize) {
+        let proxy = &self.proxies[number];
+        let mut below: BTreeSet<(TypeUrl, ResourceLocator)> = BTreeSet::new();
+        for peer in self.peers.iter().filter(|peer| peer.proxy == number) {
+            for type_url in types() {
+                let wanted = peer.client.wanted(&type_url).into_iter();
+                below.extend(wanted.map(|selector| (type_url.clone(), selector.locator)));
+            }
+        }
+        below.extend(self.proxies.get(number + 1).into_iter().flat_map(|below| below.wanted()));
+        let expected: BTreeSet<_> =
+            below.into_iter().map(|(type_url, locator)| (type_url, proxy.addressed(&locator).1)).collect();
+        assert_eq!(proxy.wanted(), expected, "u02: what proxy {number} wants, and those below it");
+    }
+
+    /// What is above a proxy believes it to want what it wants.
+    fn check_subscriptions(&self, number: usize) {
+        let proxy = &self.proxies[number];
+        for (set, links) in &proxy.sets {
+            let told = links.links.values().flat_map(|link| link.line.subscribed());
+            let told: BTreeSet<_> = told.collect();
+            let wanted: BTreeSet<_> = links.wanted.keys().cloned().collect();
+            assert_eq!(told, wanted, "what was told and what is wanted by proxy {number} for {set}");
+        }
+    }
+
+    /// Everybody goes, and leaves nothing behind (d10).
+    pub(super) fn close(mut self) {
+        self.peers.clear();
+        for proxy in &mut self.proxies {
+            proxy.sets.clear();
+        }
+        let now = self.now();
+        for proxy in &self.proxies {
+            proxy.database.sweep(now);
+            proxy.database.sweep(now + Duration::from_secs(3600));
+            let left = proxy.database.statistics();
+            let counts = [left.selections, left.views, left.tombstones, left.subscribed_variants];
+            assert_eq!(counts, [0; 4], "d10: something is left behind: {left:?}");
+        }
+        assert!(!self.ends().iter().any(|end| matches!(end, End::Link(..))), "no stream is left");
+    }
+}
+
+fn content(held: &Held) -> (Name, Bytes) {
+    (held.sent.name.clone(), held.sent.body.clone().unwrap_or_default())
+}

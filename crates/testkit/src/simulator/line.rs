@@ -1,0 +1,129 @@
+//! What lies between the two ends of a stream, and the server machine at the far one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_database::Database;
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, ServerStream, View};
+use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
+
+use crate::model::{Bell, Frames, Place, Places, Response};
+
+/// One direction of a stream: what is sent arrives in order.
+#[derive(Debug, Default)]
+struct Lane {
+    last: Duration,
+}
+
+impl Lane {
+    fn arrival(&mut self, now: Duration, rng: &mut fastrand::Rng) -> Duration {
+        let delay = match rng.u32(0..50) {
+            0 => rng.u64(500..4_000),
+            1..10 => rng.u64(20..200),
+            _ => rng.u64(1..20),
+        };
+        self.last = self.last.max(now + Duration::from_millis(delay));
+        self.last
+    }
+}
+
+/// A stream that is opened again and again.
+#[derive(Default)]
+pub(super) struct Line {
+    connection: Option<Connection>,
+    /// Whether the asking end does not read, so that there is no room for responses.
+    stalled: bool,
+}
+
+struct Connection {
+    /// Never given twice: what travels on an older one is lost.
+    number: u64,
+    server: ServerStream<Place>,
+    places: Places,
+    /// Whether there may be something to say though the bell did not ring.
+    attentive: bool,
+    up: Lane,
+    down: Lane,
+}
+
+impl Line {
+    pub(super) fn open(
+        &mut self,
+        number: u64,
+        database: &Database,
+        dialect: Dialect,
+        plain: &DynamicParameters,
+    ) {
+        self.connection = Some(Connection {
+            number,
+            server: ServerStream::new(dialect, true, plain.clone()),
+            places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
+            attentive: false,
+            up: Lane::default(),
+            down: Lane::default(),
+        });
+    }
+
+    pub(super) fn cut(&mut self) {
+        self.connection = None;
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Whether the connection of this number is the current one.
+    pub(super) fn carries(&self, number: u64) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.number == number)
+    }
+
+    pub(super) fn stall(&mut self, stalled: bool) {
+        self.stalled = stalled;
+        if let Some(connection) = &mut self.connection {
+            connection.attentive = true;
+        }
+    }
+
+    /// The far end takes in a request.
+    pub(super) fn handle(&mut self, inbound: Inbound) {
+        if let Some(connection) = &mut self.connection {
+            let handled = connection.server.handle_message(inbound, &mut connection.places);
+            handled.expect("nothing is refused");
+            connection.attentive = true;
+        }
+    }
+
+    /// The next response, if there is room for it and the far end was woken.
+    pub(super) fn answer(&mut self) -> Option<Response> {
+        let connection = self.connection.as_mut().filter(|_| !self.stalled)?;
+        connection.attentive |= connection.places.bell.take();
+        if !connection.attentive {
+            return None;
+        }
+        let response = connection.server.poll_transmit(&mut Frames::default());
+        connection.attentive = response.is_some();
+        response.map(|transmit| transmit.frame)
+    }
+
+    /// When a request that leaves now arrives, and on which connection; none when there is none.
+    pub(super) fn send_up(&mut self, now: Duration, rng: &mut fastrand::Rng) -> Option<(Duration, u64)> {
+        let connection = self.connection.as_mut()?;
+        Some((connection.up.arrival(now, rng), connection.number))
+    }
+
+    /// When a response that leaves now arrives, and on which connection; none when there is none.
+    pub(super) fn send_down(&mut self, now: Duration, rng: &mut fastrand::Rng) -> Option<(Duration, u64)> {
+        let connection = self.connection.as_mut()?;
+        Some((connection.down.arrival(now, rng), connection.number))
+    }
+
+    /// What the far end takes to be subscribed.
+    pub(super) fn subscribed(&self) -> impl Iterator<Item = (TypeUrl, ResourceLocator)> {
+        let logical = self.connection.iter().flat_map(|connection| connection.server.logical());
+        logical.flat_map(|logical| {
+            let selectors = logical.view().subscription().iter();
+            selectors.map(|selector| (logical.type_url().clone(), selector.locator.clone()))
+        })
+    }
+}

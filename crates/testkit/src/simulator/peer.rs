@@ -1,0 +1,113 @@
+//! The clients: naive ones, who ask in their own way and believe what they are told.
+
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, Nack};
+use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
+
+use super::history::History;
+use super::line::Line;
+use super::script::{Asked, Asking};
+use super::witness::Witness;
+use super::{NAMES, parameter_sets, types};
+use crate::model::{Client, Response};
+
+/// How a client asks.
+#[derive(Clone, Copy, Debug)]
+enum Manner {
+    /// By plain names; its parameters are derived.
+    Plain,
+    /// By locators, with its own parameters.
+    Leaf,
+    /// By locators with all parameters, as a caching proxy.
+    Proxy,
+}
+
+/// A client and its stream.
+pub(super) struct Peer {
+    pub(super) client: Client,
+    /// The proxy that it is connected to.
+    pub(super) proxy: usize,
+    pub(super) line: Line,
+    witness: Witness,
+    manner: Manner,
+}
+
+impl Peer {
+    pub(super) fn new(proxy: usize, rng: &mut fastrand::Rng) -> Self {
+        let dialect = if rng.bool() { Dialect::Sotw } else { Dialect::Delta };
+        let manner = [Manner::Plain, Manner::Leaf, Manner::Proxy][rng.usize(0..3)];
+        let sets = parameter_sets();
+        let client = Client::new(dialect, sets[rng.usize(0..sets.len())].clone());
+        Self { client, proxy, line: Line::default(), witness: Witness::default(), manner }
+    }
+
+    /// Subscribes to something, or no longer. What it says while it is not connected is lost.
+    pub(super) fn act(&mut self, asking: &Asking, rng: &mut fastrand::Rng) -> Option<Inbound> {
+        let types = types();
+        let type_url = &types[rng.usize(0..types.len())];
+        let nameless = matches!(self.manner, Manner::Plain) && asking.of(type_url) != Asked::Names
+            || !type_url.has_legacy_wildcard();
+        match rng.u32(0..10) {
+            0..2 if nameless => self.client.open(type_url),
+            0..6 => {
+                let selectors = self.selectors(type_url, asking, rng);
+                Some(self.client.subscribe(type_url, &selectors))
+            }
+            6..9 => {
+                let selectors = self.selectors(type_url, asking, rng);
+                self.client.unsubscribe(type_url, &selectors)
+            }
+            _ => self.client.ask_again(type_url),
+        }
+    }
+
+    fn selectors(&self, type_url: &TypeUrl, asking: &Asking, rng: &mut fastrand::Rng) -> Vec<Selector> {
+        let sets = parameter_sets();
+        let count = rng.usize(1..4);
+        let mut selectors: Vec<Selector> = std::iter::repeat_with(|| {
+            let wildcard = match asking.of(type_url) {
+                Asked::Names => false,
+                Asked::Wildcards => true,
+                Asked::Both => rng.u32(0..4) == 0,
+            };
+            let name = if wildcard { WILDCARD } else { NAMES[rng.usize(0..NAMES.len())] };
+            let own = self.client.parameters().clone();
+            match self.manner {
+                Manner::Plain => Selector::plain(name, own),
+                Manner::Leaf => Selector::located(name, own),
+                Manner::Proxy => Selector::located(name, sets[rng.usize(0..sets.len())].clone()),
+            }
+        })
+        .take(count)
+        .collect();
+        selectors.sort_unstable();
+        selectors.dedup();
+        selectors
+    }
+
+    /// Takes in a response, and holds what it sees against the history, if it comes in one order. Returns the
+    /// verdict.
+    pub(super) fn receive(
+        &mut self,
+        response: &Response,
+        history: Option<&History>,
+        nack: Option<Nack>,
+    ) -> Inbound {
+        let before = self.client.held(&response.type_url);
+        let verdict = self.client.receive(response, nack);
+        if let Some(history) = history {
+            self.witness.observe(response, &before, &self.client, history);
+        }
+        verdict
+    }
+
+    /// Notes that a removal of a name (none: of all) may now be said though nothing was removed.
+    pub(super) fn excuse(&mut self, type_url: &TypeUrl, name: Option<&str>) {
+        self.witness.excuse(type_url, name);
+    }
+
+    /// What it is to the server, if that goes by the `Node`.
+    pub(super) fn plain(&self) -> &DynamicParameters {
+        self.client.parameters()
+    }
+}

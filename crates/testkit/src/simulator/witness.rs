@@ -1,0 +1,110 @@
+//! Watches what one client sees of the origin's history: never an older state after a newer one (o02), and no
+//! removal that did not happen (u03).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use weir_types::{DynamicParameters, Form, Name, Selector, TypeUrl};
+
+use super::NAMES;
+use super::history::History;
+use crate::model::{Client, Held, Identity, Response};
+
+/// Something that a client follows: a name, for its own parameters or those that it stated.
+type Thread = (TypeUrl, Name, Form, DynamicParameters);
+
+/// What a client has of each type.
+type Holding = BTreeMap<Identity, Held>;
+
+/// Follows one client.
+#[derive(Debug, Default)]
+pub(super) struct Witness {
+    /// The earliest revision at which the client may be.
+    at: BTreeMap<Thread, u64>,
+    /// Names that were taken to be absent since the answer took too long.
+    excused: BTreeSet<(TypeUrl, Name)>,
+}
+
+impl Witness {
+    pub(super) fn excuse(&mut self, type_url: &TypeUrl, name: Option<&str>) {
+        let names = NAMES.into_iter().filter(|known| name.is_none_or(|name| name == *known));
+        self.excused.extend(names.map(|name| (type_url.clone(), name.into())));
+    }
+
+    /// Holds what a response made of what the client had `before` against the history.
+    pub(super) fn observe(&mut self, response: &Response, before: &Holding, client: &Client, history: &History) {
+        let type_url = &response.type_url;
+        let after = client.held(type_url);
+        let came: BTreeSet<&Name> = response.resources.iter().map(|sent| &sent.name).collect();
+        for selector in client.wanted(type_url) {
+            let names = NAMES.map(Name::from).into_iter();
+            let names = names.filter(|name| selector.locator.is_wildcard() || *name == selector.locator.name);
+            for name in names {
+                let has = content(&after, &name, &selector);
+                if came.contains(&name) && let One(body, _) = &has {
+                    self.follow(type_url, &name, &selector, Some(body), history, client, response);
+                }
+                let had = content(before, &name, &selector);
+                if matches!((&had, &has), (One(_, certain), Nothing) if *certain) {
+                    self.follow(type_url, &name, &selector, None, history, client, response);
+                }
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what is told when it is wrong")]
+    fn follow(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &Name,
+        selector: &Selector,
+        body: Option<&Bytes>,
+        history: &History,
+        client: &Client,
+        response: &Response,
+    ) {
+        let parameters = &selector.locator.parameters;
+        let thread = (type_url.clone(), name.clone(), selector.form, parameters.clone());
+        let at = self.at.entry(thread).or_default();
+        match history.find(type_url, name, parameters, *at, body) {
+            Some(revision) => *at = revision,
+            None if body.is_none() && self.excused.contains(&(type_url.clone(), name.clone())) => {}
+            None => panic!(
+                "{}: a client ({}) that was at revision {at} of {name} of {type_url} for {selector:?} is told \
+                 {body:?} by {response:?}",
+                if body.is_none() { "u03" } else { "o02" },
+                client.dialect(),
+            ),
+        }
+    }
+}
+
+/// What a client has of a name, as seen by one of its selectors.
+enum Content {
+    Nothing,
+    /// The content, and whether the client is sure of it.
+    One(Bytes, bool),
+    /// On the way from one variant to another.
+    Several,
+}
+
+use Content::{Nothing, One, Several};
+
+fn content(held: &Holding, name: &Name, selector: &Selector) -> Content {
+    let fits = |(identity, _): &(&Identity, &Held)| match (&identity.1, selector.form) {
+        (None, Form::Plain) => identity.0 == *name,
+        (Some(constraints), Form::Located) => {
+            identity.0 == *name && constraints.matches(&selector.locator.parameters)
+        }
+        _ => false,
+    };
+    let mut fitting = held.iter().filter(fits).map(|(_, held)| held);
+    match (fitting.next(), fitting.next()) {
+        (None, _) => Nothing,
+        (Some(one), None) => {
+            let certain = !one.stray && !(one.doubtful && selector.form == Form::Located);
+            One(one.sent.body.clone().unwrap_or_default(), certain)
+        }
+        _ => Several,
+    }
+}
