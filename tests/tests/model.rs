@@ -1,16 +1,23 @@
 //! The database and the server machine against the reference model, under generated scripts.
 
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
+use proptest::test_runner::{FileFailurePersistence, RngSeed};
 use weir_testkit::model::script::{mixed, plain, script};
 
-/// Found cases are kept, and run first. `PROPTEST_CASES` asks for more.
+/// Found cases are kept, and run first. The scripts are the same in every run; to look for new ones, ask for
+/// others with `PROPTEST_RNG_SEED`, or for more with `PROPTEST_CASES`.
 fn scripts() -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    let rng_seed = match asked.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(20_220_209),
+        seed => seed,
+    };
     ProptestConfig {
-        cases: 10_000,
+        cases: asked.cases.max(10_000),
+        rng_seed,
         max_shrink_iters: 20_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("proptest-regressions/model.txt"))),
-        ..ProptestConfig::default()
+        ..asked
     }
 }
 
