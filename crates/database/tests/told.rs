@@ -5,10 +5,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
 use weir_types::{
-    Absence, Batch, Cursor, DynamicParameters, KnownVersions, Reach, ResourceLocator, Scope, Selector,
-    TypeUrl, WILDCARD,
+    Absence, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach, ResourceLocator,
+    Scope, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 struct Nobody;
@@ -65,4 +66,40 @@ fn w02_a_wildcard_by_locator_is_told_once_that_there_is_nothing() {
     database.commit(batch);
     assert_eq!(told(&mut stream, None).removed, [Removed::Locator(WILDCARD.into())]);
     assert_eq!(told(&mut stream, None).removed, []);
+}
+
+#[test]
+fn o02_what_is_held_back_is_shown_as_it_was_last() {
+    let database = Database::new(Settings::default());
+    let mut stream = attached(&database, Selector::plain("a", DynamicParameters::empty()));
+    let key = VariantKey::new("a", Constraints::unconstrained());
+    let change = |body: Option<&'static str>| {
+        let mut batch = Batch::new(eds(), Reach::Local);
+        match body {
+            Some(body) => {
+                let content = Content { body: Some(Bytes::from_static(body.as_bytes())), ..Content::default() };
+                batch.upserts.push(Variant::new(key.clone(), content));
+            }
+            None => batch.removals.push(key.clone()),
+        }
+        database.commit(batch);
+    };
+    let held_back = |stream: &mut Attachment| {
+        let (after, owed) = (stream.cursor(), BTreeSet::new());
+        let query =
+            Query { after, shape: Shape::Everything, hold_removals: true, owed: &owed, known: None };
+        let diff = stream.diff(&query);
+        stream.advance(Cursor { additions: diff.to, ..after });
+        let bodies = diff.resources.iter().map(|(variant, _)| variant.content().body.clone());
+        bodies.collect::<Vec<_>>()
+    };
+    let shown = |body: &'static str| vec![Some(Bytes::from_static(body.as_bytes()))];
+    change(Some("first"));
+    assert_eq!(held_back(&mut stream), shown("first"));
+    change(None);
+    assert_eq!(held_back(&mut stream), shown("first"));
+    change(Some("second"));
+    assert_eq!(held_back(&mut stream), shown("second"));
+    change(None);
+    assert_eq!(held_back(&mut stream), shown("second"), "not what it was in an earlier life");
 }

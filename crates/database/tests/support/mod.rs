@@ -1,0 +1,172 @@
+//! A database with streams that can be asked what they have to be told.
+
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::expect_used, reason = "each test uses what it needs")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use weir_database::{Attachment, Database, Diff, Query, Settings, Shape, Subscriber};
+use weir_types::constraints::Expr;
+use weir_types::{
+    Absence, Batch, Constraints, Content, Cursor, DynamicParameters, Name, Reach, ResourceLocator, Scope,
+    Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+};
+
+pub const IDLE: Duration = Duration::from_secs(60);
+
+pub struct Fixture {
+    pub database: Database,
+    pub now: Instant,
+}
+
+/// One stream, and how often it was woken.
+pub struct Stream {
+    pub attachment: Attachment,
+    woken: Arc<Woken>,
+}
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Subscriber for Woken {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+pub fn cds() -> TypeUrl {
+    TypeUrl::from_short_name("cds").expect("a known type")
+}
+
+pub fn prod() -> DynamicParameters {
+    [("env", "prod")].into_iter().collect()
+}
+
+pub fn test() -> DynamicParameters {
+    [("env", "test")].into_iter().collect()
+}
+
+pub fn plain(name: &str) -> Selector {
+    Selector::plain(name, prod())
+}
+
+pub fn located(name: &str, parameters: DynamicParameters) -> Selector {
+    Selector::located(name, parameters)
+}
+
+pub fn anyone(name: &str) -> VariantKey {
+    VariantKey::new(name, Constraints::unconstrained())
+}
+
+pub fn only(name: &str, env: &'static str) -> VariantKey {
+    VariantKey::new(name, Constraints::new(Expr::value("env", env)))
+}
+
+pub fn variant(key: VariantKey, body: &str) -> Variant {
+    aliased(key, body, &[])
+}
+
+pub fn aliased(key: VariantKey, body: &str, aliases: &[&str]) -> Variant {
+    let content = Content {
+        body: Some(Bytes::copy_from_slice(body.as_bytes())),
+        aliases: aliases.iter().map(|alias| Name::from(*alias)).collect(),
+        ..Content::default()
+    };
+    Variant::new(key, content)
+}
+
+impl Fixture {
+    pub fn new() -> Self {
+        let database = Database::new(Settings { idle: IDLE, ..Settings::default() });
+        Self { database, now: Instant::now() }
+    }
+
+    pub fn attach(&self, selectors: &[Selector]) -> Stream {
+        let woken = Arc::new(Woken::default());
+        let subscriber = Arc::clone(&woken) as Arc<dyn Subscriber>;
+        let attachment = self.database.attach(&cds(), selectors, subscriber).expect("nothing is limited");
+        Stream { attachment, woken }
+    }
+
+    pub fn commit(&self, reach: Reach, upserts: Vec<Variant>, removals: Vec<VariantKey>) {
+        let mut batch = Batch::new(cds(), reach);
+        (batch.upserts, batch.removals) = (upserts, removals);
+        self.database.commit(batch);
+    }
+
+    pub fn put(&self, reach: Reach, key: VariantKey, body: &str) {
+        self.commit(reach, vec![variant(key, body)], vec![]);
+    }
+
+    pub fn remove(&self, reach: Reach, key: VariantKey) {
+        self.commit(reach, vec![], vec![key]);
+    }
+
+    pub fn deny(&self, name: &str, parameters: DynamicParameters) {
+        let mut batch = Batch::new(cds(), Reach::Named);
+        batch.mark_absent(&ResourceLocator::new(name, parameters), Absence::Known);
+        self.database.commit(batch);
+    }
+
+    pub fn answer_wildcards(&self) {
+        let mut batch = Batch::new(cds(), Reach::Wildcard);
+        batch.answered.push(Scope::All);
+        self.database.commit(batch);
+    }
+
+    /// Lets the idle time pass.
+    pub fn idle(&mut self) {
+        self.database.sweep(self.now);
+        self.now += IDLE;
+        self.database.sweep(self.now);
+    }
+}
+
+impl Stream {
+    /// What is to be told, without telling it.
+    pub fn pending(&self, shape: Shape, hold_removals: bool) -> Diff {
+        let owed = BTreeSet::new();
+        let after = self.attachment.cursor();
+        self.attachment.diff(&Query { after, shape, hold_removals, owed: &owed, known: None })
+    }
+
+    /// Tells everything: the resources with their contents, and what is gone.
+    pub fn told(&mut self) -> (Vec<String>, Vec<String>) {
+        let diff = self.pending(Shape::Changes, false);
+        self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
+        said(&diff)
+    }
+
+    /// Tells the additions only.
+    pub fn told_additions(&mut self) -> (Vec<String>, Vec<String>) {
+        let diff = self.pending(Shape::Changes, true);
+        let removals = self.attachment.cursor().removals;
+        self.attachment.advance(Cursor { removals, additions: diff.to });
+        said(&diff)
+    }
+
+    pub fn change(&mut self, add: &[Selector], remove: &[Selector]) {
+        self.attachment.change(add, remove).expect("nothing is limited");
+    }
+
+    pub fn woken(&self) -> usize {
+        self.woken.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A difference, for reading.
+pub fn said(diff: &Diff) -> (Vec<String>, Vec<String>) {
+    let resource = |variant: &Variant| {
+        let body = variant.content().body.clone().unwrap_or_default();
+        format!("{:?}={}", variant.key(), String::from_utf8_lossy(&body))
+    };
+    let resources = diff.resources.iter().map(|(variant, _)| resource(variant)).collect();
+    (resources, diff.removed.iter().map(|removed| format!("{removed:?}")).collect())
+}
+
+pub fn wildcard() -> Selector {
+    plain(WILDCARD)
+}
