@@ -72,7 +72,7 @@ fn d08_what_went_and_came_back_unchanged_is_not_told() {
     let fixture = Fixture::new();
     for selector in [wildcard(), plain("a"), located("a", prod())] {
         fixture.put(Local, only("a", "prod"), "1");
-        let mut stalled = fixture.attach(&[selector.clone()]);
+        let mut stalled = fixture.attach(std::slice::from_ref(&selector));
         stalled.told();
         fixture.remove(Local, only("a", "prod"));
         fixture.put(Local, only("a", "prod"), "1");
@@ -84,8 +84,10 @@ fn d08_what_went_and_came_back_unchanged_is_not_told() {
 fn d08_another_variant_with_the_same_content_is_not_told_to_who_knows_only_names() {
     let fixture = Fixture::new();
     fixture.put(Local, anyone("a"), "1");
-    let (mut by_name, mut by_locator) = (fixture.attach(&[plain("a")]), fixture.attach(&[located("a", prod())]));
-    (by_name.told(), by_locator.told());
+    let (mut by_name, mut by_locator) =
+        (fixture.attach(&[plain("a")]), fixture.attach(&[located("a", prod())]));
+    by_name.told();
+    by_locator.told();
     fixture.commit(Local, vec![variant(only("a", "prod"), "1")], vec![anyone("a")]);
     assert_eq!(by_name.told(), nothing());
     let (resources, removed) = by_locator.told();
@@ -121,7 +123,8 @@ fn s07_the_version_is_a_function_of_what_is_shown() {
             assert_eq!(left.pending(shape, false).version, right.pending(shape, false).version);
         }
         let before = left.pending(Shape::Changes, false).version;
-        (left.told(), right.told());
+        left.told();
+        right.told();
         assert_eq!(left.pending(Shape::Changes, false).version, before, "whatever was told");
     }
     let before = one.attach(&[wildcard()]).pending(Shape::Changes, false).version;

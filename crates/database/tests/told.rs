@@ -77,7 +77,8 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
         let mut batch = Batch::new(eds(), Reach::Local);
         match body {
             Some(body) => {
-                let content = Content { body: Some(Bytes::from_static(body.as_bytes())), ..Content::default() };
+                let content =
+                    Content { body: Some(Bytes::from_static(body.as_bytes())), ..Content::default() };
                 batch.upserts.push(Variant::new(key.clone(), content));
             }
             None => batch.removals.push(key.clone()),
@@ -86,8 +87,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
     };
     let held_back = |stream: &mut Attachment| {
         let (after, owed) = (stream.cursor(), BTreeSet::new());
-        let query =
-            Query { after, shape: Shape::Everything, hold_removals: true, owed: &owed, known: None };
+        let query = Query { after, shape: Shape::Everything, hold_removals: true, owed: &owed, known: None };
         let diff = stream.diff(&query);
         stream.advance(Cursor { additions: diff.to, ..after });
         let bodies = diff.resources.iter().map(|(variant, _)| variant.content().body.clone());

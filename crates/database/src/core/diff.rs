@@ -191,7 +191,7 @@ impl<'a> Collector<'a> {
             return;
         }
         if self.query.shape == Shape::Everything {
-            if self.query.hold_removals && !swapped {
+            if self.query.hold_removals && !swapped && self.is_last_life(form, selection, tombstone) {
                 let identity = identity(&tombstone.variant, form);
                 self.sent.entry(identity).or_insert((&tombstone.variant, form, false));
             }
@@ -202,12 +202,21 @@ impl<'a> Collector<'a> {
         let other = self.other_answer(&key.name, &wildcard).map(|member| &member.variant);
         if let Some(other) = other.filter(|other| identity(other, form) == identity(&tombstone.variant, form))
         {
-            if other.version(form) != tombstone.variant.version(form) {
+            // What a name answers, the client has anyway.
+            let by_name = !selection.locator.is_wildcard();
+            if by_name && other.version(form) != tombstone.variant.version(form) {
                 self.send(other, form, false);
             }
         } else if swapped || !self.query.hold_removals {
             self.removed.insert(Removed::variant(key, form));
         }
+    }
+
+    /// Whether the client was told of no later life of what it takes for the same resource.
+    fn is_last_life(&self, form: Form, selection: &Selection, tombstone: &Tombstone) -> bool {
+        let same = |old: &&Tombstone| identity(&old.variant, form) == identity(&tombstone.variant, form);
+        let mut lives = selection.gone_of(tombstone.variant.name()).iter().rev().filter(same);
+        lives.find(|old| self.is_untold(old)).is_some_and(|last| std::ptr::eq(last, tombstone))
     }
 
     /// Upstream has answered a name, and there is nothing.

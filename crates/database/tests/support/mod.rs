@@ -1,6 +1,12 @@
 //! A database with streams that can be asked what they have to be told.
 
-#![allow(dead_code, unreachable_pub, missing_docs, clippy::expect_used, reason = "each test uses what it needs")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::expect_used,
+    reason = "each test uses what it needs"
+)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -14,8 +14,7 @@ use weir_types::{
 use super::{Change, World};
 
 /// The types in play: full state and not, with and without a legacy wildcard.
-const KINDS: [Kind; 4] =
-    [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::Listener, Kind::VirtualHost];
+const KINDS: [Kind; 4] = [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::Listener, Kind::VirtualHost];
 
 /// A type that Weir does not know.
 const OTHER: &str = "type.googleapis.com/acme.Widget";

@@ -68,10 +68,16 @@ impl World {
 
     fn note_change(&mut self, change: &Change) {
         let answered = self.reference.apply(change);
+        self.look_again(&change.type_url, answered);
+    }
+
+    /// Works out anew what the clients should see of a type; if that is something else, or a question was
+    /// `answered`, there is a reason to tell them.
+    fn look_again(&mut self, type_url: &TypeUrl, answered: bool) {
         for peer in &mut self.peers {
-            let selectors = peer.subscribed(&change.type_url);
-            if let Some(watch) = peer.watches.get_mut(&change.type_url) {
-                let shown = self.reference.shows(&change.type_url, selectors.iter());
+            let selectors = peer.subscribed(type_url);
+            if let Some(watch) = peer.watches.get_mut(type_url) {
+                let shown = self.reference.shows(type_url, selectors.iter());
                 watch.reason |= answered || !same(&shown, &watch.shown);
                 watch.shown = shown;
             }
@@ -233,6 +239,8 @@ impl World {
         self.now += time;
         self.database.sweep(self.now);
         self.reference.sweep(self.now, IDLE);
+        let types: BTreeSet<TypeUrl> = self.peers.iter().flat_map(|p| p.watches.keys().cloned()).collect();
+        types.iter().for_each(|type_url| self.look_again(type_url, false));
     }
 
     /// Lets everything on its way arrive, and checks that every client has what it should have.
