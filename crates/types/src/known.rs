@@ -26,6 +26,16 @@ impl KnownVersions {
         self.versions.get(name) == Some(&Some(version))
     }
 
+    /// The same names, but in versions that are not known where `is` is true of them.
+    #[must_use]
+    pub fn doubting(&self, is: impl Fn(&Name) -> bool) -> Self {
+        let stated = self.versions.iter().map(|(name, version)| {
+            let version = version.filter(|_| !is(name)).map(|version| version.to_string());
+            (name.clone(), version.unwrap_or_default())
+        });
+        stated.collect()
+    }
+
     /// The names that are held, in no order.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.versions.keys()
@@ -74,6 +84,9 @@ mod tests {
         assert!(known.is_current("a", Version(7)) && !known.is_current("a", Version(8)));
         assert!(known.contains("b") && !known.is_current("b", Version(7)));
         assert!(!known.contains("c"));
+        let doubted = known.doubting(|name| &**name == "a");
+        assert!(doubted.contains("a") && !doubted.is_current("a", Version(7)));
+        assert_eq!(known.doubting(|_| false).fingerprint(), known.fingerprint());
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub(super) struct Conversation {
     pub(super) opened: bool,
     /// Explicit names were sent, so that an empty list no longer means the wildcard.
     pub(super) named: bool,
+    /// SotW: the server takes the empty list for a wildcard, and will until there is a name in it.
+    pub(super) implicit: bool,
+    /// The wildcard of the empty list was given up, which the server cannot be told.
+    pub(super) lingers: bool,
+    /// It is wanted again, which the server cannot be told either.
+    pub(super) exhausted: bool,
     /// SotW: the list has to be sent.
     pub(super) changed: bool,
     /// Of the last response.

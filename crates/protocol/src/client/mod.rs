@@ -14,6 +14,8 @@
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
+//! - A new stream in place of the current one when [`needs_new_stream`](ClientStream::needs_new_stream) after a
+//!   subscription.
 //!
 //! [`disconnected`]: ClientStream::disconnected
 //! [`handle_response`]: ClientStream::handle_response
@@ -171,6 +173,13 @@ impl ClientStream {
     pub fn is_in_sync(&self) -> bool {
         let open = self.connection == Connection::Open || self.types.is_empty();
         open && self.types.values().all(|logical| logical.is_idle() || logical.is_settled())
+    }
+
+    /// Whether something is wanted that cannot be said on the current stream: it has to be closed, and another
+    /// one opened. A state-of-the-world server that takes the empty list for a wildcard cannot be told that
+    /// the wildcard is given up, and so not that it is wanted again.
+    pub fn needs_new_stream(&self) -> bool {
+        self.types.values().any(|logical| logical.conversation.exhausted)
     }
 
     /// Whether nothing is wanted.

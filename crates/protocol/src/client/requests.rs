@@ -89,8 +89,13 @@ impl Logical {
         let plain = matches!(naming, Naming::Names { .. });
         if plain && only_wildcard && type_url.has_legacy_wildcard() && !self.conversation.named {
             list.clear();
+            self.conversation.implicit = true;
         }
-        self.conversation.named |= !list.is_empty();
+        if !list.is_empty() {
+            self.conversation.named = true;
+            self.conversation.implicit = false;
+            self.conversation.lingers = false;
+        }
         list
     }
 

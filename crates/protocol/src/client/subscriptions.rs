@@ -1,8 +1,8 @@
 //! What is wanted: subscribing, unsubscribing, and moving a type to another stream.
 
-use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, WILDCARD};
+use weir_types::{Absence, Batch, ResourceLocator, TypeUrl};
 
-use super::held::Standing;
+use super::held::{HeldVariant, Standing};
 use super::logical::{Interest, Logical};
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;
@@ -25,6 +25,7 @@ impl ClientStream {
         }
         if self.settings.dialect == Dialect::Sotw {
             logical.conversation.changed = true;
+            logical.conversation.exhausted |= logical.conversation.lingers && locator.is_wildcard();
             return;
         }
         if known.is_none() && matches!(self.settings.naming, Naming::Locators) {
@@ -48,6 +49,7 @@ impl ClientStream {
         logical.forget_unreached(&self.settings.naming, &locator.name);
         let conversation = &mut logical.conversation;
         conversation.changed |= conversation.opened;
+        conversation.lingers |= conversation.implicit && locator.is_wildcard();
         conversation.subscribe.remove(locator);
         if interest.told {
             conversation.unsubscribe.insert(locator.clone());
@@ -90,17 +92,20 @@ impl ClientStream {
 impl Logical {
     /// Before another locator of a name is asked for: a variant of that name in its answer would look like the
     /// successor of those that are held from an earlier stream. So the server is asked for all of the name
-    /// again; for a wildcard, it is taken to have nothing to add.
+    /// again. The same goes for wildcards, which have all names.
     fn settle_before(&mut self, locator: &ResourceLocator) {
-        if &*locator.name == WILDCARD {
-            self.held.set_standing(Standing::Confirmed);
-            return;
+        let doubtful = match locator.is_wildcard() {
+            true => self.held.iter().any(|(_, variants)| is_before(variants)),
+            false => is_before(self.held.variants(&locator.name)),
+        };
+        if doubtful {
+            let sets = self.wanted.get(&locator.name).into_iter().flatten();
+            let all = sets.map(|(parameters, _)| ResourceLocator::new(locator.name.clone(), parameters.clone()));
+            self.conversation.subscribe.extend(all);
         }
-        if self.held.variants(&locator.name).iter().all(|held| held.standing == Standing::Confirmed) {
-            return;
-        }
-        let sets = self.wanted.get(&locator.name).into_iter().flatten();
-        let all = sets.map(|(parameters, _)| ResourceLocator::new(locator.name.clone(), parameters.clone()));
-        self.conversation.subscribe.extend(all);
     }
+}
+
+fn is_before(variants: &[HeldVariant]) -> bool {
+    variants.iter().any(|held| held.standing == Standing::Before)
 }

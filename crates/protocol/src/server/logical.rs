@@ -151,7 +151,8 @@ impl<V: View> Logical<V> {
         let subscribe_wanted = without_both(subscribe.clone(), &unsubscribe);
         let unsubscribe = without_both(unsubscribe, &subscribe);
         let subscription = self.view.subscription();
-        let add: Vec<_> = subscribe_wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
+        let (again, add): (Vec<_>, Vec<_>) =
+            subscribe_wanted.iter().cloned().partition(|selector| subscription.contains(selector));
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
         if !add.is_empty() || !remove.is_empty() {
             self.view.change(&add, &remove)?;
@@ -160,6 +161,7 @@ impl<V: View> Logical<V> {
         for gone in &remove {
             self.owed.remove(gone);
         }
+        self.doubt(&again);
         self.owed.extend(subscribe_wanted);
         self.owe_covered(remove, parameters);
         Ok(())
@@ -180,6 +182,14 @@ impl<V: View> Logical<V> {
             }
         };
         self.known = Some(Arc::new(known.filtered(|name| names.contains(name))));
+    }
+
+    /// A client that asks again for what it states to hold is to get it, also if it is not there yet.
+    fn doubt(&mut self, again: &[Selector]) {
+        let asked = |name: &Name| again.iter().any(|s| s.locator.is_wildcard() || s.locator.name == *name);
+        if let Some(known) = self.known.as_ref().filter(|known| known.names().any(asked)) {
+            self.known = Some(Arc::new(known.doubting(asked)));
+        }
     }
 
     /// A client that unsubscribes from a name which a wildcard covers too cannot know whether to keep it.

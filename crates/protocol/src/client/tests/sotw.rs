@@ -104,3 +104,16 @@ fn what_is_dropped_and_wanted_again_is_a_change_for_the_server() {
     let lists: Vec<_> = f.sent().into_iter().map(|request| request.subscribe).collect();
     assert_eq!(lists, [locators(&["b"]), locators(&["a", "b"])]);
 }
+
+#[test]
+fn u06_a_nameless_wildcard_that_is_wanted_again_takes_a_new_stream() {
+    let mut f = Fixture::named(Dialect::Sotw).with(&cds(), &["*{env=prod}"], vec![variant("a", "1")]);
+    f.unsubscribe(&cds(), &["*{env=prod}"]);
+    assert_eq!(f.request().subscribe, [], "the server goes on to send everything");
+    assert!(!f.stream.needs_new_stream() && f.respond(&cds(), vec![variant("a", "2")], &[]).batch.is_empty());
+    f.subscribe(&cds(), &["*{env=prod}"]);
+    assert!(f.stream.needs_new_stream(), "the server may take this for an acknowledgement, and be silent");
+    let requests = f.connect();
+    assert!(!f.stream.needs_new_stream());
+    assert_eq!((&*requests[0].version, requests[0].subscribe.len()), ("", 0), "nothing is held");
+}
