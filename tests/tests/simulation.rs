@@ -1,6 +1,7 @@
 //! A whole tier in virtual time, by seeds.
 //!
-//! `WEIR_SIM_SEEDS` says how many seeds each test runs, `WEIR_SIM_SEED` which single one.
+//! `WEIR_SIM_SEEDS` says how many seeds each test runs, `WEIR_SIM_SEED` which single one, and `WEIR_SIM_TRACE` how
+//! much of what happened last is told when one fails.
 
 use weir_protocol::Dialect::{Delta, Sotw};
 use weir_testkit::simulator::{Hop, Setup, Simulation};

@@ -100,7 +100,8 @@ impl Logical {
         };
         if doubtful {
             let sets = self.wanted.get(&locator.name).into_iter().flatten();
-            let all = sets.map(|(parameters, _)| ResourceLocator::new(locator.name.clone(), parameters.clone()));
+            let all =
+                sets.map(|(parameters, _)| ResourceLocator::new(locator.name.clone(), parameters.clone()));
             self.conversation.subscribe.extend(all);
         }
     }

@@ -116,20 +116,25 @@ impl Agenda {
     }
 }
 
-/// The last things that happened, which are told when it ends early.
-#[derive(Debug, Default)]
-pub(super) struct Trace(VecDeque<(Duration, Event)>);
+/// The last things that happened, which are told when it ends early. `WEIR_SIM_TRACE` sets how many.
+#[derive(Debug)]
+pub(super) struct Trace {
+    last: VecDeque<(Duration, Event)>,
+    length: usize,
+}
 
 impl Trace {
-    const LENGTH: usize = 100;
+    pub(super) fn new() -> Self {
+        let length = std::env::var("WEIR_SIM_TRACE").ok().and_then(|text| text.parse().ok());
+        Self { last: VecDeque::new(), length: length.unwrap_or(60) }
+    }
 
     pub(super) fn note(&mut self, when: Duration, event: &Event) {
         if !matches!(event, Event::Tick | Event::Flush(_)) {
-            let length = std::env::var("WEIR_SIM_TRACE").ok().and_then(|text| text.parse().ok());
-            if self.0.len() >= length.unwrap_or(Self::LENGTH) {
-                self.0.pop_front();
+            if self.last.len() >= self.length {
+                self.last.pop_front();
             }
-            self.0.push_back((when, event.clone()));
+            self.last.push_back((when, event.clone()));
         }
     }
 }
@@ -138,7 +143,7 @@ impl Drop for Trace {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the last that happened:");
-            for (when, event) in &self.0 {
+            for (when, event) in &self.last {
                 eprintln!("{:>8.3} s  {event}", when.as_secs_f64());
             }
         }

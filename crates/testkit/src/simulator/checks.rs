@@ -10,6 +10,7 @@ use weir_types::{Name, ResourceLocator, TypeUrl};
 use super::agenda::End;
 use super::peer::Peer;
 use super::play::{Hop, Simulation};
+use super::script::Asked;
 use super::types;
 use crate::model::Held;
 
@@ -48,14 +49,30 @@ impl Simulation {
     }
 
     /// Whether it may never have been said that this is gone: in SotW, for a type without full state, of a plain
-    /// name, of a variant that the client has from an earlier stream, and of what a wildcard brought on one.
+    /// name, of a variant that the client has from an earlier stream, and of what a wildcard brought on one. And
+    /// silence is no proof against what a client or a proxy states to have from an earlier stream (i06).
     fn is_unsayable(&self, peer: &Peer, type_url: &TypeUrl, held: &Held) -> bool {
         let by_client =
             peer.client.dialect() == Dialect::Sotw && (held.sent.constraints.is_none() || held.doubtful);
         let mut hops = self.hops[..=peer.proxy].iter();
+        let states = if held.doubtful { peer.proxy + 1 } else { peer.proxy };
+        let by_silence = hops.clone().take(states).any(|hop| hop.dialect == Dialect::Sotw);
         let plain = |hop: &Hop| !hop.native || type_url.has_legacy_wildcard();
         let by_hop = hops.any(|hop| hop.dialect == Dialect::Sotw && plain(hop));
-        !type_url.is_full_state() && (by_client || by_hop)
+        by_silence
+            || self.is_taken_over(peer, type_url, held)
+            || !type_url.is_full_state() && (by_client || by_hop)
+    }
+
+    /// Whether it may have come for a name that was given up before its end was told, and be taken for what a
+    /// wildcard with other parameters brought.
+    fn is_taken_over(&self, peer: &Peer, type_url: &TypeUrl, held: &Held) -> bool {
+        let wanted = peer.client.wanted(type_url);
+        let covered = wanted.iter().any(|selector| selector.locator.is_wildcard());
+        covered
+            && peer.asks_for_others()
+            && held.sent.constraints.is_some()
+            && self.asking.of(type_url) == Asked::Both
     }
 
     /// A proxy wants just what those below it want (u02).
@@ -78,9 +95,15 @@ impl Simulation {
     fn check_subscriptions(&self, number: usize) {
         let proxy = &self.proxies[number];
         for (set, links) in &proxy.sets {
+            // State of the world cannot say that a wildcard is given up which was said by an empty list.
+            let hop = self.hops[number];
+            let sayable = |locator: &ResourceLocator| {
+                !locator.is_wildcard() || hop.native || hop.dialect == Dialect::Delta
+            };
             let told = links.links.values().flat_map(|link| link.line.subscribed());
-            let told: BTreeSet<_> = told.collect();
-            let wanted: BTreeSet<_> = links.wanted.keys().cloned().collect();
+            let told: BTreeSet<_> = told.filter(|(_, locator)| sayable(locator)).collect();
+            let wanted = links.wanted.keys().filter(|(_, locator)| sayable(locator));
+            let wanted: BTreeSet<_> = wanted.cloned().collect();
             assert_eq!(told, wanted, "what was told and what is wanted by proxy {number} for {set}");
         }
     }

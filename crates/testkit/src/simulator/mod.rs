@@ -13,6 +13,7 @@
 
 mod agenda;
 mod checks;
+mod excuse;
 mod history;
 mod line;
 mod origin;
@@ -20,6 +21,7 @@ mod peer;
 mod play;
 mod proxy;
 mod script;
+mod trouble;
 mod upstream;
 mod witness;
 

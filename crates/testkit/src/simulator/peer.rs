@@ -4,6 +4,7 @@ use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack};
 use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
 
+use super::excuse::Excuse;
 use super::history::History;
 use super::line::Line;
 use super::script::{Asked, Asking};
@@ -47,7 +48,7 @@ impl Peer {
         let type_url = &types[rng.usize(0..types.len())];
         let nameless = matches!(self.manner, Manner::Plain) && asking.of(type_url) != Asked::Names
             || !type_url.has_legacy_wildcard();
-        match rng.u32(0..10) {
+        let request = match rng.u32(0..10) {
             0..2 if nameless => self.client.open(type_url),
             0..6 => {
                 let selectors = self.selectors(type_url, asking, rng);
@@ -58,7 +59,9 @@ impl Peer {
                 self.client.unsubscribe(type_url, &selectors)
             }
             _ => self.client.ask_again(type_url),
-        }
+        };
+        self.witness.forget_unwanted(&self.client);
+        request
     }
 
     fn selectors(&self, type_url: &TypeUrl, asking: &Asking, rng: &mut fastrand::Rng) -> Vec<Selector> {
@@ -101,9 +104,14 @@ impl Peer {
         verdict
     }
 
-    /// Notes that a removal of a name (none: of all) may now be said though nothing was removed.
-    pub(super) fn excuse(&mut self, type_url: &TypeUrl, name: Option<&str>) {
-        self.witness.excuse(type_url, name);
+    /// Notes what may be told to be gone though it is not.
+    pub(super) fn excuse(&mut self, excuse: &Excuse) {
+        self.witness.excuse(excuse);
+    }
+
+    /// Whether it asks for more than one parameter set.
+    pub(super) fn asks_for_others(&self) -> bool {
+        matches!(self.manner, Manner::Proxy)
     }
 
     /// What it is to the server, if that goes by the `Node`.

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use weir_database::Database;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack};
+use weir_types::TypeUrl;
 
 use super::agenda::{Agenda, End, Event, Trace};
+use super::excuse::Excuse;
 use super::line::Line;
 use super::origin::Origin;
 use super::peer::Peer;
@@ -47,17 +49,17 @@ pub struct Summary {
 /// One run.
 pub struct Simulation {
     pub(super) hops: &'static [Hop],
-    rng: fastrand::Rng,
+    pub(super) rng: fastrand::Rng,
     /// Where virtual time begins. Only differences count.
     epoch: Instant,
-    agenda: Agenda,
+    pub(super) agenda: Agenda,
     trace: Trace,
     summary: Summary,
-    asking: Asking,
+    pub(super) asking: Asking,
     pub(super) origin: Origin,
     pub(super) proxies: Vec<Proxy>,
     pub(super) peers: Vec<Peer>,
-    connections: u64,
+    pub(super) connections: u64,
 }
 
 impl Simulation {
@@ -69,7 +71,7 @@ impl Simulation {
             hops,
             epoch: Instant::now(),
             agenda: Agenda::default(),
-            trace: Trace::default(),
+            trace: Trace::new(),
             summary: Summary::default(),
             asking: Asking::new(&mut rng),
             origin: Origin::new(),
@@ -114,7 +116,11 @@ impl Simulation {
             self.settle();
         }
         let quiet = self.agenda.now() - self.summary.last;
-        assert!(quiet > REST / 4, "something is still said {:?} after the script", self.summary.last - SCRIPT);
+        assert!(
+            quiet > REST / 4,
+            "something is still said {:?} after the script",
+            self.summary.last - SCRIPT
+        );
     }
 
     fn happen(&mut self, event: Event) {
@@ -154,91 +160,46 @@ impl Simulation {
         match &end {
             End::Client(who) => {
                 let nack = (self.rng.u32(0..10) == 0).then(|| Nack { code: 3, message: "no".into() });
-                let single = self.asking.of(&response.type_url) != Asked::Both;
-                let history = Some(&self.origin.history).filter(|_| single);
+                let ordered = self.is_ordered(*who, &response.type_url);
+                let history = Some(&self.origin.history).filter(|_| ordered);
                 let verdict = self.peers[*who].receive(&response, history, nack);
                 self.send_up(&end, verdict);
             }
             End::Link(number, set, role) => {
-                self.proxies[*number].receive(set, *role, response);
+                let excuses = self.proxies[*number].receive(set, *role, response);
+                self.excuse(&excuses);
                 self.flush(&end);
             }
+        }
+    }
+
+    /// Whether all that a client sees of a type comes in one order: not from two streams, and not from one on
+    /// which removals are never said, so that what was removed may show up when its successor is.
+    fn is_ordered(&self, who: usize, type_url: &TypeUrl) -> bool {
+        let hops = &self.hops[..=self.peers[who].proxy];
+        let silent = type_url.has_legacy_wildcard()
+            && !type_url.is_full_state()
+            && hops.iter().any(|hop| hop.dialect == Dialect::Sotw);
+        !silent && self.asking.of(type_url) != Asked::Both
+    }
+
+    fn excuse(&mut self, excuses: &[Excuse]) {
+        for peer in &mut self.peers {
+            excuses.iter().for_each(|excuse| peer.excuse(excuse));
         }
     }
 
     fn tick(&mut self) {
         let now = self.now();
         for number in 0..self.proxies.len() {
-            for batch in self.proxies[number].tick(now) {
-                for peer in &mut self.peers {
-                    batch.absent.iter().for_each(|absent| peer.excuse(&batch.type_url, Some(&absent.name)));
-                    batch.answered.iter().for_each(|_| peer.excuse(&batch.type_url, None));
-                }
-                self.proxies[number].database.commit(batch);
-            }
+            let known = self.proxies[number].tick(now);
+            self.excuse(&known);
         }
         self.origin.sweep(now);
     }
 
-    fn restart(&mut self, which: Option<usize>) {
-        let below = |end: &End, peers: &[Peer]| match (end, which) {
-            (End::Client(who), Some(which)) => peers[*who].proxy == which,
-            (End::Client(_), None) => false,
-            (End::Link(number, ..), which) => *number == which.map_or(0, |which| which + 1),
-        };
-        let cut: Vec<End> = self.ends().into_iter().filter(|end| below(end, &self.peers)).collect();
-        match which {
-            None => self.origin.restart(),
-            Some(number) => self.proxies[number] = Proxy::new(number, self.hops[number]),
-        }
-        cut.iter().for_each(|end| self.cut(end));
-    }
-
-    fn open(&mut self, end: &End) {
-        let database = self.above(end);
-        self.connections += 1;
-        let number = self.connections;
-        match end {
-            End::Client(who) => {
-                let peer = &mut self.peers[*who];
-                if peer.line.is_open() {
-                    return;
-                }
-                let plain = peer.plain().clone();
-                peer.line.open(number, &database, peer.client.dialect(), &plain);
-                let requests = peer.client.reconnect(self.rng.bool());
-                requests.into_iter().for_each(|request| self.send_up(end, request));
-            }
-            End::Link(..) => {
-                let Some(link) = self.link(end).filter(|link| !link.line.is_open()) else { return };
-                link.line.open(number, &database, link.dialect, &link.parameters);
-                link.machine.connected();
-                self.flush(end);
-            }
-        }
-    }
-
-    fn cut(&mut self, end: &End) {
-        let Some(line) = self.line(end).filter(|line| line.is_open()) else { return };
-        line.cut();
-        if let Some(link) = self.link(end) {
-            link.machine.disconnected();
-        }
-        let away = Duration::from_millis(self.rng.u64(50..3_000));
-        self.agenda.after(away, Event::Open(end.clone()));
-    }
-
-    fn stall(&mut self, end: End) {
-        let most = if self.rng.u32(0..4) == 0 { 20_000 } else { 3_000 };
-        let until = self.agenda.now() + Duration::from_millis(self.rng.u64(100..most));
-        if let Some(line) = self.line(&end) {
-            line.stall(true);
-            self.agenda.at(until.min(SCRIPT), Event::Resume(end));
-        }
-    }
-
     /// Sends what a proxy has collected.
-    fn flush(&mut self, end: &End) {
+    pub(super) fn flush(&mut self, end: &End) {
         let now = self.now();
         while let Some(request) = self.link(end).and_then(|link| {
             link.collecting = false;
@@ -248,7 +209,7 @@ impl Simulation {
         }
     }
 
-    fn send_up(&mut self, end: &End, request: Inbound) {
+    pub(super) fn send_up(&mut self, end: &End, request: Inbound) {
         let mut rng = self.rng.fork();
         let now = self.agenda.now();
         if let Some((when, connection)) = self.line(end).and_then(|line| line.send_up(now, &mut rng)) {
@@ -283,6 +244,9 @@ impl Simulation {
         match need {
             Need::Open => self.agenda.after(delay * 50, Event::Open(end)),
             Need::Reopen => self.cut(&end),
+            Need::Flush if self.link(&end).is_some_and(|link| link.machine.needs_new_stream()) => {
+                self.cut(&end)
+            }
             Need::Flush => {
                 let collecting = self.link(&end).map(|link| std::mem::replace(&mut link.collecting, true));
                 if collecting == Some(false) {
@@ -303,20 +267,20 @@ impl Simulation {
         ends[self.rng.usize(0..ends.len())].clone()
     }
 
-    fn line(&mut self, end: &End) -> Option<&mut Line> {
+    pub(super) fn line(&mut self, end: &End) -> Option<&mut Line> {
         match end {
             End::Client(who) => Some(&mut self.peers[*who].line),
             End::Link(..) => self.link(end).map(|link| &mut link.line),
         }
     }
 
-    fn link(&mut self, end: &End) -> Option<&mut Upstream> {
+    pub(super) fn link(&mut self, end: &End) -> Option<&mut Upstream> {
         let End::Link(number, set, role) = end else { return None };
         self.proxies[*number].sets.get_mut(set)?.links.get_mut(role)
     }
 
     /// What answers at the far end.
-    fn above(&self, end: &End) -> Database {
+    pub(super) fn above(&self, end: &End) -> Database {
         let proxy = match end {
             End::Client(who) => Some(self.peers[*who].proxy),
             End::Link(number, ..) => number.checked_sub(1),

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_database::{Database, DemandChange, Settings};
+use weir_database::{Database, DemandChange, Removed, Settings};
 use weir_protocol::client::Naming;
 use weir_types::{Batch, DynamicParameters, ResourceLocator, TypeUrl};
 
 use super::KEYS;
 use super::agenda::End;
+use super::excuse::{self, Excuse};
 use super::play::Hop;
 use super::upstream::Upstream;
 use crate::model::Response;
@@ -147,20 +148,30 @@ impl Proxy {
         }
     }
 
-    /// Takes in a response on a stream.
-    pub(super) fn receive(&mut self, set: &DynamicParameters, role: Role, response: Response) {
-        let link = self.sets.get_mut(set).and_then(|links| links.links.get_mut(&role));
-        if let Some(link) = link {
-            self.database.commit(link.receive(response));
-        }
+    /// Takes in a response on a stream. Gives what was concluded from it that need not be so.
+    pub(super) fn receive(&mut self, set: &DynamicParameters, role: Role, response: Response) -> Vec<Excuse> {
+        let Some(links) = self.sets.get_mut(set) else { return Vec::new() };
+        let Some(link) = links.links.get_mut(&role) else { return Vec::new() };
+        let said: BTreeSet<Removed> = response.removed.iter().cloned().collect();
+        let batch = link.receive(response);
+        let excuses = match self.hop.native {
+            true => excuse::ambiguities(&batch, &said, &links.wanted),
+            false => Vec::new(),
+        };
+        self.database.commit(batch);
+        excuses
     }
 
-    /// Lets time pass on the streams and in the database. Gives what became known by it.
-    pub(super) fn tick(&mut self, now: Instant) -> Vec<Batch> {
+    /// Lets time pass on the streams and in the database. Gives what was concluded from silence.
+    pub(super) fn tick(&mut self, now: Instant) -> Vec<Excuse> {
         let streams = self.sets.values_mut().flat_map(|links| links.links.values_mut());
-        let known = streams.flat_map(|stream| stream.machine.handle_timeout(now)).collect();
+        let known: Vec<Batch> = streams.flat_map(|stream| stream.machine.handle_timeout(now)).collect();
+        let excuses = known.iter().flat_map(excuse::silence).collect();
+        for batch in known {
+            self.database.commit(batch);
+        }
         self.database.sweep(now);
-        known
+        excuses
     }
 
     /// Every stream.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use weir_types::{DynamicParameters, Form, Name, Selector, TypeUrl};
 
 use super::NAMES;
+use super::excuse::Excuse;
 use super::history::History;
 use crate::model::{Client, Held, Identity, Response};
 
@@ -21,18 +22,36 @@ type Holding = BTreeMap<Identity, Held>;
 pub(super) struct Witness {
     /// The earliest revision at which the client may be.
     at: BTreeMap<Thread, u64>,
-    /// Names that were taken to be absent since the answer took too long.
+    /// What came since it was asked for: what is there for another reason may go for that.
+    live: BTreeSet<Thread>,
+    /// What may be told to be gone though it is not.
     excused: BTreeSet<(TypeUrl, Name)>,
 }
 
 impl Witness {
-    pub(super) fn excuse(&mut self, type_url: &TypeUrl, name: Option<&str>) {
-        let names = NAMES.into_iter().filter(|known| name.is_none_or(|name| name == *known));
+    /// Notes that the client no longer asks for what it does not want now.
+    pub(super) fn forget_unwanted(&mut self, client: &Client) {
+        self.live.retain(|(type_url, name, form, parameters)| {
+            client.wanted(type_url).iter().any(|selector| {
+                let asks = selector.locator.is_wildcard() || selector.locator.name == *name;
+                asks && selector.form == *form && selector.locator.parameters == *parameters
+            })
+        });
+    }
+
+    pub(super) fn excuse(&mut self, (type_url, name): &Excuse) {
+        let names = NAMES.into_iter().filter(|known| name.as_ref().is_none_or(|name| **name == **known));
         self.excused.extend(names.map(|name| (type_url.clone(), name.into())));
     }
 
     /// Holds what a response made of what the client had `before` against the history.
-    pub(super) fn observe(&mut self, response: &Response, before: &Holding, client: &Client, history: &History) {
+    pub(super) fn observe(
+        &mut self,
+        response: &Response,
+        before: &Holding,
+        client: &Client,
+        history: &History,
+    ) {
         let type_url = &response.type_url;
         let after = client.held(type_url);
         let came: BTreeSet<&Name> = response.resources.iter().map(|sent| &sent.name).collect();
@@ -41,7 +60,9 @@ impl Witness {
             let names = names.filter(|name| selector.locator.is_wildcard() || *name == selector.locator.name);
             for name in names {
                 let has = content(&after, &name, &selector);
-                if came.contains(&name) && let One(body, _) = &has {
+                if came.contains(&name)
+                    && let One(body, _) = &has
+                {
                     self.follow(type_url, &name, &selector, Some(body), history, client, response);
                 }
                 let had = content(before, &name, &selector);
@@ -65,6 +86,11 @@ impl Witness {
     ) {
         let parameters = &selector.locator.parameters;
         let thread = (type_url.clone(), name.clone(), selector.form, parameters.clone());
+        match body {
+            Some(_) => drop(self.live.insert(thread.clone())),
+            None if !self.live.remove(&thread) => return,
+            None => {}
+        }
         let at = self.at.entry(thread).or_default();
         match history.find(type_url, name, parameters, *at, body) {
             Some(revision) => *at = revision,
@@ -84,7 +110,7 @@ enum Content {
     Nothing,
     /// The content, and whether the client is sure of it.
     One(Bytes, bool),
-    /// On the way from one variant to another.
+    /// On the way from one variant to another, or only what others are to have of it.
     Several,
 }
 
@@ -98,11 +124,14 @@ fn content(held: &Holding, name: &Name, selector: &Selector) -> Content {
         }
         _ => false,
     };
+    let others = held.keys().any(|(other, constraints)| other == name && constraints.is_some());
     let mut fitting = held.iter().filter(fits).map(|(_, held)| held);
     match (fitting.next(), fitting.next()) {
+        (None, _) if selector.form == Form::Located && others => Several,
         (None, _) => Nothing,
         (Some(one), None) => {
-            let certain = !one.stray && !(one.doubtful && selector.form == Form::Located);
+            let doubtful = one.doubtful && selector.form == Form::Located;
+            let certain = !one.stray && !doubtful;
             One(one.sent.body.clone().unwrap_or_default(), certain)
         }
         _ => Several,

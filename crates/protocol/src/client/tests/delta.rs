@@ -97,6 +97,21 @@ fn p14_a_locator_added_after_a_reconnect_sweeps_nothing_that_is_valid() {
 }
 
 #[test]
+fn w02_a_wildcard_added_after_a_reconnect_leaves_nothing_behind_that_was_swapped() {
+    let mut f =
+        Fixture::native(Dialect::Delta).with(&cds(), &["*{env=prod}"], vec![variant("a[env=prod]", "1")]);
+    f.connect();
+    f.subscribe(&cds(), &["*{env=test}"]);
+    assert_eq!(
+        f.request().subscribe,
+        locators(&["*{env=prod}", "*{env=test}"]),
+        "nobody can tell whether the first was answered by silence"
+    );
+    let batch = f.respond(&cds(), vec![variant("a", "2")], &[]).batch;
+    assert_eq!((upserts(&batch), removals(&batch)), (keys(&["a"]), keys(&["a[env=prod]"])));
+}
+
+#[test]
 fn p08_a_replacement_is_one_batch() {
     let mut f = Fixture::native(Dialect::Delta).with(&cds(), &["a{env=prod}"], vec![variant("a", "1")]);
     let batch = f.respond(&cds(), vec![variant("a[env=prod]", "2")], &["a"]).batch;

@@ -76,3 +76,22 @@ fn i05_without_the_wildcard_only_what_is_named_is_still_held() {
     let known = fixture.stream.logical()[0].known.clone().expect("b is not answered");
     assert!(known.contains("b") && !known.contains("a"));
 }
+
+#[test]
+fn i02_what_is_asked_for_again_is_sent_though_it_is_stated_to_be_held() {
+    for (again, doubted) in [("a", ["a"].as_slice()), ("*", &["a", "b"])] {
+        let mut fixture = Fixture::new(Delta);
+        fixture.world("cds", |world| world.unsettled = (2, 1));
+        fixture.says(holding(patch("cds", "", &["*", "a", "b"], &[]), &["a", "b"]));
+        let current = |fixture: &Fixture, name| {
+            let known = fixture.stream.logical()[0].known.clone().expect("nothing is answered");
+            assert!(known.contains(name));
+            known.is_current(name, Version(1))
+        };
+        assert!(current(&fixture, "a") && current(&fixture, "b"));
+        fixture.says(patch("cds", "", &[again], &[]));
+        for name in ["a", "b"] {
+            assert_eq!(current(&fixture, name), !doubted.contains(&name), "{name} after {again}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What streams go through: they open, break and stall, and what is above them starts anew.
+
+use std::time::Duration;
+
+use super::agenda::{End, Event};
+use super::peer::Peer;
+use super::play::Simulation;
+use super::proxy::Proxy;
+use super::script::SCRIPT;
+
+impl Simulation {
+    pub(super) fn restart(&mut self, which: Option<usize>) {
+        let below = |end: &End, peers: &[Peer]| match (end, which) {
+            (End::Client(who), Some(which)) => peers[*who].proxy == which,
+            (End::Client(_), None) => false,
+            (End::Link(number, ..), which) => *number == which.map_or(0, |which| which + 1),
+        };
+        let cut: Vec<End> = self.ends().into_iter().filter(|end| below(end, &self.peers)).collect();
+        match which {
+            None => self.origin.restart(),
+            Some(number) => self.proxies[number] = Proxy::new(number, self.hops[number]),
+        }
+        cut.iter().for_each(|end| self.cut(end));
+    }
+
+    pub(super) fn open(&mut self, end: &End) {
+        let database = self.above(end);
+        self.connections += 1;
+        let number = self.connections;
+        match end {
+            End::Client(who) => {
+                let peer = &mut self.peers[*who];
+                if peer.line.is_open() {
+                    return;
+                }
+                let plain = peer.plain().clone();
+                peer.line.open(number, &database, peer.client.dialect(), &plain);
+                let requests = peer.client.reconnect(self.rng.bool());
+                requests.into_iter().for_each(|request| self.send_up(end, request));
+            }
+            End::Link(..) => {
+                let Some(link) = self.link(end).filter(|link| !link.line.is_open()) else { return };
+                link.line.open(number, &database, link.dialect, &link.parameters);
+                link.machine.connected();
+                self.flush(end);
+            }
+        }
+    }
+
+    pub(super) fn cut(&mut self, end: &End) {
+        let Some(line) = self.line(end).filter(|line| line.is_open()) else { return };
+        line.cut();
+        if let Some(link) = self.link(end) {
+            link.machine.disconnected();
+        }
+        let away = Duration::from_millis(self.rng.u64(50..3_000));
+        self.agenda.after(away, Event::Open(end.clone()));
+    }
+
+    pub(super) fn stall(&mut self, end: End) {
+        let most = if self.rng.u32(0..4) == 0 { 20_000 } else { 3_000 };
+        let until = self.agenda.now() + Duration::from_millis(self.rng.u64(100..most));
+        if let Some(line) = self.line(&end) {
+            line.stall(true);
+            self.agenda.at(until.min(SCRIPT), Event::Resume(end));
+        }
+    }
+}
