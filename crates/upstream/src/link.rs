@@ -183,7 +183,12 @@ impl<F: FnMut(Event) + Send> Link<F> {
 
     fn obey(&mut self, command: Command) -> Needs {
         match command {
-            Command::Subscribe(type_url, locator) => self.stream.subscribe(&type_url, locator),
+            Command::Subscribe(type_url, locator) => {
+                self.stream.subscribe(&type_url, locator);
+                if self.stream.needs_new_stream() {
+                    return Needs::NewStream;
+                }
+            }
             Command::Unsubscribe(type_url, locator) => self.stream.unsubscribe(&type_url, &locator),
             Command::Recall(type_url, locator) => {
                 let batch = self.stream.recall(&type_url, &locator);
