@@ -110,7 +110,7 @@ impl Peer for Reader {
         Ok(())
     }
 
-    fn closed(&mut self, shared: &mut Shared) {
+    fn closed(&mut self, shared: &mut Shared, _: anyhow::Error) {
         shared.open -= 1;
     }
 }
@@ -161,6 +161,8 @@ pub(crate) fn serve(options: &Options) -> Result<()> {
     let connections = options.streams.first().copied().unwrap_or(1);
     let payload = vec![0x2a; options.size_or(1024)];
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    // The standard library lets 128 wait to be accepted.
+    rustix::net::listen(&listener, 4096)?;
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{}", listener.local_addr()?)?;
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;

@@ -61,8 +61,8 @@ pub(crate) struct Options {
     /// The node is in every request, as Envoy has it by default, and not only in a stream's first
     #[arg(long)]
     pub(crate) node_in_every_request: bool,
-    /// Connections that are being opened at a time
-    #[arg(long, default_value_t = 512)]
+    /// Connections that are being opened at a time; more than a server lets wait (often 128) are refused
+    #[arg(long, default_value_t = 100)]
     pub(crate) at_a_time: usize,
     /// After how many seconds anything that is waited for is taken for failed
     #[arg(long, default_value_t = 120)]

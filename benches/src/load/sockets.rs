@@ -6,7 +6,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ pub(crate) trait Peer {
     fn received(&mut self, shared: &mut Self::Shared, bytes: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
     /// The socket is closed, without our asking for it.
-    fn closed(&mut self, shared: &mut Self::Shared);
+    fn closed(&mut self, shared: &mut Self::Shared, why: anyhow::Error);
 }
 
 struct Slot<P> {
@@ -167,41 +167,40 @@ impl<P: Peer> Sockets<P> {
         let Some(socket) = &slot.socket else { return Ok(()) };
         let mut out = std::mem::take(&mut self.out);
         out.clear();
-        let mut open = true;
+        let mut broken = None;
         if !slot.connected && flags.contains(EventFlags::OUT) && !flags.contains(EventFlags::ERR) {
             slot.connected = true;
             slot.peer.connected(&mut self.shared, &mut out);
         }
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-            open = match rustix::io::read(socket, &mut self.buffer[..]) {
-                Ok(0) => false,
-                Ok(read) => slot.peer.received(&mut self.shared, &self.buffer[..read], &mut out).is_ok(),
-                Err(Errno::AGAIN | Errno::INTR) => true,
-                Err(_) => false,
+            broken = match rustix::io::read(socket, &mut self.buffer[..]) {
+                Ok(0) => Some(anyhow!("it closed the connection")),
+                Ok(read) => slot.peer.received(&mut self.shared, &self.buffer[..read], &mut out).err(),
+                Err(Errno::AGAIN | Errno::INTR) => None,
+                Err(error) => Some(error.into()),
             };
         }
-        open = open && self.write(number, &out)?;
-        if !open {
+        if let Some(why) = broken.or(self.write(number, &out)?) {
             let slot = &mut self.slots[number];
             slot.socket = None;
-            slot.peer.closed(&mut self.shared);
+            slot.peer.closed(&mut self.shared, why);
         }
         self.out = out;
         Ok(())
     }
 
-    /// Sends, after what was left of earlier, and says whether the socket still takes it.
-    fn write(&mut self, number: usize, bytes: &[u8]) -> Result<bool> {
+    /// Sends, after what was left of earlier, and says why the socket does not take it any more, if so.
+    fn write(&mut self, number: usize, bytes: &[u8]) -> Result<Option<anyhow::Error>> {
         let slot = &mut self.slots[number];
-        let Some(socket) = slot.socket.as_ref().filter(|_| slot.connected) else { return Ok(true) };
+        let Some(socket) = slot.socket.as_ref().filter(|_| slot.connected) else { return Ok(None) };
         let sent = if slot.unsent.is_empty() {
             send(socket, bytes).inspect(|sent| slot.unsent.extend_from_slice(&bytes[*sent..]))
         } else {
             slot.unsent.extend_from_slice(bytes);
             send(socket, &slot.unsent).inspect(|sent| drop(slot.unsent.drain(..*sent)))
         };
-        if sent.is_none() {
-            return Ok(false);
+        if let Err(error) = sent {
+            return Ok(Some(error.into()));
         }
         if slot.unsent.is_empty() {
             slot.unsent = Vec::new();
@@ -210,7 +209,7 @@ impl<P: Peer> Sockets<P> {
             slot.watching_writes = !slot.unsent.is_empty();
             self.watch(number)?;
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn watch(&self, number: usize) -> Result<()> {
@@ -223,16 +222,16 @@ impl<P: Peer> Sockets<P> {
     }
 }
 
-/// Sends what there is room for, and says how much; nothing if the socket is broken.
-fn send(socket: &OwnedFd, bytes: &[u8]) -> Option<usize> {
+/// Sends what there is room for, and says how much.
+fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     let mut sent = 0;
     while sent < bytes.len() {
         match rustix::net::send(socket, &bytes[sent..], SendFlags::NOSIGNAL) {
             Ok(more) => sent += more,
             Err(Errno::AGAIN) => break,
             Err(Errno::INTR) => {}
-            Err(_) => return None,
+            Err(error) => return Err(error),
         }
     }
-    Some(sent)
+    Ok(sent)
 }

@@ -42,6 +42,8 @@ pub(crate) struct Tally {
     pub(crate) synced: Vec<u32>,
     /// Streams that ended without being asked to.
     pub(crate) lost: usize,
+    /// Why the first of them did.
+    pub(crate) loss: Option<String>,
     /// Responses, and how long after `since`, in µs.
     pub(crate) deliveries: Vec<u32>,
     pub(crate) resources: usize,
@@ -64,6 +66,7 @@ impl Tally {
             accepted: 0,
             synced: Vec::new(),
             lost: 0,
+            loss: None,
             deliveries: Vec::new(),
             resources: 0,
             removed: 0,
@@ -210,7 +213,10 @@ impl Peer for Client {
         for event in events.drain(..) {
             match event {
                 Event::Message(stream, message) => self.accept(tally, stream, message, out)?,
-                Event::Ended(stream) => self.lose(tally, stream),
+                Event::Ended(stream) => {
+                    tally.loss.get_or_insert_with(|| "it ended the stream".to_owned());
+                    self.lose(tally, stream);
+                }
             }
         }
         tally.bytes_out += out.len() as u64;
@@ -218,7 +224,8 @@ impl Peer for Client {
         Ok(fed?)
     }
 
-    fn closed(&mut self, tally: &mut Tally) {
+    fn closed(&mut self, tally: &mut Tally, why: anyhow::Error) {
+        tally.loss.get_or_insert_with(|| format!("{why:#}"));
         (0..self.streams.len()).for_each(|stream| self.lose(tally, stream));
     }
 }

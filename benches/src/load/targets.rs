@@ -191,8 +191,9 @@ fn stale(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
 }
 
 fn stalled(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
-    let options = scenario(options, Scenario::Slow, 500, 10);
-    one(Options { changes: Some(100_000), ..options }, runs, slow::HELD)
+    // Fast enough that the clients are not taken for dead meanwhile.
+    let options = scenario(options, Scenario::Slow, 200, 10);
+    one(Options { changes: Some(100_000), rate: Some(6000), ..options }, runs, slow::HELD)
 }
 
 fn own(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {

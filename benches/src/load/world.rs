@@ -32,8 +32,9 @@ pub(crate) enum Gate {
 
 pub(crate) struct World<'a> {
     pub(crate) options: &'a Options,
-    pub(crate) control_plane: ControlPlane,
+    // Before the control plane, so that it ends first and has no reason to complain.
     pub(crate) server: Server,
+    pub(crate) control_plane: ControlPlane,
     pub(crate) swarm: Swarm,
     versions: u64,
     streams: usize,
@@ -160,8 +161,9 @@ impl<'a> World<'a> {
 
     fn expect_all(&self) -> Result<()> {
         self.control_plane.check()?;
-        let lost = self.swarm.shared.lost;
-        ensure!(lost == 0, "the server ended {lost} streams of {}", self.streams);
+        let Tally { lost, loss, .. } = &self.swarm.shared;
+        let why = loss.as_deref().unwrap_or_default();
+        ensure!(*lost == 0, "the server ended {lost} streams of {}: {why}", self.streams);
         Ok(())
     }
 

@@ -68,26 +68,28 @@ pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result
     // The first change makes what later ones use again.
     change(&mut world, wanted.short, size, [0], streams)?;
     let changes = measure(&mut world, &wanted, size, options.changes_or(20), streams)?;
+    let grown = world.server.process.resident()? as f64 - resident as f64;
+    let lost = world.swarm.shared.lost;
+    // The floor needs the files that these connections have open.
+    drop(world);
+
     let mut run = Run::new("fan-out", super::label(options, streams, resources), streams);
     let deliveries = changes.latencies.len();
     let each = changes.spent.each(deliveries);
     run.add(CPU, each, "µs");
-    if !options.no_floor {
-        let load = floor::Load {
-            connections: streams.div_ceil(options.per_connection).min(floor::MAX_CONNECTIONS),
-            bytes: changes.bytes_in as usize / deliveries.max(1),
-            acknowledgement: changes.bytes_out as usize / deliveries.max(1),
-            rounds: options.changes_or(20),
-        };
-        run.add("bytes per delivery", load.bytes as f64, "");
-        run.add("bytes per acknowledgement", load.acknowledgement as f64, "");
-        super::add_floor(options, &mut run, each, load)?;
-    }
+    let load = floor::Load {
+        connections: streams.div_ceil(options.per_connection).min(floor::MAX_CONNECTIONS),
+        bytes: changes.bytes_in as usize / deliveries.max(1),
+        acknowledgement: changes.bytes_out as usize / deliveries.max(1),
+        rounds: options.changes_or(20),
+    };
+    run.add("bytes per delivery", load.bytes as f64, "");
+    run.add("bytes per acknowledgement", load.acknowledgement as f64, "");
+    super::add_floor(options, &mut run, each, load)?;
     figures(&mut run, changes);
     run.add("RSS before", resident as f64 / f64::from(1 << 20), "MiB");
-    let grown = world.server.process.resident()? as f64 - resident as f64;
     run.add_bytes("RSS growth per stream", grown / streams as f64);
-    run.add("lost", world.swarm.shared.lost as f64, "");
+    run.add("lost", lost as f64, "");
     Ok(run)
 }
 

@@ -1,5 +1,7 @@
 //! Memory of streams that have everything and wait: four types subscribed, nothing under way.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use crate::load::options::Options;
@@ -24,6 +26,10 @@ pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result
     world.crowd_alike(streams, Gate::Synced, &wanted)?;
     world.settle()?;
     let spent = watch.stop(&world)?;
+    let idle = world.watch()?;
+    world.swarm.turn_for(Duration::from_secs(options.seconds))?;
+    let idle = idle.stop(&world)?;
+    // Only now: an allocator may take its time to give back what connecting took.
     let after = world.server.process.resident()?;
 
     let mut run = Run::new("idle", super::label(options, streams, resources), streams);
@@ -31,9 +37,6 @@ pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result
     run.add("RSS before", before as f64 / f64::from(1 << 20), "MiB");
     run.add("RSS after", after as f64 / f64::from(1 << 20), "MiB");
     run.add("CPU per stream, connecting", spent.each(streams), "µs");
-    // A server that answers is in sync with all of them.
-    let idle = world.watch()?;
-    world.swarm.turn_for(std::time::Duration::from_secs(options.seconds.min(5)))?;
-    idle.stop(&world)?.report(&mut run);
+    idle.report(&mut run);
     Ok(run)
 }
