@@ -131,6 +131,7 @@ pub(crate) struct Upstream {
     pub(crate) keepalive_interval: Option<Text<DurationText>>,
     pub(crate) keepalive_timeout: Option<Text<DurationText>>,
     pub(crate) max_response_size: Option<Text<Size>>,
+    pub(crate) node_on_first_message_only: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

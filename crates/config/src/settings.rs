@@ -145,6 +145,8 @@ pub struct ControlPlane {
     pub keepalive_timeout: Duration,
     /// The largest response accepted, in bytes.
     pub max_response_size: usize,
+    /// Whether the node goes with the first request of a stream only.
+    pub node_on_first_message_only: bool,
 }
 
 /// How a control plane is told dynamic parameters.

@@ -41,8 +41,8 @@ impl Client {
         let (commands, receiver) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::unbounded_channel();
         let link = Link {
+            writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             settings: Arc::new(settings),
-            writer: Writer { form, node: introduce(node) },
             stream: ClientStream::new(machine),
             commands: receiver,
             // Whoever does not look any more has dropped the client, which ends the link.

@@ -20,13 +20,15 @@ pub(crate) struct Writer {
     pub(crate) form: Form,
     /// Goes with the first request of the stream.
     pub(crate) node: Bytes,
+    /// Whether it goes with the others too.
+    pub(crate) node_always: bool,
 }
 
 // === impl Writer ===
 
 impl Writer {
     fn node(&self, request: &Request) -> Option<Bytes> {
-        request.first.then(|| self.node.clone())
+        (request.first || self.node_always).then(|| self.node.clone())
     }
 
     pub(crate) fn sotw(&self, request: Request) -> DiscoveryRequest {
@@ -164,8 +166,18 @@ mod tests {
     }
 
     #[test]
+    fn u08_the_node_goes_with_every_request_where_it_is_asked_for() {
+        let writer = Writer { form: Form::Plain, node: Bytes::from_static(b"node"), node_always: true };
+        for first in [true, false] {
+            assert!(
+                writer.sotw(request(first)).node.is_some() && writer.delta(request(first)).node.is_some()
+            );
+        }
+    }
+
+    #[test]
     fn u08_the_node_goes_with_the_first_request_only() {
-        let writer = Writer { form: Form::Plain, node: Bytes::from_static(b"node") };
+        let writer = Writer { form: Form::Plain, node: Bytes::from_static(b"node"), node_always: false };
         for first in [true, false] {
             assert_eq!(writer.sotw(request(first)).node.is_some(), first);
             assert_eq!(writer.delta(request(first)).node.is_some(), first);
@@ -174,8 +186,8 @@ mod tests {
 
     #[test]
     fn p14_locators_or_names_never_both() {
-        let plain = Writer { form: Form::Plain, node: Bytes::new() };
-        let located = Writer { form: Form::Located, node: Bytes::new() };
+        let plain = Writer { form: Form::Plain, node: Bytes::new(), node_always: false };
+        let located = Writer { form: Form::Located, node: Bytes::new(), node_always: false };
         let message = plain.delta(request(false));
         assert_eq!(
             (message.resource_names_subscribe, message.resource_names_unsubscribe),

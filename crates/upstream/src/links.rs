@@ -174,7 +174,7 @@ impl Context {
         let (commands, receiver) = mpsc::unbounded_channel();
         let link = Link {
             settings: Arc::clone(settings),
-            writer: Writer { form, node: introduce(node) },
+            writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             stream: ClientStream::new(machine),
             commands: receiver,
             on_event: move |event| watcher.handle(event),

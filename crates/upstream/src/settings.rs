@@ -31,6 +31,8 @@ pub struct Settings {
     pub keepalive_interval: Duration,
     /// How long the answer to a ping may take.
     pub keepalive_timeout: Duration,
+    /// Whether the node goes with the first request of a stream only, which is all that the protocol asks for.
+    pub node_on_first_message_only: bool,
 }
 
 /// How a control plane is told dynamic parameters.
@@ -64,6 +66,7 @@ impl Settings {
             connect_timeout: Duration::from_secs(5),
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
+            node_on_first_message_only: true,
         }
     }
 }

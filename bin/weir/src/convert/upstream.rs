@@ -35,6 +35,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         },
         naming,
         max_message_size: control_plane.max_response_size,
+        node_on_first_message_only: control_plane.node_on_first_message_only,
         does_not_exist: control_plane.does_not_exist_timeout,
         backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
         connect_timeout: control_plane.connect_timeout,

@@ -150,5 +150,6 @@ fn the_reference_shows_the_defaults() {
     );
     assert_eq!((a.backoff_max, a.max_response_size), (b.backoff_max, b.max_response_size));
     assert_eq!(a.does_not_exist_timeout, b.does_not_exist_timeout);
+    assert_eq!(a.node_on_first_message_only, b.node_on_first_message_only);
     assert_eq!((a.keepalive_interval, a.keepalive_timeout), (b.keepalive_interval, b.keepalive_timeout));
 }

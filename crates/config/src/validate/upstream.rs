@@ -84,6 +84,7 @@ impl Reader<'_> {
             ("keepalive_interval", file.keepalive_interval.is_some()),
             ("keepalive_timeout", file.keepalive_timeout.is_some()),
             ("max_response_size", file.max_response_size.is_some()),
+            ("node_on_first_message_only", file.node_on_first_message_only.is_some()),
         ] {
             if set {
                 self.add(key, "it does not apply to files; it belongs to endpoints");
@@ -109,6 +110,7 @@ impl Reader<'_> {
             keepalive_interval: file.keepalive_interval.unwrap_or_else(seconds::<30>).0.0,
             keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<10>).0.0,
             max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
+            node_on_first_message_only: file.node_on_first_message_only.unwrap_or(true),
         };
         self.check_times(&settings);
         settings
