@@ -1,5 +1,6 @@
 //! `weir serve`: everything put together, until it is told to stop.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,9 @@ use weir_telemetry::Metrics;
 
 use crate::convert;
 use crate::ready::Readiness;
+
+/// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
+const BACKLOG: u32 = 4096;
 
 /// How long open connections may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -55,7 +59,7 @@ struct Listeners {
 async fn serve(config: &Config, path: &Path) -> Result<()> {
     let mut signals = Signals::listen()?;
     let metrics = Metrics::install()?;
-    let listeners = Listeners::bind(config).await?;
+    let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
     let mut tasks = start(config, listeners, metrics, &stop);
@@ -112,13 +116,13 @@ fn start(
 }
 
 impl Listeners {
-    async fn bind(config: &Config) -> Result<Self> {
+    fn bind(config: &Config) -> Result<Self> {
         let mut clients = Vec::new();
         for address in &config.downstream.listen {
-            clients.push(bind(*address, "clients").await?);
+            clients.push(bind(*address, "clients")?);
         }
         let admin = match config.admin {
-            Some(admin) => Some(bind(admin.listen, "the admin interface").await?),
+            Some(admin) => Some(bind(admin.listen, "the admin interface")?),
             None => None,
         };
         Ok(Self { clients, admin })
@@ -146,8 +150,15 @@ impl Listeners {
     }
 }
 
-async fn bind(address: SocketAddr, whom: &str) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("listen on {address} for {whom}"))
+fn bind(address: SocketAddr, whom: &str) -> Result<TcpListener> {
+    listen(address).with_context(|| format!("listen on {address} for {whom}"))
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Where the resources of an upstream come from.
