@@ -2,6 +2,7 @@
 //! Never part of what is shipped.
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
+mod conformance;
 mod steps;
 mod tools;
 
@@ -13,13 +14,15 @@ use anyhow::{Context, Result};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test    set up the tools, then check the format, run clippy and all tests
-  setup   only set up the tools: Envoy and gRPC-Python, under target/tools";
+  test          set up the tools, then check the format, run clippy and all tests
+  setup         only set up the tools: Envoy and gRPC-Python, under target/tools
+  conformance   print every promise of docs/conformance.md with the tests that hold it";
 
 fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("setup") => workspace_root().and_then(|root| tools::set_up(&root)),
+        Some("conformance") => workspace_root().and_then(|root| conformance::report(&root)),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())
