@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_types::constraints::Expr;
-use weir_types::{Constraints, DynamicParameters, Name, Variant};
+use weir_types::{Constraints, DynamicParameters, Form, Name, Variant, Version};
 
 /// Below this many variants, trying one after the other is faster than any index.
 const INDEX_FROM: usize = 8;
@@ -18,9 +18,22 @@ const MEMO_LIMIT: usize = 4096;
 pub struct VariantSet {
     /// In order of preference: where more than one matches (undefined in TP2), the first is chosen. Most
     /// constrained keys first, then canonical order, so that all replicas choose alike.
-    variants: Vec<Arc<Variant>>,
+    variants: Vec<Filed>,
     index: Option<Index>,
     memo: HashMap<DynamicParameters, Answer>,
+}
+
+/// A variant, and beside it the hash of its content: equal ones are found without looking into each variant.
+#[derive(Debug)]
+struct Filed {
+    content: Version,
+    variant: Arc<Variant>,
+}
+
+impl Filed {
+    fn new(variant: Arc<Variant>) -> Self {
+        Self { content: variant.version(Form::Plain), variant }
+    }
 }
 
 /// Positions in [`VariantSet::variants`].
@@ -42,7 +55,12 @@ pub struct Match<'a> {
 impl VariantSet {
     /// The variants, in order of preference.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Variant>> {
-        self.variants.iter()
+        self.variants.iter().map(|filed| &filed.variant)
+    }
+
+    /// The variants whose content has this hash, constraints aside.
+    pub(crate) fn with_content(&self, content: Version) -> impl Iterator<Item = &Arc<Variant>> {
+        self.variants.iter().filter(move |filed| filed.content == content).map(|filed| &filed.variant)
     }
 
     /// Whether there is no variant.
@@ -52,15 +70,15 @@ impl VariantSet {
 
     /// The variant with exactly these constraints.
     pub fn get(&self, constraints: &Constraints) -> Option<&Arc<Variant>> {
-        self.position(constraints).ok().map(|at| &self.variants[at])
+        self.position(constraints).ok().map(|at| &self.variants[at].variant)
     }
 
     /// Adds a variant, or replaces the one with equal constraints, which is returned.
     pub fn insert(&mut self, variant: Arc<Variant>) -> Option<Arc<Variant>> {
         match self.position(&variant.key().constraints) {
-            Ok(at) => Some(std::mem::replace(&mut self.variants[at], variant)),
+            Ok(at) => Some(std::mem::replace(&mut self.variants[at], Filed::new(variant)).variant),
             Err(at) => {
-                self.variants.insert(at, variant);
+                self.variants.insert(at, Filed::new(variant));
                 self.forget();
                 None
             }
@@ -71,31 +89,31 @@ impl VariantSet {
     pub fn remove(&mut self, constraints: &Constraints) -> Option<Arc<Variant>> {
         let at = self.position(constraints).ok()?;
         self.forget();
-        Some(self.variants.remove(at))
+        Some(self.variants.remove(at).variant)
     }
 
     /// The variant that `parameters` match.
     pub fn select(&mut self, parameters: &DynamicParameters) -> Option<Match<'_>> {
-        if self.variants.len() == 1 && self.variants[0].key().constraints.is_unconstrained() {
-            return Some(Match { variant: &self.variants[0], rival: None });
+        if self.variants.len() == 1 && self.variants[0].variant.key().constraints.is_unconstrained() {
+            return Some(Match { variant: &self.variants[0].variant, rival: None });
         }
         let (answer, fresh) = match self.memo.get(parameters) {
             Some(answer) => (*answer, false),
             None => (self.work_out(parameters), true),
         };
-        let variant = &self.variants[answer.chosen? as usize];
-        let rival = answer.rival.filter(|_| fresh).map(|at| &self.variants[at as usize]);
+        let variant = &self.variants[answer.chosen? as usize].variant;
+        let rival = answer.rival.filter(|_| fresh).map(|at| &self.variants[at as usize].variant);
         Some(Match { variant, rival })
     }
 
     /// Whether any variant matches `parameters`.
     pub(crate) fn any(&self, parameters: &DynamicParameters) -> bool {
-        self.variants.iter().any(|variant| variant.key().constraints.matches(parameters))
+        self.iter().any(|variant| variant.key().constraints.matches(parameters))
     }
 
     /// The variant that `parameters` match, of those that list `alias`.
     pub fn select_alias(&self, alias: &Name, parameters: &DynamicParameters) -> Option<&Arc<Variant>> {
-        let mut listing = self.variants.iter().filter(|variant| variant.content().aliases.contains(alias));
+        let mut listing = self.iter().filter(|variant| variant.content().aliases.contains(alias));
         listing.find(|variant| variant.key().constraints.matches(parameters))
     }
 
@@ -117,8 +135,8 @@ impl VariantSet {
 
     fn position(&self, constraints: &Constraints) -> Result<usize, usize> {
         let rank = |c: &Constraints| std::cmp::Reverse(c.key_count());
-        self.variants.binary_search_by(|variant| {
-            let own = &variant.key().constraints;
+        self.variants.binary_search_by(|filed| {
+            let own = &filed.variant.key().constraints;
             rank(own).cmp(&rank(constraints)).then_with(|| own.cmp(constraints))
         })
     }
@@ -154,8 +172,8 @@ struct Index {
 }
 
 impl Index {
-    fn new(variants: &[Arc<Variant>]) -> Self {
-        let needs: Vec<_> = variants.iter().map(|v| needed(v.key().constraints.expr())).collect();
+    fn new(variants: &[Filed]) -> Self {
+        let needs: Vec<_> = variants.iter().map(|f| needed(f.variant.key().constraints.expr())).collect();
         let mut frequency: HashMap<&Literal, usize> = HashMap::new();
         for literal in needs.iter().flatten() {
             *frequency.entry(literal).or_default() += 1;
@@ -174,7 +192,7 @@ impl Index {
     }
 
     /// The positions of all variants that match.
-    fn matching(&self, variants: &[Arc<Variant>], parameters: &DynamicParameters) -> Vec<u32> {
+    fn matching(&self, variants: &[Filed], parameters: &DynamicParameters) -> Vec<u32> {
         let mut found = Self::filter(variants, self.rest.iter().copied(), parameters);
         let mut look_up = |literal: Literal| {
             if let Some(bucket) = self.buckets.get(&literal) {
@@ -194,11 +212,11 @@ impl Index {
     }
 
     fn filter(
-        variants: &[Arc<Variant>],
+        variants: &[Filed],
         candidates: impl IntoIterator<Item = u32>,
         parameters: &DynamicParameters,
     ) -> Vec<u32> {
-        let matches = |at: &u32| variants[*at as usize].key().constraints.matches(parameters);
+        let matches = |at: &u32| variants[*at as usize].variant.key().constraints.matches(parameters);
         candidates.into_iter().filter(matches).collect()
     }
 }

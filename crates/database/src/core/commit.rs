@@ -18,7 +18,7 @@ impl Core {
             self.take_out(key, batch.reach, &mut names);
         }
         for variant in batch.upserts {
-            self.put_in(Arc::new(variant), batch.reach, &mut names);
+            self.put_in(variant, batch.reach, &mut names);
         }
         if batch.reach == Reach::Named {
             self.hear_by_name(&batch.absent, &mut names);
@@ -36,7 +36,7 @@ impl Core {
         touched.into_values().collect()
     }
 
-    fn put_in(&mut self, variant: Arc<Variant>, reach: Reach, names: &mut BTreeSet<Name>) {
+    fn put_in(&mut self, mut variant: Variant, reach: Reach, names: &mut BTreeSet<Name>) {
         if !self.is_wanted(&variant, reach) {
             return self.take_out(variant.key(), reach, names);
         }
@@ -46,8 +46,10 @@ impl Core {
                 self.selections[id.0].hear(false);
             }
         }
-        let set = self.names.entry(variant.name().clone()).or_default().set(reach);
-        let old = set.insert(Arc::clone(&variant));
+        let entry = self.names.entry(variant.name().clone()).or_default();
+        entry.share_bytes(&mut variant);
+        let variant = Arc::new(variant);
+        let old = entry.set(reach).insert(Arc::clone(&variant));
         let same = |old: &Arc<Variant>| {
             old.version(Form::Located) == variant.version(Form::Located)
                 && old.content().upstream_version == variant.content().upstream_version

@@ -23,7 +23,7 @@ use std::time::Instant;
 use slab::Slab;
 pub(crate) use subscribe::Standing;
 use weir_types::{
-    Commit, DynamicParameters, Fingerprint, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
+    Commit, DynamicParameters, Fingerprint, Form, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
 };
 
 pub use question::{Diff, Query, Removed, Shape};
@@ -101,6 +101,14 @@ impl NameEntry {
 
     fn is_empty(&self) -> bool {
         self.selections.is_empty() && self.sets().all(VariantSet::is_empty)
+    }
+
+    /// Makes `variant` hold the bytes of an equal one that is here already, for whomever that is: a control
+    /// plane that knows no dynamic parameters sends each parameter set a copy of its own.
+    fn share_bytes(&self, variant: &mut Variant) {
+        let content = variant.version(Form::Plain);
+        let mut held = self.sets().flat_map(|set| set.with_content(content));
+        held.any(|held| variant.share_bytes(held));
     }
 
     /// In the order in which they answer a name.
