@@ -4,6 +4,7 @@
 //! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
 //! (that is the database's), and never speaks to an upstream.
 
+mod connection;
 mod frames;
 mod messages;
 mod metrics;

@@ -1,4 +1,4 @@
-//! The listeners: HTTP/2 without TLS, and the services behind them.
+//! The listeners: who is let in, and until when.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -6,22 +6,21 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use weir_database::Database;
 
+use crate::connection;
 use crate::frames::Frames;
 use crate::metrics::Metrics;
 use crate::node::NodeRules;
 use crate::request::Limits;
-use crate::service::AggregatedDiscovery;
+use crate::service::Services;
 use crate::stream::Shared;
 
-/// How many streams one connection may have: an Envoy without ADS opens one per EDS cluster.
-const MAX_CONCURRENT_STREAMS: u32 = 1 << 20;
+/// How long to wait after a client could not be accepted: usually there are too many open files.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How clients are served.
 #[derive(Clone, Debug)]
@@ -60,14 +59,6 @@ impl Default for Settings {
 /// Why serving ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// A listener failed for good.
-    #[error("serve clients on {address}")]
-    Serve {
-        /// Where.
-        address: String,
-        /// Why.
-        source: tonic::transport::Error,
-    },
     /// A listener has no address.
     #[error("read the address of a listener")]
     Address(#[from] io::Error),
@@ -97,52 +88,73 @@ impl Server {
     /// Serves on `listeners` until `shutdown`, then ends every stream with UNAVAILABLE.
     ///
     /// # Errors
-    /// When a listener cannot be served at all.
+    /// When a listener is none.
     pub async fn serve(
         self,
         listeners: Vec<TcpListener>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServerError> {
         let stop = self.shared.stop.clone();
+        let server = Arc::new(self);
         let mut tasks = JoinSet::new();
         for listener in listeners {
             let address = listener.local_addr()?.to_string();
-            let serving = self.serve_one(listener, stop.clone());
-            tasks
-                .spawn(async move { serving.await.map_err(|source| ServerError::Serve { address, source }) });
+            tasks.spawn(Arc::clone(&server).listen(listener, address));
         }
-        let stopping = stop.clone();
         tokio::spawn(async move {
             shutdown.await;
-            stopping.cancel();
+            stop.cancel();
         });
         while let Some(ended) = tasks.join_next().await {
-            if let Ok(Err(error)) = ended {
-                stop.cancel();
-                return Err(error);
-            }
+            report(ended);
         }
         Ok(())
     }
 
-    fn serve_one(
-        &self,
-        listener: TcpListener,
-        stop: CancellationToken,
-    ) -> impl Future<Output = Result<(), tonic::transport::Error>> + Send + 'static {
-        let incoming = TcpListenerStream::new(listener).map(|accepted| {
-            accepted.inspect(|socket| {
-                // Small responses should not wait for an acknowledgement of the last one.
-                if let Err(error) = socket.set_nodelay(true) {
-                    tracing::debug!(%error, "set TCP_NODELAY");
-                }
-            })
-        });
-        let router = tonic::transport::Server::builder()
-            .max_concurrent_streams(Some(MAX_CONCURRENT_STREAMS))
-            .http2_keepalive_interval(Some(self.settings.keepalive_interval))
-            .http2_keepalive_timeout(Some(self.settings.keepalive_timeout))
-            .add_service(AggregatedDiscovery(Arc::clone(&self.shared)));
-        async move { router.serve_with_incoming_shutdown(incoming, stop.cancelled_owned()).await }
+    /// Accepts clients until the server stops, and waits for the last of them to go.
+    async fn listen(self: Arc<Self>, listener: TcpListener, address: String) {
+        let mut connections = JoinSet::new();
+        let mut stopped = std::pin::pin!(self.shared.stop.cancelled());
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((socket, _)) => _ = connections.spawn(Arc::clone(&self).connection(socket)),
+                    Err(error) => {
+                        tracing::warn!(%error, address, "a client cannot be accepted");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                },
+                Some(ended) = connections.join_next() => report(ended),
+                () = &mut stopped => break,
+            }
+        }
+        drop(listener);
+        while let Some(ended) = connections.join_next().await {
+            report(ended);
+        }
+    }
+
+    async fn connection(self: Arc<Self>, socket: TcpStream) {
+        // Small responses should not wait for an acknowledgement of the last one.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "set TCP_NODELAY");
+        }
+        let settings = connection::Settings {
+            keepalive_interval: self.settings.keepalive_interval,
+            keepalive_timeout: self.settings.keepalive_timeout,
+        };
+        let shared = Arc::clone(&self.shared);
+        let stopped = shared.stop.clone().cancelled_owned();
+        let service = |within| Services { shared, within };
+        if let Err(error) = connection::serve(socket, settings, service, stopped).await {
+            tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
+        }
+    }
+}
+
+/// A panic is a bug, and ends no more than what panicked.
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a task of the server failed");
     }
 }

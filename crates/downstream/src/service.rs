@@ -1,52 +1,67 @@
-//! The gRPC methods, by path.
+//! What a client may call, by path.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use http::{Request as HttpRequest, Response as HttpResponse};
+use http::{Request as HttpRequest, Response as HttpResponse, StatusCode, Version};
+use http_body_util::Either;
+use hyper::body::Incoming;
 use tonic::Status;
 use tonic::body::Body;
-use tonic::server::NamedService;
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
 
+use crate::connection::Within;
 use crate::messages::Messages;
 use crate::request::Request;
-use crate::stream::{Shared, Stream};
+use crate::stream::{ResponseBody, Shared, Stream};
 
-/// `envoy.service.discovery.v3.AggregatedDiscoveryService`.
-#[derive(Clone)]
-pub(crate) struct AggregatedDiscovery(pub(crate) Arc<Shared>);
+/// The methods of `envoy.service.discovery.v3.AggregatedDiscoveryService`.
+const AGGREGATED: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
 
-impl NamedService for AggregatedDiscovery {
-    const NAME: &'static str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+/// The services, for the clients of one connection.
+pub(crate) struct Services {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) within: Within,
 }
 
-impl AggregatedDiscovery {
-    fn stream<R: Request>(&self, request: HttpRequest<Body>) -> HttpResponse<Body> {
-        let requests = Messages::<R, _>::new(request.into_body(), self.0.limits.message);
-        let mut response = HttpResponse::new(Body::new(Stream::open(Arc::clone(&self.0), requests)));
+/// A stream, or an answer that is complete.
+type Response = HttpResponse<Either<ResponseBody, Body>>;
+
+impl Services {
+    fn answer(&self, request: HttpRequest<Incoming>) -> Response {
+        if request.version() < Version::HTTP_2 {
+            return refuse(StatusCode::NOT_FOUND);
+        }
+        let path = request.uri().path();
+        match path.strip_prefix(AGGREGATED) {
+            Some("StreamAggregatedResources") => self.stream::<DiscoveryRequest>(request),
+            Some("DeltaAggregatedResources") => self.stream::<DeltaDiscoveryRequest>(request),
+            _ => Status::unimplemented(format!("there is no method {path}")).into_http().map(Either::Right),
+        }
+    }
+
+    fn stream<R: Request>(&self, request: HttpRequest<Incoming>) -> Response {
+        let requests = Messages::<R, _>::new(request.into_body(), self.shared.limits.message);
+        let body = Stream::open(Arc::clone(&self.shared), requests, &self.within);
+        let mut response = HttpResponse::new(Either::Left(body));
         response.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
         response
     }
 }
 
-impl tower_service::Service<HttpRequest<Body>> for AggregatedDiscovery {
-    type Response = HttpResponse<Body>;
+fn refuse(status: StatusCode) -> Response {
+    let mut response = HttpResponse::new(Either::Right(Body::empty()));
+    *response.status_mut() = status;
+    response
+}
+
+impl hyper::service::Service<HttpRequest<Incoming>> for Services {
+    type Response = Response;
     type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
+    type Future = Ready<Result<Response, Infallible>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: HttpRequest<Body>) -> Self::Future {
-        let method = request.uri().path().rsplit('/').next().unwrap_or_default();
-        ready(Ok(match method {
-            "StreamAggregatedResources" => self.stream::<DiscoveryRequest>(request),
-            "DeltaAggregatedResources" => self.stream::<DeltaDiscoveryRequest>(request),
-            other => Status::unimplemented(format!("there is no method {other}")).into_http(),
-        }))
+    fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
+        ready(Ok(self.answer(request)))
     }
 }

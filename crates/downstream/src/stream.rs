@@ -1,27 +1,30 @@
 //! The shell around one stream's machine.
 //!
-//! Two halves that never wait for each other: a task that reads requests into the machine, and the response
-//! body, which takes the next step when HTTP/2 has room for it. Between them is the machine behind a lock
-//! that is held only to turn it. There is no queue: a client that does not read makes no steps.
+//! Two halves that never wait for each other: a future that reads requests into the machine, and the response
+//! body, which takes the next step when HTTP/2 has room for it. Both run within the connection's task. Between
+//! them is the machine behind a lock that is held only to turn it. There is no queue: a client that does not read
+//! makes no steps.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::future::{AbortHandle, abortable};
 use futures_util::task::AtomicWaker;
 use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
+use hyper::body::Incoming;
+use hyper::rt::Executor as _;
 use parking_lot::Mutex;
-use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use tonic::body::Body;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
 
+use crate::connection::Within;
 use crate::frames::Frames;
 use crate::messages::Messages;
 use crate::metrics::Metrics;
@@ -76,35 +79,46 @@ impl Subscriber for Signal {
 }
 
 impl Stream {
-    /// Opens a stream that reads `requests`, and returns its response body.
-    pub(crate) fn open<R: Request>(shared: Arc<Shared>, requests: Messages<R, Body>) -> ResponseBody {
+    /// Opens a stream that reads `requests` within its connection, and returns its response body.
+    pub(crate) fn open<R: Request>(
+        shared: Arc<Shared>,
+        requests: Messages<R, Incoming>,
+        within: &Within,
+    ) -> ResponseBody {
         shared.metrics.opened(R::DIALECT);
         let stream =
             Arc::new(Self { shared, dialect: R::DIALECT, signal: Arc::default(), state: Mutex::default() });
-        let reader = tokio::spawn(Arc::clone(&stream).read(requests));
-        ResponseBody { stream, reader: reader.abort_handle(), ended: false }
+        let (reading, reader) = abortable(Arc::clone(&stream).read(requests));
+        within.execute(async { _ = reading.await });
+        ResponseBody { stream, reader, ended: false }
     }
 
-    async fn read<R: Request>(self: Arc<Self>, mut requests: Messages<R, Body>) {
-        let stop = self.shared.stop.clone();
-        let end = loop {
-            let message = tokio::select! {
-                message = requests.next() => message,
-                () = stop.cancelled() => break Status::unavailable("the proxy is shutting down"),
-            };
-            match message {
-                Ok(Some(request)) => match self.handle(request) {
-                    Ok(()) => self.signal.wake(),
-                    Err(status) => break status,
-                },
-                Ok(None) => break Status::ok(""),
-                Err(status) => break status,
-            }
+    async fn read<R: Request>(self: Arc<Self>, mut requests: Messages<R, Incoming>) {
+        let end = tokio::select! {
+            biased;
+            end = self.read_all(&mut requests) => end,
+            () = self.shared.stop.cancelled() => Status::unavailable("the proxy is shutting down"),
         };
         self.end(end);
     }
 
-    fn handle<R: Request>(&self, request: R) -> Result<(), Status> {
+    async fn read_all<R: Request>(&self, requests: &mut Messages<R, Incoming>) -> Status {
+        loop {
+            match requests
+                .next()
+                .await
+                .and_then(|request| request.map(|request| self.handle(request)).transpose())
+            {
+                Ok(Some(true)) => self.signal.wake(),
+                Ok(Some(false)) => {}
+                Ok(None) => return Status::ok(""),
+                Err(status) => return status,
+            }
+        }
+    }
+
+    /// Takes in a request, and says whether there may now be something to say.
+    fn handle<R: Request>(&self, request: R) -> Result<bool, Status> {
         self.shared.metrics.request(self.dialect);
         let mut state = self.state.lock();
         let open = match &mut state.open {
@@ -121,7 +135,7 @@ impl Stream {
         if let Some(verdict) = verdict {
             self.judge(open, &type_url, verdict);
         }
-        Ok(())
+        Ok(open.machine.is_due())
     }
 
     /// Makes the client's acquaintance by its first message.

@@ -150,6 +150,11 @@ impl<V: View> ServerStream<V> {
         }
     }
 
+    /// Whether there may be something to say. If not, [`Self::poll_transmit`] would say nothing.
+    pub fn is_due(&self) -> bool {
+        (0..self.logical.len()).any(|i| self.has_additions(i) || self.logical[i].has_removals())
+    }
+
     fn step(&self, index: usize, hold_removals: bool) -> Step<'_, V> {
         let logical = &self.logical[index];
         let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();

@@ -1,0 +1,200 @@
+//! One client's connection: HTTP/1.1 or HTTP/2 over any socket, and everything that its streams do, in one task.
+//!
+//! Owns how bytes come and go: which protocol it is, the settings of HTTP, when is written and read. Never knows
+//! what the streams are about: that is the service's. The bytes' way is socket, cut, HTTP library, and back
+//! through what the socket gathers; [`turn`] says who is polled when.
+
+mod cut;
+mod socket;
+mod turn;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::rt::bounds::Http2ServerConnExec;
+use hyper::server::conn::{http1, http2};
+use hyper::service::HttpService;
+use hyper_util::rt::TokioTimer;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use self::socket::{Protocol, Socket};
+use self::turn::{Http, Turns};
+
+pub(crate) use self::turn::Within;
+
+/// How many streams one connection may have: an Envoy without ADS opens one per EDS cluster.
+const MAX_CONCURRENT_STREAMS: u32 = 1 << 20;
+
+/// How much a stream may have waiting in the HTTP/2 library, in bytes, before it makes the next step. It is what
+/// a client that reads slowly gets of the past; less of it makes its next step a longer one.
+const MAX_SEND_BUFFER: usize = 16 << 10;
+
+/// How connections are served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// After how much silence an HTTP/2 client is pinged.
+    pub(crate) keepalive_interval: Duration,
+    /// How long it may take to answer before it is taken for dead.
+    pub(crate) keepalive_timeout: Duration,
+}
+
+/// Why a connection ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectionError {
+    /// The client breaks the protocol, or does not answer.
+    #[error("serve HTTP")]
+    Http(#[from] hyper::Error),
+    /// The client is gone.
+    #[error("use the socket")]
+    Socket(#[from] io::Error),
+}
+
+/// Serves a client until it goes away. After `drain` no more streams are let in, and the end is that of the last.
+///
+/// `service` is given what runs futures within the connection's task.
+///
+/// # Errors
+/// When the connection breaks.
+pub(crate) async fn serve<S, V, B>(
+    stream: S,
+    settings: Settings,
+    service: impl FnOnce(Within) -> V,
+    drain: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ConnectionError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    V: HttpService<Incoming, ResBody = B> + Unpin,
+    V::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    Within: Http2ServerConnExec<V::Future, B>,
+{
+    let socket = Socket::new(stream);
+    let mut drain = Box::pin(drain);
+    let protocol = tokio::select! {
+        protocol = socket.protocol() => protocol?,
+        () = &mut drain => return Ok(()),
+    };
+    let within = Within::default();
+    within.drain_after(drain);
+    let service = service(within.clone());
+    match protocol {
+        Protocol::Http1 => {
+            let http =
+                http1::Builder::new().timer(TokioTimer::new()).serve_connection(socket.clone(), service);
+            Turns::new(http, socket, within).await
+        }
+        Protocol::Http2 => {
+            let http = http2::Builder::new(within.clone())
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                .keep_alive_interval(settings.keepalive_interval)
+                .keep_alive_timeout(settings.keepalive_timeout)
+                .max_send_buf_size(MAX_SEND_BUFFER)
+                .serve_connection(socket.clone(), service);
+            Turns::new(http, socket, within).await
+        }
+    }
+}
+
+impl<S, V, B> Http for http1::Connection<Socket<S>, V>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    V: HttpService<Incoming, ResBody = B>,
+    V::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn drain(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<S, V, B> Http for http2::Connection<Socket<S>, V, Within>
+where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    V: HttpService<Incoming, ResBody = B>,
+    V::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: hyper::body::Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    Within: Http2ServerConnExec<V::Future, B>,
+{
+    fn drain(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::{pending, ready};
+
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::{BodyExt, Full};
+    use hyper::service::service_fn;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+    use super::*;
+
+    const SETTINGS: Settings =
+        Settings { keepalive_interval: Duration::from_secs(30), keepalive_timeout: Duration::from_secs(10) };
+
+    /// A client's end of a connection to a server that answers with what it is sent.
+    fn connect(
+        drain: impl Future<Output = ()> + Send + 'static,
+    ) -> (DuplexStream, impl Future<Output = Result<(), ConnectionError>>) {
+        let (ours, client) = duplex(4 << 10);
+        let echo = service_fn(async |request: Request<Incoming>| {
+            let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+            Ok::<_, Infallible>(Response::new(Full::new(body.unwrap_or_default())))
+        });
+        (client, serve(ours, SETTINGS, move |_| echo, drain))
+    }
+
+    #[tokio::test]
+    async fn http_1_is_served_on_the_same_port() {
+        let (mut client, server) = connect(pending());
+        let asking = async {
+            let request =
+                b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello";
+            client.write_all(request).await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        let (answer, ended) = tokio::join!(asking, server);
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+        ended.unwrap();
+    }
+
+    #[tokio::test]
+    async fn large_bodies_pass_both_ways_over_http_2() {
+        let (client, server) = connect(pending());
+        let body: Bytes = (0..300_000u32).map(|i| (i % 251) as u8).collect();
+        let asking = async {
+            let io = TokioIo::new(client);
+            let (mut sender, http) =
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+            let http = tokio::spawn(http);
+            let request = Request::post("http://x/").body(Full::new(body.clone())).unwrap();
+            let answer = sender.send_request(request).await.unwrap().into_body().collect().await.unwrap();
+            drop(sender);
+            http.await.unwrap().unwrap();
+            answer.to_bytes()
+        };
+        let (answer, ended) = tokio::join!(asking, server);
+        assert!(answer == body, "{} bytes", answer.len());
+        ended.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_says_nothing_does_not_hold_up_the_end() {
+        let (_client, server) = connect(ready(()));
+        server.await.unwrap();
+    }
+}
