@@ -6,6 +6,7 @@
 
 mod connection;
 mod frames;
+mod known;
 mod messages;
 mod metrics;
 mod node;

@@ -1,14 +1,17 @@
 //! Requests from the wire: checked against the limits, and turned into what the machine takes in.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
+use bytes::Bytes;
+use prost::Message;
 use tonic::Status;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::{Form, KnownVersions, ResourceLocator, Selector, TypeUrl, Version};
-use weir_wire::discovery::{self, DeltaDiscoveryRequest, DiscoveryRequest};
+use weir_types::{Form, ResourceLocator, Selector, TypeUrl, Version};
+use weir_wire::discovery::{self, DiscoveryRequest};
+use weir_wire::request::{DeltaRequest, RequestError};
 
+use crate::known::Statements;
 use crate::node::Client;
 
 /// How much a client may ask for.
@@ -29,19 +32,30 @@ impl Default for Limits {
 }
 
 /// A request of either dialect.
-pub(crate) trait Request: prost::Message + Default + 'static {
+pub(crate) trait Request: Sized + Send + 'static {
     /// Which one.
     const DIALECT: Dialect;
+    /// The request in `bytes`.
+    fn decode(bytes: Bytes) -> Result<Self, RequestError>;
     /// The encoded node, if there is one.
     fn node(&self) -> Option<&[u8]>;
     /// Whether it names anything by locator.
     fn has_locators(&self) -> bool;
-    /// What the machine takes in.
-    fn into_inbound(self, client: &Client, limits: &Limits) -> Result<Inbound, Status>;
+    /// What the machine takes in. What the client says that it holds is looked up among `statements`.
+    fn into_inbound(
+        self,
+        client: &Client,
+        limits: &Limits,
+        statements: &Statements,
+    ) -> Result<Inbound, Status>;
 }
 
 impl Request for DiscoveryRequest {
     const DIALECT: Dialect = Dialect::Sotw;
+
+    fn decode(bytes: Bytes) -> Result<Self, RequestError> {
+        Ok(<Self as Message>::decode(bytes)?)
+    }
 
     fn node(&self) -> Option<&[u8]> {
         self.node.as_deref()
@@ -51,7 +65,7 @@ impl Request for DiscoveryRequest {
         !self.resource_locators.is_empty()
     }
 
-    fn into_inbound(self, client: &Client, limits: &Limits) -> Result<Inbound, Status> {
+    fn into_inbound(self, client: &Client, limits: &Limits, _: &Statements) -> Result<Inbound, Status> {
         let names = Reader { client, limits, field: "resource" };
         Ok(Inbound {
             type_url: type_url(&self.type_url)?,
@@ -64,33 +78,47 @@ impl Request for DiscoveryRequest {
     }
 }
 
-impl Request for DeltaDiscoveryRequest {
+impl Request for DeltaRequest {
     const DIALECT: Dialect = Dialect::Delta;
 
+    fn decode(bytes: Bytes) -> Result<Self, RequestError> {
+        Self::decode(bytes)
+    }
+
     fn node(&self) -> Option<&[u8]> {
-        self.node.as_deref()
+        self.message.node.as_deref()
     }
 
     fn has_locators(&self) -> bool {
-        !self.resource_locators_subscribe.is_empty() || !self.resource_locators_unsubscribe.is_empty()
+        let message = &self.message;
+        !message.resource_locators_subscribe.is_empty() || !message.resource_locators_unsubscribe.is_empty()
     }
 
-    fn into_inbound(self, client: &Client, limits: &Limits) -> Result<Inbound, Status> {
-        let held = self.initial_resource_versions;
-        limits.check_count("initial_resource_versions", held.len())?;
+    fn into_inbound(
+        self,
+        client: &Client,
+        limits: &Limits,
+        statements: &Statements,
+    ) -> Result<Inbound, Status> {
+        let Self { message, known } = self;
+        limits.check_count("initial_resource_versions", known.len())?;
+        let known = statements.read(&known).map_err(|error| {
+            Status::internal(format!("cannot decode initial_resource_versions of the request: {error}"))
+        })?;
         let subscribe = Reader { client, limits, field: "subscribed resource" };
         let unsubscribe = Reader { client, limits, field: "unsubscribed resource" };
         Ok(Inbound {
-            type_url: type_url(&self.type_url)?,
-            nonce: self.response_nonce,
-            nack: nack(self.error_detail),
+            type_url: type_url(&message.type_url)?,
+            nonce: message.response_nonce,
+            nack: nack(message.error_detail),
             names: Names::Patch {
-                subscribe: subscribe.read(self.resource_names_subscribe, self.resource_locators_subscribe)?,
+                subscribe: subscribe
+                    .read(message.resource_names_subscribe, message.resource_locators_subscribe)?,
                 unsubscribe: unsubscribe
-                    .read(self.resource_names_unsubscribe, self.resource_locators_unsubscribe)?,
+                    .read(message.resource_names_unsubscribe, message.resource_locators_unsubscribe)?,
             },
             version: None,
-            known: (!held.is_empty()).then(|| Arc::new(held.into_iter().collect::<KnownVersions>())),
+            known,
         })
     }
 }
@@ -168,7 +196,24 @@ mod tests {
     fn read(request: DiscoveryRequest) -> Result<Inbound, Status> {
         let parameters = [("env", "prod")].into_iter().collect();
         let client = Client { parameters, ..Client::default() };
-        request.into_inbound(&client, &Limits { name_length: 10, names: 2, ..Limits::default() })
+        let limits = Limits { name_length: 10, names: 2, ..Limits::default() };
+        request.into_inbound(&client, &limits, &Statements::default())
+    }
+
+    #[test]
+    fn e05_a_statement_over_the_limit_or_malformed_is_refused() {
+        let (limits, statements) = (Limits { names: 2, ..Limits::default() }, Statements::default());
+        for (entries, message) in [
+            (
+                &[0x2a, 0, 0x2a, 0, 0x2a, 0][..],
+                "3 names of initial_resource_versions are over the limit of 2",
+            ),
+            (&[0x2a, 1, 0x0a], "cannot decode initial_resource_versions of the request: "),
+        ] {
+            let request = DeltaRequest::decode(Bytes::copy_from_slice(entries)).unwrap();
+            let status = request.into_inbound(&Client::default(), &limits, &statements).unwrap_err();
+            assert!(status.message().starts_with(message), "{status}");
+        }
     }
 
     #[test]

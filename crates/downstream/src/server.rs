@@ -13,6 +13,7 @@ use weir_database::Database;
 
 use crate::connection;
 use crate::frames::Frames;
+use crate::known::Statements;
 use crate::metrics::Metrics;
 use crate::node::NodeRules;
 use crate::request::Limits;
@@ -77,6 +78,7 @@ impl Server {
             frames: Frames::new(settings.identifier.clone(), settings.frame_cache),
             rules: settings.rules.clone(),
             limits: settings.limits,
+            statements: Statements::default(),
             wrapping: settings.wrapping.clone(),
             metrics: Metrics::new(&database),
             database,

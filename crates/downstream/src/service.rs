@@ -9,7 +9,8 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use tonic::Status;
 use tonic::body::Body;
-use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
+use weir_wire::discovery::DiscoveryRequest;
+use weir_wire::request::DeltaRequest;
 
 use crate::connection::Within;
 use crate::messages::Messages;
@@ -36,7 +37,7 @@ impl Services {
         let path = request.uri().path();
         match path.strip_prefix(AGGREGATED) {
             Some("StreamAggregatedResources") => self.stream::<DiscoveryRequest>(request),
-            Some("DeltaAggregatedResources") => self.stream::<DeltaDiscoveryRequest>(request),
+            Some("DeltaAggregatedResources") => self.stream::<DeltaRequest>(request),
             _ => Status::unimplemented(format!("there is no method {path}")).into_http().map(Either::Right),
         }
     }

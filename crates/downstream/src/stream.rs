@@ -26,6 +26,7 @@ use weir_types::TypeUrl;
 
 use crate::connection::Within;
 use crate::frames::Frames;
+use crate::known::Statements;
 use crate::messages::Messages;
 use crate::metrics::Metrics;
 use crate::node::{Client, NodeRules};
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) frames: Frames,
     pub(crate) rules: NodeRules,
     pub(crate) limits: Limits,
+    pub(crate) statements: Statements,
     /// By user agent: whether state-of-the-world resources are wrapped, whatever the client announces.
     pub(crate) wrapping: std::collections::HashMap<String, bool>,
     pub(crate) metrics: Metrics,
@@ -126,7 +128,7 @@ impl Stream {
             none => none.insert(self.meet(&request)?),
         };
         open.wrapped |= request.has_locators();
-        let inbound = request.into_inbound(&open.client, &self.shared.limits)?;
+        let inbound = request.into_inbound(&open.client, &self.shared.limits, &self.shared.statements)?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();

@@ -1,6 +1,7 @@
 //! What a reconnecting client says that it holds.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
@@ -16,6 +17,16 @@ pub struct KnownVersions {
 }
 
 impl KnownVersions {
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.versions.len()
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.versions.is_empty()
+    }
+
     /// Whether the client states to hold `name`, in whatever version.
     pub fn contains(&self, name: &str) -> bool {
         self.versions.contains_key(name)
@@ -51,10 +62,17 @@ impl KnownVersions {
         kept
     }
 
+    /// Of a name that is stated twice, the last version counts.
     fn insert(&mut self, name: Name, version: Option<Version>) {
-        let entry = (name, version);
-        self.fingerprint = self.fingerprint.wrapping_add(KEYED.hash_one(&entry));
-        self.versions.insert(entry.0, entry.1);
+        let entry = |name: &Name, version| KEYED.hash_one((name, version));
+        self.fingerprint = self.fingerprint.wrapping_add(entry(&name, version));
+        match self.versions.entry(name) {
+            Entry::Vacant(vacant) => _ = vacant.insert(version),
+            Entry::Occupied(mut occupied) => {
+                let before = occupied.insert(version);
+                self.fingerprint = self.fingerprint.wrapping_sub(entry(occupied.key(), before));
+            }
+        }
     }
 
     /// Equal for equal statements within a process, whatever the order.
@@ -105,5 +123,8 @@ mod tests {
         let other: KnownVersions = [("b", "2"), ("a", &*Version(1).to_string())].into_iter().collect();
         assert_eq!(ab.fingerprint(), ba.fingerprint());
         assert_ne!(ab.fingerprint(), other.fingerprint());
+        let twice: KnownVersions =
+            [("b", &*Version(1).to_string()), ("a", "1"), ("b", "2")].into_iter().collect();
+        assert_eq!((twice.len(), twice.fingerprint()), (2, ab.fingerprint()));
     }
 }

@@ -11,5 +11,6 @@ pub mod json;
 pub mod constraints;
 pub mod frame;
 pub mod locator;
+pub mod request;
 pub mod resource;
 pub mod scan;
