@@ -14,3 +14,4 @@ pub mod locator;
 pub mod request;
 pub mod resource;
 pub mod scan;
+pub mod text;

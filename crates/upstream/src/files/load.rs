@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_types::{TypeUrl, VariantKey};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::resource::{Origin, Problem, Resource, parse};
+use super::resource::{Format, Origin, Problem, Resource, parse};
 
 /// The directory, or the one file, cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -63,8 +63,7 @@ impl Loaded {
     }
 }
 
-/// Reads all `*.yaml`, `*.yml` and `*.json` files below `path`, or the one file `path`. Hidden files and
-/// directories are passed over. Files that did not change since `previous` are not parsed again.
+/// Reads all resource files below `path`, or the one file `path`. Hidden files and directories are passed over. Files that did not change since `previous` are not parsed again.
 ///
 /// # Errors
 /// When `path` itself cannot be read; what is wrong with a file is among [`Loaded::problems`].
@@ -114,7 +113,7 @@ impl Listing {
                     self.problems.push(unreadable(&Arc::from(&*path), &error));
                     self.unreadable.push(path);
                 }
-            } else if is_resource_file(&path) {
+            } else if Format::of(&path).is_some() {
                 self.files.push(path.into());
             }
         }
@@ -124,10 +123,6 @@ impl Listing {
 
 fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-}
-
-fn is_resource_file(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
 
 fn unreadable(file: &Arc<Path>, error: &io::Error) -> Problem {

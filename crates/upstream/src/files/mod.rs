@@ -1,4 +1,4 @@
-//! Files as an upstream: a directory of resources in YAML or JSON, each with optional constraints, watched for
+//! Files as an upstream: a directory of resources in YAML, JSON, binary or protobuf text, each with optional constraints, watched for
 //! changes.
 //!
 //! Owns the format (see `docs/resource-files.md`), the last good content of each file, and the differences that
@@ -6,8 +6,10 @@
 
 mod constraints;
 mod de;
+mod document;
 pub mod explain;
 mod load;
+mod message;
 mod node;
 mod resource;
 mod source;

@@ -8,7 +8,7 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Val
 use super::message_of;
 
 /// The encoded message, fields by number and map entries by key, in nested Anys too.
-pub(super) fn encode(message: &DynamicMessage) -> Vec<u8> {
+pub(crate) fn encode(message: &DynamicMessage) -> Vec<u8> {
     if let Some(any) = encode_any(message) {
         return any;
     }

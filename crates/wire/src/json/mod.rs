@@ -5,7 +5,7 @@
 //! what is passed through is never touched: this is only for configuration written by people and for showing
 //! it to people.
 
-mod canonical;
+pub(crate) mod canonical;
 mod render;
 
 use std::sync::LazyLock;
@@ -23,8 +23,11 @@ static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(&descriptors[..]).unwrap_or_default()
 });
 
+/// The message of a state-of-the-world response.
+pub(crate) const DISCOVERY_RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
+
 /// The message that a type URL stands for, if its type is known here.
-fn message_of(type_url: &str) -> Option<MessageDescriptor> {
+pub(crate) fn message_of(type_url: &str) -> Option<MessageDescriptor> {
     POOL.get_message_by_name(type_url.rsplit('/').next()?)
 }
 

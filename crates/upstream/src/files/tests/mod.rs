@@ -3,6 +3,7 @@
 mod explaining;
 mod format;
 mod loading;
+mod messages;
 mod updating;
 mod watching;
 
