@@ -200,6 +200,34 @@ mod tests {
         request.into_inbound(&client, &limits, &Statements::default())
     }
 
+    /// Whether what the machine takes in of `message` holds on to the bytes that it was read from.
+    fn pins<R: Request>(message: &impl Message) -> bool {
+        let bytes = Bytes::from(message.encode_to_vec());
+        let request = <R as Request>::decode(bytes.clone()).unwrap();
+        assert_eq!(request.node().map(<[u8]>::len), Some(61_000), "not even looked at");
+        let inbound = request.into_inbound(&Client::default(), &Limits::default(), &Statements::default());
+        let unique = bytes.is_unique();
+        assert_eq!(inbound.unwrap().nonce, "2a-0");
+        !unique
+    }
+
+    #[test]
+    fn d03_nothing_of_the_node_in_an_acknowledgement_outlives_it() {
+        let node = Some(Bytes::from(vec![0xff; 61_000]));
+        let (type_url, response_nonce) = ("type.googleapis.com/acme.Widget".to_owned(), "2a-0".to_owned());
+        assert!(!pins::<DeltaRequest>(&discovery::DeltaDiscoveryRequest {
+            node: node.clone(),
+            type_url: type_url.clone(),
+            response_nonce: response_nonce.clone(),
+            initial_resource_versions: [("a".to_owned(), "1".to_owned())].into(),
+            ..Default::default()
+        }));
+        let resource_names = vec!["a".into()];
+        let request =
+            DiscoveryRequest { node, type_url, response_nonce, resource_names, ..Default::default() };
+        assert!(!pins::<DiscoveryRequest>(&request));
+    }
+
     #[test]
     fn e05_a_statement_over_the_limit_or_malformed_is_refused() {
         let (limits, statements) = (Limits { names: 2, ..Limits::default() }, Statements::default());
