@@ -1,6 +1,7 @@
 //! A real Envoy that takes its configuration from an ADS server.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -44,16 +45,11 @@ impl EnvoyOptions {
         self
     }
 
-    fn bootstrap(&self, server: SocketAddr, admin: SocketAddr) -> Value {
+    fn bootstrap(&self, server: SocketAddr) -> Value {
         let api_type = if self.dialect == Dialect::Sotw { "GRPC" } else { "DELTA_GRPC" };
         let over_ads = json!({ "ads": {}, "resource_api_version": "V3" });
-        let http2 = json!({ "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-            "explicit_http_config": { "http2_protocol_options": {} },
-        }});
         json!({
             "node": { "id": self.id, "cluster": "test", "metadata": self.metadata },
-            "admin": { "address": socket_address(admin) },
             "dynamic_resources": {
                 "ads_config": {
                     "api_type": api_type,
@@ -64,17 +60,25 @@ impl EnvoyOptions {
                 "cds_config": over_ads,
                 "lds_config": over_ads,
             },
-            "static_resources": { "clusters": [{
-                "name": "xds",
-                "type": "STATIC",
-                "connect_timeout": "1s",
-                "typed_extension_protocol_options": http2,
-                "load_assignment": { "cluster_name": "xds", "endpoints": [{ "lb_endpoints": [
-                    { "endpoint": { "address": socket_address(server) } },
-                ]}]},
-            }]},
+            "static_resources": { "clusters": [xds_cluster(server)] },
         })
     }
+}
+
+/// The static cluster `xds`: a gRPC server.
+pub fn xds_cluster(server: SocketAddr) -> Value {
+    json!({
+        "name": "xds",
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "typed_extension_protocol_options": { "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+            "explicit_http_config": { "http2_protocol_options": {} },
+        }},
+        "load_assignment": { "cluster_name": "xds", "endpoints": [{ "lb_endpoints": [
+            { "endpoint": { "address": socket_address(server) } },
+        ]}]},
+    })
 }
 
 fn socket_address(address: SocketAddr) -> Value {
@@ -91,15 +95,22 @@ pub struct Envoy {
 impl Envoy {
     /// Starts one. It need not be ready yet: see [`Self::live`].
     pub fn start(server: SocketAddr, options: &EnvoyOptions) -> Self {
+        Self::with_bootstrap(&options.id, |_| options.bootstrap(server))
+    }
+
+    /// Starts one with a bootstrap of its own, made for the directory in which it is written. The admin interface is
+    /// added.
+    pub fn with_bootstrap(id: &str, bootstrap: impl FnOnce(&Path) -> Value) -> Self {
         let directory = TempDir::with_prefix("weir-envoy-").expect("a temporary directory");
         let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let bootstrap = directory.path().join("bootstrap.json");
-        std::fs::write(&bootstrap, options.bootstrap(server, admin).to_string())
-            .expect("write the bootstrap");
+        let mut config = bootstrap(directory.path());
+        config["admin"] = json!({ "address": socket_address(admin) });
+        let path = directory.path().join("bootstrap.json");
+        std::fs::write(&path, config.to_string()).expect("write the bootstrap");
         let mut command = Command::new(tool("envoy"));
         command.args(["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]);
-        command.arg("--config-path").arg(&bootstrap);
-        let child = Child::start(&format!("envoy {}", options.id), &mut command);
+        command.arg("--config-path").arg(&path);
+        let child = Child::start(&format!("envoy {id}"), &mut command);
         Self { child, admin, _directory: directory }
     }
 

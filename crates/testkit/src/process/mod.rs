@@ -13,7 +13,7 @@ mod weir;
 
 pub use backend::Backend;
 pub use child::Child;
-pub use envoy::{Envoy, EnvoyOptions};
+pub use envoy::{Envoy, EnvoyOptions, xds_cluster};
 pub use load::{Answers, Load};
 pub use ports::free_port;
 pub use python::{GrpcClient, GrpcServers};
