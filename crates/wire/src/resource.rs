@@ -145,6 +145,19 @@ pub fn open_any(any: &[u8]) -> Result<(&str, &[u8]), ScanError> {
     Ok((type_url, value))
 }
 
+/// The name of the resource in an encoded `Any`, wrapped or bare, as far as it can be told: for messages.
+pub fn name_in_any(any: &[u8]) -> Option<Name> {
+    let (type_url, value) = open_any(any).ok()?;
+    if type_url == RESOURCE_TYPE_URL {
+        let mut wrapper = Wrapper::default();
+        // What comes after the name does not matter here.
+        _ = wrapper.read(value);
+        return wrapper.known_name();
+    }
+    let first = fields(value).map_while(Result::ok).find(|field| field.number == 1)?;
+    checked_name(first.text().ok()?).ok()
+}
+
 /// The name that a resource carries in itself: field 1 in all types that may travel bare.
 fn bare_name(value: &[u8]) -> Result<Option<Name>, Reason> {
     let mut name = None;

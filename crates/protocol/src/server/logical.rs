@@ -32,6 +32,8 @@ pub struct Logical<V> {
     acknowledged: bool,
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
+    /// The version that the first request rejects; only a poll can say it, by its nonce.
+    pub(super) rejected: Option<Version>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
     pub(super) owed: BTreeSet<Selector>,
     /// What the client holds from an earlier stream, until all of it is confirmed or corrected.
@@ -83,6 +85,7 @@ impl<V: View> Logical<V> {
             nonce: None,
             acknowledged: false,
             version: inbound.version,
+            rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
             owed: BTreeSet::new(),
             known: inbound.known,
             reconsidered: false,

@@ -64,6 +64,8 @@ pub struct ServerStream<V> {
     dialect: Dialect,
     /// Whether types share the stream, so that their order matters.
     aggregated: bool,
+    /// Whether the stream is one request, which is answered with all there is or not at all.
+    polled: bool,
     /// The parameters of plain names, derived from the client's node.
     parameters: DynamicParameters,
     /// By [`TypeUrl::rank`]: the order in which additions leave.
@@ -80,11 +82,20 @@ impl<V: View> ServerStream<V> {
         Self {
             dialect,
             aggregated,
+            polled: false,
             parameters,
             logical: Vec::new(),
             warming: Vec::new(),
             awaits_endpoints: false,
         }
+    }
+
+    /// The stream of a client that polls: one request of state of the world, and at most one response. All that
+    /// is known of earlier ones is the version that the request states, so the response waits for another
+    /// version, whatever is subscribed, and carries everything. Its nonce is the version too: a request that
+    /// rejects it names what is not to be sent again.
+    pub fn polled(parameters: DynamicParameters) -> Self {
+        Self { polled: true, ..Self::new(Dialect::Sotw, false, parameters) }
     }
 
     /// Which dialect the stream speaks.
@@ -108,6 +119,7 @@ impl<V: View> ServerStream<V> {
             return logical.handle(inbound, &self.parameters);
         }
         let type_url = inbound.type_url.clone();
+        let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut logical = Logical::first(inbound, &self.parameters, views)?;
         if type_url.kind() == Kind::ClusterLoadAssignment {
             for clusters in std::mem::take(&mut self.warming) {
@@ -116,7 +128,7 @@ impl<V: View> ServerStream<V> {
         }
         let at = self.logical.partition_point(|l| l.type_url.rank() <= type_url.rank());
         self.logical.insert(at, logical);
-        Ok(None)
+        Ok(rejected)
     }
 
     /// Envoy states a wildcard for VHDS when it reconnects; taking it at its word would send every virtual

@@ -161,7 +161,7 @@ impl<V: View> ServerStream<V> {
         Step {
             logical,
             dialect: self.dialect,
-            after: logical.view.cursor(),
+            after: if self.polled { Cursor::default() } else { logical.view.cursor() },
             everything: full_state,
             hold_removals,
             forced: !logical.answered
@@ -175,12 +175,13 @@ impl<V: View> ServerStream<V> {
     /// if it is the current one, nothing is sent.
     fn is_up_to_date(&self, index: usize) -> bool {
         let logical = &self.logical[index];
-        let subscription = logical.view.subscription();
-        !logical.answered
-            && self.dialect == Dialect::Sotw
-            && matches!(logical.type_url.kind(), Kind::Cluster | Kind::Listener)
-            && logical.version.is_some()
-            && subscription.iter().all(|selector| selector.locator.is_wildcard())
+        let mut subscription = logical.view.subscription().iter();
+        let is_told_by_version = self.polled
+            || self.dialect == Dialect::Sotw
+                && matches!(logical.type_url.kind(), Kind::Cluster | Kind::Listener)
+                && subscription.all(|selector| selector.locator.is_wildcard());
+        let states_version = logical.version.is_some() || logical.rejected.is_some();
+        !logical.answered && is_told_by_version && states_version
     }
 
     fn has_additions(&self, index: usize) -> bool {
@@ -227,9 +228,10 @@ impl<V: View> ServerStream<V> {
         let up_to_date = self.is_up_to_date(index);
         let logical = &mut self.logical[index];
         let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
-        let same = logical.version == Some(framed.version);
+        let whole = full_state || self.polled;
+        let same = [logical.version, logical.rejected].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
-        let silent = same && logical.owed.is_empty() && full_state && (logical.answered || up_to_date);
+        let silent = same && logical.owed.is_empty() && whole && (logical.answered || up_to_date);
         let Cursor { removals, .. } = logical.view.cursor();
         let removals = if hold_removals { removals } else { framed.to };
         logical.view.advance(Cursor { additions: framed.to, removals });

@@ -2,10 +2,11 @@
 //! Envoy's API knows.
 //!
 //! Owns the descriptors of those types. They are data, read on first use; no code is generated from them, and
-//! what is passed through is never touched: this is only for configuration written by people and for showing
-//! it to people.
+//! what is passed through is never touched: this is only for configuration written by people, for showing it to
+//! people, and for those who speak REST-JSON.
 
 pub(crate) mod canonical;
+pub mod discovery;
 mod render;
 
 use std::sync::LazyLock;
@@ -16,7 +17,8 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde::de::{DeserializeSeed, Deserializer, Error};
 
-pub use render::any_to_json;
+use render::message_to_json;
+pub use render::{Unsayable, any_to_json, exact_any_to_json};
 
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     let descriptors = include_bytes!(concat!(env!("OUT_DIR"), "/envoy-types.bin"));
@@ -50,6 +52,10 @@ impl MessageSeed<'_> {
     /// A transport wrapper: gives the encoded `envoy.service.discovery.v3.Resource`.
     pub const RESOURCE: MessageSeed<'static> =
         MessageSeed { full_name: "envoy.service.discovery.v3.Resource" };
+
+    /// Gives the encoded `envoy.service.discovery.v3.ResourceError`.
+    pub const RESOURCE_ERROR: MessageSeed<'static> =
+        MessageSeed { full_name: "envoy.service.discovery.v3.ResourceError" };
 
     /// Gives the encoded `envoy.service.discovery.v3.DynamicParameterConstraints`.
     pub const CONSTRAINTS: MessageSeed<'static> =

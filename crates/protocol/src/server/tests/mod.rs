@@ -2,6 +2,7 @@
 
 mod known;
 mod order;
+mod polls;
 mod requests;
 mod responses;
 
@@ -190,6 +191,12 @@ impl Fixture {
     fn separate(dialect: Dialect, aggregated: bool) -> Self {
         let stream = ServerStream::new(dialect, aggregated, parameters());
         Self { worlds: Worlds::default(), stream, framer: FakeFramer::default(), commits: 1 }
+    }
+
+    /// A poll of a world in which others have polled before.
+    fn poll(&mut self, inbound: Inbound) -> Option<Verdict> {
+        self.stream = ServerStream::polled(parameters());
+        self.says(inbound)
     }
 
     fn says(&mut self, inbound: Inbound) -> Option<Verdict> {
