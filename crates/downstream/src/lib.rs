@@ -1,4 +1,4 @@
-//! Serving clients: xDS streams over gRPC.
+//! Serving clients: xDS streams over gRPC, and polls over REST-JSON.
 //!
 //! Owns the listeners, the shell around each stream's machine, what is made of a client's `Node`, and the
 //! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
@@ -11,6 +11,7 @@ mod messages;
 mod metrics;
 mod node;
 mod request;
+mod rest;
 mod server;
 mod service;
 mod stream;

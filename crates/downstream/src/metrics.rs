@@ -6,6 +6,21 @@ use weir_database::Database;
 use weir_protocol::Dialect;
 use weir_types::TypeUrl;
 
+/// How a client speaks, as a label.
+#[derive(Clone, Copy)]
+pub(crate) struct Speech(&'static str);
+
+impl Speech {
+    /// REST-JSON.
+    pub(crate) const REST: Self = Self("rest");
+}
+
+impl From<Dialect> for Speech {
+    fn from(dialect: Dialect) -> Self {
+        Self(dialect.as_str())
+    }
+}
+
 /// The instruments of this crate.
 #[derive(Clone)]
 pub(crate) struct Metrics {
@@ -35,32 +50,32 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn opened(&self, dialect: Dialect) {
-        self.streams.add(1, &[dialect_label(dialect)]);
+    pub(crate) fn opened(&self, speech: impl Into<Speech>) {
+        self.streams.add(1, &[speech_label(speech)]);
     }
 
-    pub(crate) fn closed(&self, dialect: Dialect) {
-        self.streams.add(-1, &[dialect_label(dialect)]);
+    pub(crate) fn closed(&self, speech: impl Into<Speech>) {
+        self.streams.add(-1, &[speech_label(speech)]);
     }
 
-    pub(crate) fn request(&self, dialect: Dialect) {
-        self.requests.add(1, &[dialect_label(dialect)]);
+    pub(crate) fn request(&self, speech: impl Into<Speech>) {
+        self.requests.add(1, &[speech_label(speech)]);
     }
 
-    pub(crate) fn response(&self, dialect: Dialect, type_url: &TypeUrl) {
-        self.responses.add(1, &[dialect_label(dialect), type_label(type_url)]);
+    pub(crate) fn response(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
+        self.responses.add(1, &[speech_label(speech), type_label(type_url)]);
     }
 
-    pub(crate) fn ack(&self, dialect: Dialect, type_url: &TypeUrl) {
-        self.acks.add(1, &[dialect_label(dialect), type_label(type_url)]);
+    pub(crate) fn ack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
+        self.acks.add(1, &[speech_label(speech), type_label(type_url)]);
     }
 
-    pub(crate) fn nack(&self, dialect: Dialect, type_url: &TypeUrl) {
-        self.nacks.add(1, &[dialect_label(dialect), type_label(type_url)]);
+    pub(crate) fn nack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
+        self.nacks.add(1, &[speech_label(speech), type_label(type_url)]);
     }
 
-    pub(crate) fn refused(&self, dialect: Dialect) {
-        self.refused.add(1, &[dialect_label(dialect)]);
+    pub(crate) fn refused(&self, speech: impl Into<Speech>) {
+        self.refused.add(1, &[speech_label(speech)]);
     }
 }
 
@@ -73,8 +88,8 @@ fn observe(meter: &Meter, database: &Database) {
         .build();
 }
 
-fn dialect_label(dialect: Dialect) -> KeyValue {
-    KeyValue::new("dialect", dialect.as_str())
+fn speech_label(speech: impl Into<Speech>) -> KeyValue {
+    KeyValue::new("dialect", speech.into().0)
 }
 
 fn type_label(type_url: &TypeUrl) -> KeyValue {

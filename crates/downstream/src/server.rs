@@ -17,6 +17,7 @@ use crate::known::Statements;
 use crate::metrics::Metrics;
 use crate::node::NodeRules;
 use crate::request::Limits;
+use crate::rest::JsonFrames;
 use crate::service::Services;
 use crate::stream::Shared;
 
@@ -35,6 +36,8 @@ pub struct Settings {
     pub wrapping: HashMap<String, bool>,
     /// How much a client may ask for.
     pub limits: Limits,
+    /// The longest that the answer to a REST poll is held back while nothing changes.
+    pub rest_hold: Duration,
     /// How many bytes of encoded responses are kept for streams that have yet to make the same step.
     pub frame_cache: u64,
     /// After how much silence a client is pinged.
@@ -50,6 +53,7 @@ impl Default for Settings {
             rules: NodeRules::default(),
             wrapping: HashMap::new(),
             limits: Limits::default(),
+            rest_hold: Duration::from_secs(30),
             frame_cache: 256 << 20,
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
@@ -76,6 +80,8 @@ impl Server {
     pub fn new(settings: Settings, database: Database) -> Self {
         let shared = Shared {
             frames: Frames::new(settings.identifier.clone(), settings.frame_cache),
+            json: JsonFrames::new(settings.frame_cache),
+            rest_hold: settings.rest_hold,
             rules: settings.rules.clone(),
             limits: settings.limits,
             statements: Statements::default(),

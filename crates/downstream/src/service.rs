@@ -4,7 +4,8 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::Arc;
 
-use http::{Request as HttpRequest, Response as HttpResponse, StatusCode, Version};
+use futures_util::future::{self, BoxFuture, FutureExt};
+use http::{Request as HttpRequest, Response as HttpResponse, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use tonic::Status;
@@ -15,6 +16,7 @@ use weir_wire::request::DeltaRequest;
 use crate::connection::Within;
 use crate::messages::Messages;
 use crate::request::Request;
+use crate::rest;
 use crate::stream::{ResponseBody, Shared, Stream};
 
 /// The methods of `envoy.service.discovery.v3.AggregatedDiscoveryService`.
@@ -31,9 +33,6 @@ type Response = HttpResponse<Either<ResponseBody, Body>>;
 
 impl Services {
     fn answer(&self, request: HttpRequest<Incoming>) -> Response {
-        if request.version() < Version::HTTP_2 {
-            return refuse(StatusCode::NOT_FOUND);
-        }
         let path = request.uri().path();
         match path.strip_prefix(AGGREGATED) {
             Some("StreamAggregatedResources") => self.stream::<DiscoveryRequest>(request),
@@ -51,18 +50,24 @@ impl Services {
     }
 }
 
-fn refuse(status: StatusCode) -> Response {
-    let mut response = HttpResponse::new(Either::Right(Body::empty()));
-    *response.status_mut() = status;
-    response
+/// gRPC needs HTTP/2; REST does not, and is what anything else is taken for that comes over HTTP/1.1.
+fn is_rest(request: &HttpRequest<Incoming>) -> bool {
+    request.version() < Version::HTTP_2 || request.uri().path().starts_with(rest::PREFIX)
 }
 
 impl hyper::service::Service<HttpRequest<Incoming>> for Services {
     type Response = Response;
     type Error = Infallible;
-    type Future = Ready<Result<Response, Infallible>>;
+    type Future =
+        future::Either<Ready<Result<Response, Infallible>>, BoxFuture<'static, Result<Response, Infallible>>>;
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
-        ready(Ok(self.answer(request)))
+        if is_rest(&request) {
+            let answer = rest::answer(Arc::clone(&self.shared), request);
+            return future::Either::Right(
+                answer.map(|answer| Ok(answer.map(Body::new).map(Either::Right))).boxed(),
+            );
+        }
+        future::Either::Left(ready(Ok(self.answer(request))))
     }
 }

@@ -8,6 +8,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, abortable};
@@ -28,23 +29,65 @@ use crate::connection::Within;
 use crate::frames::Frames;
 use crate::known::Statements;
 use crate::messages::Messages;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Speech};
 use crate::node::{Client, NodeRules};
 use crate::request::{Limits, Request};
+use crate::rest::JsonFrames;
 use crate::view::{Attached, Attacher};
 
 /// What all streams share.
 pub(crate) struct Shared {
     pub(crate) database: Database,
     pub(crate) frames: Frames,
+    /// The same as JSON.
+    pub(crate) json: JsonFrames,
     pub(crate) rules: NodeRules,
     pub(crate) limits: Limits,
     pub(crate) statements: Statements,
     /// By user agent: whether state-of-the-world resources are wrapped, whatever the client announces.
     pub(crate) wrapping: std::collections::HashMap<String, bool>,
     pub(crate) metrics: Metrics,
+    /// The longest that the answer to a poll is held back.
+    pub(crate) rest_hold: Duration,
     /// Cancelled when the server stops.
     pub(crate) stop: CancellationToken,
+}
+
+impl Shared {
+    /// The client that a first message's node describes, and whether it is sent state-of-the-world resources
+    /// wrapped.
+    pub(crate) fn meet(&self, node: Option<&[u8]>) -> Result<(Client, bool), Status> {
+        let client = Client::new(node, &self.rules)
+            .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
+        let wrapped = self.wrapping.get(&client.user_agent).copied();
+        let wrapped = wrapped.unwrap_or(client.announces_wrapping);
+        Ok((client, wrapped))
+    }
+
+    /// Makes a verdict known.
+    pub(crate) fn judge(
+        &self,
+        speech: impl Into<Speech>,
+        client: &Client,
+        type_url: &TypeUrl,
+        verdict: &Verdict,
+    ) {
+        match verdict {
+            Verdict::Ack(nonce) => {
+                self.metrics.ack(speech, type_url);
+                tracing::debug!(node = %client.id, %type_url, %nonce, "accepted");
+            }
+            Verdict::Nack { nonce, nack } => {
+                self.metrics.nack(speech, type_url);
+                let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
+                tracing::warn!(
+                    node = %client.id, cluster = %client.cluster, %type_url,
+                    nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
+                    code = nack.code, reason = nack.message, "client rejected a response"
+                );
+            }
+        }
+    }
 }
 
 /// One stream.
@@ -71,8 +114,15 @@ struct Open {
     wrapped: bool,
 }
 
+/// Who is woken by changes: whoever polls last.
 #[derive(Default)]
-struct Signal(AtomicWaker);
+pub(crate) struct Signal(AtomicWaker);
+
+impl Signal {
+    pub(crate) fn register(&self, cx: &Context<'_>) {
+        self.0.register(cx.waker());
+    }
+}
 
 impl Subscriber for Signal {
     fn wake(&self) {
@@ -135,41 +185,20 @@ impl Stream {
         let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
         let verdict = open.machine.handle_message(inbound, &mut views).map_err(refused)?;
         if let Some(verdict) = verdict {
-            self.judge(open, &type_url, verdict);
+            self.shared.judge(self.dialect, &open.client, &type_url, &verdict);
         }
         Ok(open.machine.is_due())
     }
 
     /// Makes the client's acquaintance by its first message.
     fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
-        let client = Client::new(request.node(), &self.shared.rules)
-            .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
-        let wrapped = self.shared.wrapping.get(&client.user_agent).copied();
-        let wrapped = wrapped.unwrap_or(client.announces_wrapping);
+        let (client, wrapped) = self.shared.meet(request.node())?;
         let machine = ServerStream::new(self.dialect, true, client.parameters.clone());
         tracing::info!(
             node = %client.id, cluster = %client.cluster, user_agent = %client.user_agent,
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
         Ok(Open { machine, client: Arc::new(client), wrapped })
-    }
-
-    fn judge(&self, open: &Open, type_url: &TypeUrl, verdict: Verdict) {
-        match verdict {
-            Verdict::Ack(nonce) => {
-                self.shared.metrics.ack(self.dialect, type_url);
-                tracing::debug!(node = %open.client.id, %type_url, %nonce, "accepted");
-            }
-            Verdict::Nack { nonce, nack } => {
-                self.shared.metrics.nack(self.dialect, type_url);
-                let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
-                tracing::warn!(
-                    node = %open.client.id, cluster = %open.client.cluster, %type_url,
-                    nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
-                    code = nack.code, reason = nack.message, "client rejected a response"
-                );
-            }
-        }
     }
 
     fn end(&self, status: Status) {
@@ -191,7 +220,7 @@ impl Stream {
 
     /// The next response, the end, or nothing for now.
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
-        self.signal.0.register(cx.waker());
+        self.signal.register(cx);
         let mut state = self.state.lock();
         if let Some(end) = state.end.take() {
             return Poll::Ready(Err(end));
@@ -214,7 +243,7 @@ impl Stream {
     }
 }
 
-fn refused(refused: Refused) -> Status {
+pub(crate) fn refused(refused: Refused) -> Status {
     Status::resource_exhausted(refused.0)
 }
 

@@ -37,7 +37,7 @@ pub fn response_to_json(message: &[u8], version: &str) -> Result<Bytes, Response
     let mut json = Map::new();
     let mut set = |key: &str, value: Value| _ = json.insert(key.to_owned(), value);
     set("version_info", version.into());
-    let resources: Result<Vec<_>, _> = response.resources.iter().map(|any| resource_to_json(any)).collect();
+    let resources: Result<Vec<_>, _> = response.resources.iter().map(resource_to_json).collect();
     set("resources", resources?.into());
     set("type_url", response.type_url.into());
     set("nonce", version.into());

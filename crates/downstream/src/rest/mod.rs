@@ -1,0 +1,192 @@
+//! REST-JSON: one poll of one type in each request, `POST /v3/discovery:clusters`.
+//!
+//! Owns what is of HTTP: which path is which type, how long an answer may be held back, and what an error is
+//! called there. What a client is owed is the stream machine's to say, as for gRPC.
+
+mod frames;
+mod hold;
+mod poll;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, Limited};
+use tonic::{Code, Status};
+use weir_types::TypeUrl;
+use weir_wire::discovery::DiscoveryRequest;
+use weir_wire::json::discovery::request_from_json;
+
+use crate::metrics::Speech;
+use crate::stream::Shared;
+
+pub(crate) use frames::JsonFrames;
+
+use poll::Poll;
+
+/// What the types are called in paths, and their short names.
+const PATHS: [(&str, &str); 8] = [
+    ("listeners", "lds"),
+    ("routes", "rds"),
+    ("scoped-routes", "srds"),
+    ("clusters", "cds"),
+    ("endpoints", "eds"),
+    ("secrets", "sds"),
+    ("runtime", "rtds"),
+    ("extension_configs", "ecds"),
+];
+
+/// What comes before them.
+pub(crate) const PREFIX: &str = "/v3/discovery:";
+
+/// Why there is no response.
+#[derive(Debug)]
+struct Failure {
+    status: StatusCode,
+    /// As in gRPC.
+    code: Code,
+    message: String,
+    /// Whose request it was, as far as that is known.
+    node: String,
+}
+
+impl Failure {
+    fn new(status: StatusCode, code: Code, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), node: String::new() }
+    }
+
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, Code::InvalidArgument, message)
+    }
+}
+
+impl Failure {
+    /// Makes it known. What is not the client's fault is counted elsewhere.
+    fn note(&self, shared: &Shared) {
+        let Self { status, message, node, .. } = self;
+        if status.is_client_error() {
+            shared.metrics.refused(Speech::REST);
+            tracing::warn!(node, status = status.as_u16(), reason = message, "poll refused");
+        } else {
+            tracing::warn!(node, status = status.as_u16(), reason = message, "poll failed");
+        }
+    }
+
+    fn into_answer(self) -> Answer {
+        let body = serde_json::json!({ "code": self.code as i32, "message": self.message });
+        let mut answer = respond(self.status, body.to_string().into());
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+        }
+        answer
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        let http = match status.code() {
+            Code::InvalidArgument => StatusCode::BAD_REQUEST,
+            Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+            Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(http, status.code(), status.message())
+    }
+}
+
+/// The answer to a request.
+type Answer = Response<Full<Bytes>>;
+
+/// Answers `request` when there is something to say, or when its time is up.
+pub(crate) async fn answer<B>(shared: Arc<Shared>, request: Request<B>) -> Answer
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match poll(&shared, request).await {
+        Ok(Some(json)) => respond(StatusCode::OK, json),
+        Ok(None) => respond(StatusCode::NOT_MODIFIED, Bytes::new()),
+        Err(failure) => {
+            failure.note(&shared);
+            failure.into_answer()
+        }
+    }
+}
+
+/// A response as JSON; none if there is nothing new.
+async fn poll<B>(shared: &Arc<Shared>, request: Request<B>) -> Result<Option<Bytes>, Failure>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    let Some(name) = path.strip_prefix(PREFIX) else {
+        return Err(Failure::new(StatusCode::NOT_FOUND, Code::NotFound, format!("there is no {path}")));
+    };
+    if head.method != Method::POST {
+        let message = format!("{path} takes POST, not {}", head.method);
+        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::Unimplemented, message));
+    }
+    shared.metrics.request(Speech::REST);
+    let type_url = type_of(name)?;
+    let hold = hold::until(&head.headers, shared.rest_hold);
+    let body = read(body, shared.limits.message).await?;
+    let mut message = parse(&body, &type_url, name)?;
+    drop(body);
+    message.type_url = type_url.to_string();
+    let mut poll = Poll::of_client(Arc::clone(shared), &message)?;
+    let outcome = match poll.handle(message) {
+        Ok(()) => poll.answered(hold).await,
+        Err(status) => Err(status.into()),
+    };
+    outcome.map_err(|failure| Failure { node: poll.client().id.clone(), ..failure })
+}
+
+fn respond(status: StatusCode, body: Bytes) -> Answer {
+    let is_empty = body.is_empty();
+    let mut answer = Response::new(Full::new(body));
+    *answer.status_mut() = status;
+    if !is_empty {
+        let json = HeaderValue::from_static("application/json");
+        answer.headers_mut().insert(header::CONTENT_TYPE, json);
+    }
+    answer
+}
+
+fn type_of(name: &str) -> Result<TypeUrl, Failure> {
+    let known = PATHS.iter().find(|(path, _)| *path == name);
+    known.and_then(|(_, short)| TypeUrl::from_short_name(short)).ok_or_else(|| {
+        let known: Vec<_> = PATHS.iter().map(|(path, _)| *path).collect();
+        Failure::invalid(format!("{PREFIX}{name}: no such resource type; there are {}", known.join(", ")))
+    })
+}
+
+async fn read<B>(body: B, limit: usize) -> Result<Bytes, Failure>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let whole = Limited::new(body, limit).collect().await.map_err(|error| {
+        if error.is::<http_body_util::LengthLimitError>() {
+            let message = format!("the request is over the limit of {limit} bytes");
+            return Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::ResourceExhausted, message);
+        }
+        Failure::invalid(format!("the request cannot be read: {error}"))
+    })?;
+    Ok(whole.to_bytes())
+}
+
+fn parse(body: &[u8], type_url: &TypeUrl, path: &str) -> Result<DiscoveryRequest, Failure> {
+    let request = request_from_json(body).map_err(|error| Failure::invalid(error.to_string()))?;
+    let stated = &request.type_url;
+    if !stated.is_empty() && stated != type_url.as_str() {
+        let message =
+            format!("$.type_url: {stated:?} is not the type of {PREFIX}{path}, which is {type_url}");
+        return Err(Failure::invalid(message));
+    }
+    Ok(request)
+}

@@ -1,0 +1,107 @@
+//! The shell around a poll's machine: a stream of one request.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll as Ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use tonic::{Code, Status};
+use weir_database::Subscriber;
+use weir_protocol::server::ServerStream;
+use weir_wire::discovery::DiscoveryRequest;
+use weir_wire::json::discovery::ResponseError;
+
+use super::Failure;
+use super::frames::{Json, PollFrames};
+use crate::metrics::Speech;
+use crate::node::Client;
+use crate::request::Request;
+use crate::stream::{Shared, Signal, refused};
+use crate::view::{Attached, Attacher};
+
+/// A request that waits for its answer.
+pub(super) struct Poll {
+    shared: Arc<Shared>,
+    machine: ServerStream<Attached>,
+    client: Client,
+    signal: Arc<Signal>,
+    wrapped: bool,
+}
+
+impl Poll {
+    /// The poll of the client whose request this is.
+    ///
+    /// # Errors
+    /// When its node cannot be read.
+    pub(super) fn of_client(shared: Arc<Shared>, request: &DiscoveryRequest) -> Result<Self, Status> {
+        let (client, wrapped) = shared.meet(Request::node(request))?;
+        shared.metrics.opened(Speech::REST);
+        let machine = ServerStream::polled(client.parameters.clone());
+        let wrapped = wrapped || request.has_locators();
+        Ok(Self { shared, machine, client, signal: Arc::default(), wrapped })
+    }
+
+    /// Who polls.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Takes in the request.
+    ///
+    /// # Errors
+    /// When the client asks for what it cannot have.
+    pub(super) fn handle(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
+        let inbound = request.into_inbound(&self.client, &self.shared.limits)?;
+        let type_url = inbound.type_url.clone();
+        tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
+        let subscriber: Arc<dyn Subscriber> = self.signal.clone();
+        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
+        let verdict = self.machine.handle_message(inbound, &mut views).map_err(refused)?;
+        if let Some(verdict) = verdict {
+            self.shared.judge(Speech::REST, &self.client, &type_url, &verdict);
+        }
+        Ok(())
+    }
+
+    /// The answer, once there is one; none if there is nothing new for as long as `hold`.
+    ///
+    /// # Errors
+    /// When the answer cannot be said, and when the server stops.
+    pub(super) async fn answered(&mut self, hold: Duration) -> Result<Option<Bytes>, Failure> {
+        let shared = Arc::clone(&self.shared);
+        let json = tokio::select! {
+            biased;
+            json = poll_fn(|cx| self.poll(cx)) => json,
+            () = shared.stop.cancelled() => {
+                return Err(Status::unavailable("the proxy is shutting down").into());
+            }
+            () = tokio::time::sleep(hold) => return Ok(None),
+        };
+        let unsayable = |error: Arc<ResponseError>| {
+            Failure::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error.to_string())
+        };
+        json.map(Some).map_err(unsayable)
+    }
+
+    fn poll(&mut self, cx: &Context<'_>) -> Ready<Json> {
+        self.signal.register(cx);
+        let frames = self.shared.frames.of_stream(self.wrapped);
+        let mut frames = PollFrames { json: &self.shared.json, frames };
+        let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
+        if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
+            let type_url = logical.type_url();
+            self.shared.metrics.response(Speech::REST, type_url);
+            tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
+        }
+        Ready::Ready(transmit.frame)
+    }
+}
+
+/// A client that goes away leaves nothing behind.
+impl Drop for Poll {
+    fn drop(&mut self) {
+        self.shared.metrics.closed(Speech::REST);
+    }
+}
