@@ -59,6 +59,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
             names: config.limits.max_names,
             message: downstream.max_request_size,
         },
+        rest_hold: downstream.rest_hold,
         frame_cache: config.cache.max_frames_size as u64,
         keepalive_interval: downstream.keepalive_interval,
         keepalive_timeout: downstream.keepalive_timeout,

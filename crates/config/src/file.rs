@@ -74,6 +74,8 @@ pub(crate) struct Downstream {
     pub(crate) keepalive_interval: Text<DurationText>,
     #[serde(default = "seconds::<10>")]
     pub(crate) keepalive_timeout: Text<DurationText>,
+    #[serde(default = "seconds::<30>")]
+    pub(crate) rest_hold: Text<DurationText>,
     #[serde(default)]
     pub(crate) wrap_resources: HashMap<String, bool>,
 }

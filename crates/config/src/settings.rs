@@ -74,6 +74,8 @@ pub struct Downstream {
     pub keepalive_interval: Duration,
     /// How long the answer to a ping may take.
     pub keepalive_timeout: Duration,
+    /// The longest that the answer to a REST poll is held back while nothing changes.
+    pub rest_hold: Duration,
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`,
     /// whatever the client announces.
     pub wrap_resources: HashMap<String, bool>,

@@ -120,6 +120,7 @@ fn check_limits(file: &File, findings: &mut Findings) {
     for (key, value) in [
         ("downstream.keepalive_interval", &file.downstream.keepalive_interval),
         ("downstream.keepalive_timeout", &file.downstream.keepalive_timeout),
+        ("downstream.rest_hold", &file.downstream.rest_hold),
     ] {
         if value.0.0.is_zero() {
             findings.add(key, "it must be longer than nothing");
@@ -133,6 +134,7 @@ fn downstream(file: file::Downstream) -> Downstream {
         max_request_size: file.max_request_size.0.0,
         keepalive_interval: file.keepalive_interval.0.0,
         keepalive_timeout: file.keepalive_timeout.0.0,
+        rest_hold: file.rest_hold.0.0,
         wrap_resources: file.wrap_resources,
     }
 }

@@ -8,16 +8,11 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
-use tokio_util::sync::CancellationToken;
 use weir_database::Database;
 
 use crate::connection;
-use crate::frames::Frames;
-use crate::known::Statements;
-use crate::metrics::Metrics;
 use crate::node::NodeRules;
 use crate::request::Limits;
-use crate::rest::JsonFrames;
 use crate::service::Services;
 use crate::stream::Shared;
 
@@ -78,18 +73,7 @@ pub struct Server {
 impl Server {
     /// A server of what `database` holds.
     pub fn new(settings: Settings, database: Database) -> Self {
-        let shared = Shared {
-            frames: Frames::new(settings.identifier.clone(), settings.frame_cache),
-            json: JsonFrames::new(settings.frame_cache),
-            rest_hold: settings.rest_hold,
-            rules: settings.rules.clone(),
-            limits: settings.limits,
-            statements: Statements::default(),
-            wrapping: settings.wrapping.clone(),
-            metrics: Metrics::new(&database),
-            database,
-            stop: CancellationToken::new(),
-        };
+        let shared = Shared::new(&settings, database);
         Self { settings, shared: Arc::new(shared) }
     }
 

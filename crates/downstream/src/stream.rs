@@ -33,6 +33,7 @@ use crate::metrics::{Metrics, Speech};
 use crate::node::{Client, NodeRules};
 use crate::request::{Limits, Request};
 use crate::rest::JsonFrames;
+use crate::server::Settings;
 use crate::view::{Attached, Attacher};
 
 /// What all streams share.
@@ -54,6 +55,21 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn new(settings: &Settings, database: Database) -> Self {
+        Self {
+            frames: Frames::new(settings.identifier.clone(), settings.frame_cache),
+            json: JsonFrames::new(settings.frame_cache),
+            rules: settings.rules.clone(),
+            limits: settings.limits,
+            statements: Statements::default(),
+            wrapping: settings.wrapping.clone(),
+            metrics: Metrics::new(&database),
+            rest_hold: settings.rest_hold,
+            database,
+            stop: CancellationToken::new(),
+        }
+    }
+
     /// The client that a first message's node describes, and whether it is sent state-of-the-world resources
     /// wrapped.
     pub(crate) fn meet(&self, node: Option<&[u8]>) -> Result<(Client, bool), Status> {

@@ -53,7 +53,7 @@ impl Poll {
     /// # Errors
     /// When the client asks for what it cannot have.
     pub(super) fn handle(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
-        let inbound = request.into_inbound(&self.client, &self.shared.limits)?;
+        let inbound = request.into_inbound(&self.client, &self.shared.limits, &self.shared.statements)?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();

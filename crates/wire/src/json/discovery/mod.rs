@@ -26,8 +26,10 @@ pub struct JsonError {
 
 impl JsonError {
     fn new(path: &serde_path_to_error::Path, message: impl fmt::Display) -> Self {
-        let path = match path.to_string() {
-            path if path == "." => "$".to_owned(),
+        let path = path.to_string();
+        // The key that is not there yet is a question mark.
+        let path = match path.trim_end_matches('?').trim_end_matches('.') {
+            "" => "$".to_owned(),
             path if path.starts_with('[') => format!("${path}"),
             path => format!("$.{path}"),
         };
