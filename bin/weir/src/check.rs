@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use weir_config::{Config, ControlPlane, Parameters, Protocol, Source};
+use weir_config::{Config, ControlPlane, Parameters, Protocol, Source, Transport};
 use weir_types::constraints::{Overlap, overlap};
 use weir_types::{Name, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
@@ -75,8 +75,14 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
     let protocol = match control_plane.protocol {
         Protocol::AdsDelta => "aggregated, incremental",
         Protocol::AdsSotw => "aggregated, state of the world",
+        Protocol::Delta => "a service for each type, incremental",
+        Protocol::Sotw => "a service for each type, state of the world",
     };
-    table.row(["protocol", protocol]);
+    let transport = match control_plane.transport {
+        Transport::V3 => "",
+        Transport::V2 => ", by the names of v2",
+    };
+    table.row(["protocol", &format!("{protocol}{transport}")]);
     match &control_plane.parameters {
         Parameters::Native => table.row(["parameters", "by locators, on one stream"]),
         Parameters::Streams { keys, .. } if keys.is_empty() => {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::metadata::Metadata;
 use crate::values::{
-    Address, DurationText, Endpoint, Level, LogFormat, NodeField, Pattern, Protocol, Size, Text,
+    Address, DurationText, Endpoint, Level, LogFormat, NodeField, Pattern, Protocol, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -122,6 +122,7 @@ pub(crate) struct Upstream {
     pub(crate) files: Option<PathBuf>,
     pub(crate) endpoints: Option<Vec<Text<Endpoint>>>,
     pub(crate) protocol: Option<Protocol>,
+    pub(crate) transport: Option<Transport>,
     pub(crate) dynamic_parameters: Option<DynamicParametersMode>,
     pub(crate) parameter_keys: Option<Vec<String>>,
     pub(crate) max_parameter_sets: Option<usize>,

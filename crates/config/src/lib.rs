@@ -31,7 +31,7 @@ pub use settings::{
     Parameters, Source, Upstream,
 };
 pub use template::{Segment, Template};
-pub use values::{Level, LogFormat, NodeField, Protocol};
+pub use values::{Level, LogFormat, NodeField, Protocol, Transport};
 
 use places::Places;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{Level, LogFormat, NodeField, Protocol};
+use crate::values::{Level, LogFormat, NodeField, Protocol, Transport};
 
 /// Everything.
 #[derive(Clone, Debug)]
@@ -131,6 +131,8 @@ pub struct ControlPlane {
     pub endpoints: Vec<http::Uri>,
     /// In which protocol.
     pub protocol: Protocol,
+    /// By the names of which generation of the API.
+    pub transport: Transport,
     /// How it is told dynamic parameters.
     pub parameters: Parameters,
     /// How long connecting may take.

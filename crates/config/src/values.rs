@@ -18,6 +18,21 @@ pub enum Protocol {
     AdsDelta,
     /// One aggregated stream, state of the world.
     AdsSotw,
+    /// A stream of its own service for each type, incremental.
+    Delta,
+    /// A stream of its own service for each type, state of the world.
+    Sotw,
+}
+
+/// By the names of which generation of the API the services of an upstream are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Those of today.
+    #[default]
+    V3,
+    /// Those of before 2021.
+    V2,
 }
 
 /// The least severe messages that are logged.

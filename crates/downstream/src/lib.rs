@@ -12,6 +12,7 @@ mod metrics;
 mod node;
 mod request;
 mod rest;
+mod scope;
 mod server;
 mod service;
 mod stream;

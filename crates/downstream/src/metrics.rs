@@ -5,6 +5,7 @@ use opentelemetry::{KeyValue, global};
 use weir_database::Database;
 use weir_protocol::Dialect;
 use weir_types::TypeUrl;
+use weir_wire::services::Service;
 
 /// How a client speaks, as a label.
 #[derive(Clone, Copy)]
@@ -50,12 +51,13 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn opened(&self, speech: impl Into<Speech>) {
-        self.streams.add(1, &[speech_label(speech)]);
+    /// A stream of a service, or a poll, which is of none.
+    pub(crate) fn opened(&self, speech: impl Into<Speech>, service: Option<&Service>) {
+        self.streams.add(1, &stream_labels(speech, service));
     }
 
-    pub(crate) fn closed(&self, speech: impl Into<Speech>) {
-        self.streams.add(-1, &[speech_label(speech)]);
+    pub(crate) fn closed(&self, speech: impl Into<Speech>, service: Option<&Service>) {
+        self.streams.add(-1, &stream_labels(speech, service));
     }
 
     pub(crate) fn request(&self, speech: impl Into<Speech>) {
@@ -86,6 +88,12 @@ fn observe(meter: &Meter, database: &Database) {
         .with_description("Parameter sets found to match more than one variant of a name")
         .with_callback(move |observer| observer.observe(database.ambiguities(), &[]))
         .build();
+}
+
+fn stream_labels(speech: impl Into<Speech>, service: Option<&Service>) -> [KeyValue; 3] {
+    let (service, transport) =
+        service.map_or(("rest", "v3"), |service| (service.short_name(), service.version.as_str()));
+    [speech_label(speech), KeyValue::new("service", service), KeyValue::new("transport", transport)]
 }
 
 fn speech_label(speech: impl Into<Speech>) -> KeyValue {

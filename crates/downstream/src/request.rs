@@ -37,6 +37,8 @@ pub(crate) trait Request: Sized + Send + 'static {
     const DIALECT: Dialect;
     /// The request in `bytes`.
     fn decode(bytes: Bytes) -> Result<Self, RequestError>;
+    /// The URL of the type that it is about; may be empty.
+    fn type_url_mut(&mut self) -> &mut String;
     /// The encoded node, if there is one.
     fn node(&self) -> Option<&[u8]>;
     /// Whether it names anything by locator.
@@ -55,6 +57,10 @@ impl Request for DiscoveryRequest {
 
     fn decode(bytes: Bytes) -> Result<Self, RequestError> {
         Ok(<Self as Message>::decode(bytes)?)
+    }
+
+    fn type_url_mut(&mut self) -> &mut String {
+        &mut self.type_url
     }
 
     fn node(&self) -> Option<&[u8]> {
@@ -83,6 +89,10 @@ impl Request for DeltaRequest {
 
     fn decode(bytes: Bytes) -> Result<Self, RequestError> {
         Self::decode(bytes)
+    }
+
+    fn type_url_mut(&mut self) -> &mut String {
+        &mut self.message.type_url
     }
 
     fn node(&self) -> Option<&[u8]> {

@@ -10,8 +10,10 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use tonic::Status;
 use tonic::body::Body;
+use weir_protocol::Dialect;
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::request::DeltaRequest;
+use weir_wire::services::Service;
 
 use crate::connection::Within;
 use crate::messages::Messages;
@@ -19,10 +21,8 @@ use crate::request::Request;
 use crate::rest;
 use crate::stream::{ResponseBody, Shared, Stream};
 
-/// The methods of `envoy.service.discovery.v3.AggregatedDiscoveryService`.
-const AGGREGATED: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
-
-/// The services, for the clients of one connection.
+/// Every discovery service, for the clients of one connection: they differ in what their streams may carry, and in
+/// nothing else.
 pub(crate) struct Services {
     pub(crate) shared: Arc<Shared>,
     pub(crate) within: Within,
@@ -34,16 +34,18 @@ type Response = HttpResponse<Either<ResponseBody, Body>>;
 impl Services {
     fn answer(&self, request: HttpRequest<Incoming>) -> Response {
         let path = request.uri().path();
-        match path.strip_prefix(AGGREGATED) {
-            Some("StreamAggregatedResources") => self.stream::<DiscoveryRequest>(request),
-            Some("DeltaAggregatedResources") => self.stream::<DeltaRequest>(request),
-            _ => Status::unimplemented(format!("there is no method {path}")).into_http().map(Either::Right),
+        match Service::at(path) {
+            Some((service, Dialect::Sotw)) => self.stream::<DiscoveryRequest>(service, request),
+            Some((service, Dialect::Delta)) => self.stream::<DeltaRequest>(service, request),
+            None => {
+                Status::unimplemented(format!("there is no method {path}")).into_http().map(Either::Right)
+            }
         }
     }
 
-    fn stream<R: Request>(&self, request: HttpRequest<Incoming>) -> Response {
+    fn stream<R: Request>(&self, service: &'static Service, request: HttpRequest<Incoming>) -> Response {
         let requests = Messages::<R, _>::new(request.into_body(), self.shared.limits.message);
-        let body = Stream::open(Arc::clone(&self.shared), requests, &self.within);
+        let body = Stream::open(Arc::clone(&self.shared), service, requests, &self.within);
         let mut response = HttpResponse::new(Either::Left(body));
         response.headers_mut().insert(http::header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
         response

@@ -24,6 +24,7 @@ use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
+use weir_wire::services::Service;
 
 use crate::connection::Within;
 use crate::frames::Frames;
@@ -33,6 +34,7 @@ use crate::metrics::{Metrics, Speech};
 use crate::node::{Client, NodeRules};
 use crate::request::{Limits, Request};
 use crate::rest::JsonFrames;
+use crate::scope::Scope;
 use crate::server::Settings;
 use crate::view::{Attached, Attacher};
 
@@ -109,6 +111,7 @@ impl Shared {
 /// One stream.
 pub(crate) struct Stream {
     shared: Arc<Shared>,
+    service: &'static Service,
     dialect: Dialect,
     /// Wakes the response body.
     signal: Arc<Signal>,
@@ -125,6 +128,7 @@ struct State {
 
 struct Open {
     machine: ServerStream<Attached>,
+    scope: Scope,
     client: Arc<Client>,
     /// Whether state-of-the-world resources are wrapped.
     wrapped: bool,
@@ -150,12 +154,13 @@ impl Stream {
     /// Opens a stream that reads `requests` within its connection, and returns its response body.
     pub(crate) fn open<R: Request>(
         shared: Arc<Shared>,
+        service: &'static Service,
         requests: Messages<R, Incoming>,
         within: &Within,
     ) -> ResponseBody {
-        shared.metrics.opened(R::DIALECT);
-        let stream =
-            Arc::new(Self { shared, dialect: R::DIALECT, signal: Arc::default(), state: Mutex::default() });
+        shared.metrics.opened(R::DIALECT, Some(service));
+        let (signal, state) = (Arc::default(), Mutex::default());
+        let stream = Arc::new(Self { shared, service, dialect: R::DIALECT, signal, state });
         let (reading, reader) = abortable(Arc::clone(&stream).read(requests));
         within.execute(async { _ = reading.await });
         ResponseBody { stream, reader, ended: false }
@@ -186,7 +191,7 @@ impl Stream {
     }
 
     /// Takes in a request, and says whether there may now be something to say.
-    fn handle<R: Request>(&self, request: R) -> Result<bool, Status> {
+    fn handle<R: Request>(&self, mut request: R) -> Result<bool, Status> {
         self.shared.metrics.request(self.dialect);
         let mut state = self.state.lock();
         let open = match &mut state.open {
@@ -194,6 +199,7 @@ impl Stream {
             none => none.insert(self.meet(&request)?),
         };
         open.wrapped |= request.has_locators();
+        open.scope.admit(request.type_url_mut())?;
         let inbound = request.into_inbound(&open.client, &self.shared.limits, &self.shared.statements)?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
@@ -209,12 +215,14 @@ impl Stream {
     /// Makes the client's acquaintance by its first message.
     fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
         let (client, wrapped) = self.shared.meet(request.node())?;
-        let machine = ServerStream::new(self.dialect, true, client.parameters.clone());
+        let scope = Scope::new(self.service);
+        let machine = ServerStream::new(self.dialect, scope.is_aggregated(), client.parameters.clone());
         tracing::info!(
             node = %client.id, cluster = %client.cluster, user_agent = %client.user_agent,
+            service = self.service.short_name(), transport = self.service.version.as_str(),
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
-        Ok(Open { machine, client: Arc::new(client), wrapped })
+        Ok(Open { machine, scope, client: Arc::new(client), wrapped })
     }
 
     fn end(&self, status: Status) {
@@ -304,7 +312,7 @@ fn trailers(status: &Status) -> HeaderMap {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.reader.abort();
-        self.stream.shared.metrics.closed(self.stream.dialect);
+        self.stream.shared.metrics.closed(self.stream.dialect, Some(self.stream.service));
         if self.stream.state.lock().open.take().is_some() {
             tracing::info!("client gone");
         }

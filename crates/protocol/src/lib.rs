@@ -5,7 +5,6 @@
 //! reads a clock, waits, or knows of transports: time is an argument and timers are data.
 
 pub mod client;
-mod dialect;
 pub mod server;
 
-pub use dialect::Dialect;
+pub use weir_types::Dialect;

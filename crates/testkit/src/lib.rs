@@ -42,10 +42,12 @@ pub mod node;
 pub mod process;
 pub mod resource;
 pub mod resources;
+pub mod service;
 pub mod simulator;
 pub mod wait;
 
 pub use client::{Dialect, Received, XdsClient};
 pub use control_plane::FakeControlPlane;
 pub use node::node;
-pub use resource::{Published, type_url};
+pub use resource::{Published, type_url, type_url_v2};
+pub use service::Service;

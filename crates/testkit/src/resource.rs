@@ -32,6 +32,21 @@ pub fn type_url(short: &str) -> &'static str {
     }
 }
 
+/// What v2 called a type, by its short name. Panics on one that v2 did not have.
+pub fn type_url_v2(short: &str) -> &'static str {
+    match short {
+        "cds" => "type.googleapis.com/envoy.api.v2.Cluster",
+        "eds" => "type.googleapis.com/envoy.api.v2.ClusterLoadAssignment",
+        "lds" => "type.googleapis.com/envoy.api.v2.Listener",
+        "rds" => "type.googleapis.com/envoy.api.v2.RouteConfiguration",
+        "srds" => "type.googleapis.com/envoy.api.v2.ScopedRouteConfiguration",
+        "vhds" => "type.googleapis.com/envoy.api.v2.route.VirtualHost",
+        "sds" => "type.googleapis.com/envoy.api.v2.auth.Secret",
+        "rtds" => "type.googleapis.com/envoy.service.discovery.v2.Runtime",
+        other => panic!("v2 has no resource type of the short name {other:?}"),
+    }
+}
+
 /// A type of which the control plane has every name: asking for one is answered behind everything that was
 /// on its way before, so that an answer proves what did *not* come.
 pub const PROBE: &str = "type.googleapis.com/weir.testkit.Probe";

@@ -31,6 +31,25 @@ pub enum Kind {
     Other,
 }
 
+/// The generations of the API, by which types and services are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ApiVersion {
+    /// `envoy.api.v2` and its like: what control planes and clients of before 2021 speak.
+    V2,
+    /// All that came later.
+    V3,
+}
+
+impl ApiVersion {
+    /// `v2` or `v3`: fit for a metric label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V2 => "v2",
+            Self::V3 => "v3",
+        }
+    }
+}
+
 /// Short name, kind and type URL of the types that the protocol names.
 const KNOWN: [(&str, Kind, &str); 10] = [
     ("cds", Kind::Cluster, "type.googleapis.com/envoy.config.cluster.v3.Cluster"),
@@ -53,10 +72,24 @@ const KNOWN: [(&str, Kind, &str); 10] = [
     ("leds", Kind::LbEndpoint, "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint"),
 ];
 
-/// A resource type, by its URL. Cheap to clone.
+/// What those types were called in v2, which had no ECDS and no LEDS.
+const KNOWN_V2: [(Kind, &str); 8] = [
+    (Kind::Cluster, "type.googleapis.com/envoy.api.v2.Cluster"),
+    (Kind::ClusterLoadAssignment, "type.googleapis.com/envoy.api.v2.ClusterLoadAssignment"),
+    (Kind::Listener, "type.googleapis.com/envoy.api.v2.Listener"),
+    (Kind::ScopedRouteConfiguration, "type.googleapis.com/envoy.api.v2.ScopedRouteConfiguration"),
+    (Kind::RouteConfiguration, "type.googleapis.com/envoy.api.v2.RouteConfiguration"),
+    (Kind::VirtualHost, "type.googleapis.com/envoy.api.v2.route.VirtualHost"),
+    (Kind::Secret, "type.googleapis.com/envoy.api.v2.auth.Secret"),
+    (Kind::Runtime, "type.googleapis.com/envoy.service.discovery.v2.Runtime"),
+];
+
+/// A resource type, by its URL. Cheap to clone. The v2 type of a kind and its v3 type are two types: what is
+/// subscribed as one is never answered with the other.
 #[derive(Clone)]
 pub struct TypeUrl {
     kind: Kind,
+    version: ApiVersion,
     url: Arc<str>,
 }
 
@@ -64,21 +97,33 @@ impl TypeUrl {
     /// The type with this URL.
     pub fn new(url: impl Into<Arc<str>>) -> Self {
         let url = url.into();
-        let kind =
-            KNOWN.iter().find(|(_, _, known)| **known == *url).map_or(Kind::Other, |(_, kind, _)| *kind);
-        Self { kind, url }
+        if let Some((_, kind, _)) = KNOWN.iter().find(|(_, _, known)| **known == *url) {
+            return Self { kind: *kind, version: ApiVersion::V3, url };
+        }
+        match KNOWN_V2.iter().find(|(_, known)| **known == *url) {
+            Some((kind, _)) => Self { kind: *kind, version: ApiVersion::V2, url },
+            None => Self { kind: Kind::Other, version: ApiVersion::V3, url },
+        }
     }
 
     /// The type of a discovery service, by its short name: `cds`, `lds`, `rds`, ….
     pub fn from_short_name(short: &str) -> Option<Self> {
         let (_, kind, url) = KNOWN.iter().find(|(known, ..)| *known == short)?;
-        Some(Self { kind: *kind, url: Arc::from(*url) })
+        Some(Self { kind: *kind, version: ApiVersion::V3, url: Arc::from(*url) })
     }
 
-    /// The type of a kind that the protocol names; none for [`Kind::Other`].
+    /// The v3 type of a kind that the protocol names; none for [`Kind::Other`].
     pub fn of_kind(kind: Kind) -> Option<Self> {
-        let (_, kind, url) = KNOWN.iter().find(|(_, known, _)| *known == kind)?;
-        Some(Self { kind: *kind, url: Arc::from(*url) })
+        Self::of_version(kind, ApiVersion::V3)
+    }
+
+    /// The type of a kind in that generation of the API, if it has one.
+    pub fn of_version(kind: Kind, version: ApiVersion) -> Option<Self> {
+        let url = match version {
+            ApiVersion::V3 => KNOWN.iter().find(|(_, known, _)| *known == kind).map(|(.., url)| *url),
+            ApiVersion::V2 => KNOWN_V2.iter().find(|(known, _)| *known == kind).map(|(_, url)| *url),
+        };
+        Some(Self { kind, version, url: Arc::from(url?) })
     }
 
     /// The URL, as it goes over the wire.
@@ -91,9 +136,10 @@ impl TypeUrl {
         self.kind
     }
 
-    /// `cds`, `lds`, …: a bounded name, fit for a metric label; `other` for types that Weir does not know.
+    /// `cds`, `lds`, …, also of the v2 types: a bounded name, fit for a metric label; `other` for types that
+    /// Weir does not know.
     pub fn short_name(&self) -> &'static str {
-        KNOWN.iter().find(|(_, kind, _)| *kind == self.kind).map_or("other", |(short, ..)| short)
+        self.kind.short_name()
     }
 
     /// Whether a state-of-the-world response carries everything that the client subscribes to, so that
@@ -123,9 +169,17 @@ impl TypeUrl {
     }
 }
 
+impl Kind {
+    /// `cds`, `lds`, …; `other` for [`Kind::Other`].
+    pub fn short_name(self) -> &'static str {
+        KNOWN.iter().find(|(_, kind, _)| *kind == self).map_or("other", |(short, ..)| short)
+    }
+}
+
 impl PartialEq for TypeUrl {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && (self.kind != Kind::Other || self.url == other.url)
+        (self.kind, self.version) == (other.kind, other.version)
+            && (self.kind != Kind::Other || self.url == other.url)
     }
 }
 
@@ -145,7 +199,7 @@ impl Ord for TypeUrl {
 
 impl Hash for TypeUrl {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.kind.hash(state);
+        (self.kind, self.version).hash(state);
         if self.kind == Kind::Other {
             self.url.hash(state);
         }
@@ -166,6 +220,8 @@ impl fmt::Display for TypeUrl {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -178,6 +234,20 @@ mod tests {
         }
         assert_eq!(TypeUrl::new("type.googleapis.com/acme.Widget").short_name(), "other");
         assert_eq!(TypeUrl::from_short_name("xds"), None);
+    }
+
+    #[test]
+    fn v01_the_types_of_v2_have_the_rules_of_their_kind_and_are_other_types() {
+        for (kind, url) in KNOWN_V2 {
+            let (v2, v3) = (TypeUrl::new(url), TypeUrl::of_kind(kind).unwrap());
+            assert_eq!(Some(&v2), TypeUrl::of_version(kind, ApiVersion::V2).as_ref());
+            assert_eq!((v2.kind(), v2.short_name(), v2.as_str()), (kind, v3.short_name(), url));
+            assert_eq!((v2.rank(), v2.is_full_state()), (v3.rank(), v3.is_full_state()));
+            assert_eq!(v2.has_legacy_wildcard(), v3.has_legacy_wildcard());
+            assert!(v2 != v3 && v2.cmp(&v3).is_ne());
+            assert_eq!(HashSet::from([v2.clone(), v3, v2]).len(), 2);
+        }
+        assert_eq!(TypeUrl::of_version(Kind::LbEndpoint, ApiVersion::V2), None);
     }
 
     #[test]

@@ -17,6 +17,21 @@ pub enum Role {
     Secondary,
 }
 
+/// One of the streams for a parameter set.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lane {
+    /// What it is for.
+    pub role: Role,
+    /// The one type that it carries; none where types share streams.
+    pub type_url: Option<TypeUrl>,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Self { role: Role::Primary, type_url: None }
+    }
+}
+
 /// Where to send a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {

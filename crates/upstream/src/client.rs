@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use weir_protocol::client::{self, ClientStream, Naming};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
+use crate::Lane;
 use crate::codec::Writer;
 use crate::link::{Command, Link};
 use crate::node::introduce;
@@ -23,7 +24,7 @@ pub struct Client {
 // === impl Client ===
 
 impl Client {
-    /// Starts to connect to the endpoints of `settings`, in whose dialect and with whose node it speaks. With
+    /// Starts to connect to the endpoints of `settings`, in whose dialect and with whose node it speaks, over the aggregated service. With
     /// [`crate::Naming::Native`] it subscribes by locators; else by plain names, as the node filled from no
     /// parameters.
     ///
@@ -40,7 +41,10 @@ impl Client {
             client::Settings { dialect: settings.dialect, naming, does_not_exist: settings.does_not_exist };
         let (commands, receiver) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::unbounded_channel();
+        // Whatever is subscribed, one stream carries it.
+        let Some(method) = settings.method(&Lane::default()) else { return Self { commands, events } };
         let link = Link {
+            method,
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             settings: Arc::new(settings),
             stream: ClientStream::new(machine),

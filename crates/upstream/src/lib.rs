@@ -12,14 +12,15 @@ mod link;
 mod links;
 mod metrics;
 mod node;
+mod refusal;
 mod settings;
 mod status;
 mod supervisor;
 mod transport;
 
-pub use assignment::Role;
+pub use assignment::{Lane, Role};
 pub use backoff::Backoff;
 pub use node::{NodeTemplate, escape};
-pub use settings::{Naming, Settings};
+pub use settings::{Naming, Services, Settings};
 pub use status::{LinkState, Status};
 pub use supervisor::{Error, Source, run};

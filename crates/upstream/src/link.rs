@@ -17,7 +17,7 @@ use weir_types::{Batch, ResourceLocator, TypeUrl};
 use crate::Settings;
 use crate::backoff::Attempts;
 use crate::codec::Writer;
-use crate::transport::{self, Open};
+use crate::transport::{self, Method, Open};
 
 /// How long a growing list of subscriptions is collected before it is sent.
 const COLLECT: Duration = Duration::from_millis(3);
@@ -57,6 +57,7 @@ pub(crate) enum Command {
 /// An upstream stream, by the commands that it is sent; it ends when there will be no more.
 pub(crate) struct Link<F> {
     pub(crate) settings: Arc<Settings>,
+    pub(crate) method: Method,
     pub(crate) writer: Writer,
     pub(crate) stream: ClientStream,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
@@ -127,7 +128,7 @@ impl<F: FnMut(Event) + Send> Link<F> {
         };
         (self.on_event)(Event::Connected(Arc::clone(endpoint)));
         self.stream.connected();
-        let end = self.converse(transport::open(&settings, channel, self.writer.clone())).await;
+        let end = self.converse(transport::open(&settings, channel, &self.method, self.writer.clone())).await;
         self.stream.disconnected();
         end
     }

@@ -3,7 +3,8 @@
 //! Owns which parameter sets have streams, and how often each thing is wanted: several locators may be one to a
 //! control plane that tells clients apart by a few keys only.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -12,11 +13,12 @@ use weir_database::{Database, DemandChange};
 use weir_protocol::client::{self, ClientStream};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
-use crate::assignment::{Assignment, Role};
+use crate::assignment::{Assignment, Lane, Role};
 use crate::codec::Writer;
 use crate::link::{Command, Event, Link};
 use crate::metrics::Metrics;
 use crate::node::introduce;
+use crate::refusal::refuse;
 use crate::status::{LinkStatus, Status};
 use crate::{Naming, Settings};
 
@@ -24,6 +26,8 @@ use crate::{Naming, Settings};
 pub(crate) struct Links {
     context: Context,
     sets: HashMap<DynamicParameters, LinkSet>,
+    /// Types, by their short names, without a service that could carry them, of which that was said.
+    unserved: HashSet<&'static str>,
 }
 
 /// What it takes to start a stream.
@@ -42,7 +46,7 @@ impl Links {
         let metrics = Metrics::new(&settings.authority, settings.dialect);
         let settings = Arc::new(settings);
         let context = Context { database, settings, status, metrics, tasks: JoinSet::new() };
-        Self { context, sets: HashMap::new() }
+        Self { context, sets: HashMap::new(), unserved: HashSet::new() }
     }
 
     /// Follows `demand` until it is closed, then closes all streams.
@@ -59,6 +63,10 @@ impl Links {
     }
 
     async fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator) {
+        let settings = &self.context.settings;
+        if settings.method(&settings.lane(Role::Primary, &type_url)).is_none() {
+            return self.refuse(type_url, &locator);
+        }
         let (set, locator) = self.addressed(&locator);
         let context = &mut self.context;
         let set = self.sets.entry(set).or_insert_with_key(|parameters| LinkSet::new(parameters.clone()));
@@ -68,11 +76,21 @@ impl Links {
     fn give_up(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let (key, locator) = self.addressed(locator);
         if let Some(set) = self.sets.get_mut(&key) {
-            set.give_up(type_url, locator);
+            set.give_up(type_url, locator, &self.context.settings);
             if set.wanted.is_empty() {
                 self.sets.remove(&key);
             }
         }
+    }
+
+    /// The control plane cannot be asked for this type, so nobody has to wait for it.
+    fn refuse(&mut self, type_url: TypeUrl, locator: &ResourceLocator) {
+        let Settings { authority, dialect, transport, .. } = &*self.context.settings;
+        if self.unserved.insert(type_url.short_name()) {
+            let transport = transport.as_str();
+            tracing::warn!(authority, %type_url, %dialect, transport, "no service of its own carries this type");
+        }
+        refuse(&self.context.database, type_url, locator);
     }
 
     /// The set of streams that a locator belongs to, and what it is called there.
@@ -92,7 +110,7 @@ struct LinkSet {
     parameters: DynamicParameters,
     assignment: Assignment,
     /// The commands of each stream; one ends when they are dropped.
-    links: HashMap<Role, mpsc::UnboundedSender<Command>>,
+    links: HashMap<Lane, mpsc::UnboundedSender<Command>>,
     wanted: HashMap<(TypeUrl, ResourceLocator), usize>,
 }
 
@@ -109,26 +127,30 @@ impl LinkSet {
         *count += 1;
         if *count > 1 {
             let role = self.assignment.role(&type_url, locator.is_wildcard());
-            self.tell(role, Command::Recall(type_url, locator), context);
+            let lane = context.settings.lane(role, &type_url);
+            self.tell(lane, Command::Recall(type_url, locator), context);
             return;
         }
         let placement = self.assignment.place(&type_url, locator.is_wildcard());
         if placement.displaces_names {
             self.displace(&type_url, context).await;
         }
-        self.tell(placement.role, Command::Subscribe(type_url, locator), context);
+        let lane = context.settings.lane(placement.role, &type_url);
+        self.tell(lane, Command::Subscribe(type_url, locator), context);
     }
 
     /// Moves the names of a type from the primary to the secondary stream.
     async fn displace(&mut self, type_url: &TypeUrl, context: &mut Context) {
         let (to, from) = oneshot::channel();
-        self.tell(Role::Primary, Command::HandOver(type_url.clone(), to), context);
+        let [primary, secondary] =
+            [Role::Primary, Role::Secondary].map(|role| context.settings.lane(role, type_url));
+        self.tell(primary, Command::HandOver(type_url.clone(), to), context);
         if let Ok(Some(handover)) = from.await {
-            self.tell(Role::Secondary, Command::TakeOver(Box::new(handover)), context);
+            self.tell(secondary, Command::TakeOver(Box::new(handover)), context);
         }
     }
 
-    fn give_up(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
+    fn give_up(&mut self, type_url: &TypeUrl, locator: ResourceLocator, settings: &Settings) {
         let key = (type_url.clone(), locator);
         let Some(count) = self.wanted.get_mut(&key) else { return };
         *count -= 1;
@@ -138,14 +160,20 @@ impl LinkSet {
         self.wanted.remove(&key);
         let (type_url, locator) = key;
         let role = self.assignment.role(&type_url, locator.is_wildcard());
-        if let Some(link) = self.links.get(&role) {
+        if let Some(link) = self.links.get(&settings.lane(role, &type_url)) {
             _ = link.send(Command::Unsubscribe(type_url, locator));
         }
     }
 
     /// Sends a command to a stream that ends only after us, and starts it where there is none yet.
-    fn tell(&mut self, role: Role, command: Command, context: &mut Context) {
-        let link = self.links.entry(role).or_insert_with(|| context.start(&self.parameters, role));
+    fn tell(&mut self, lane: Lane, command: Command, context: &mut Context) {
+        let link = match self.links.entry(lane) {
+            Entry::Occupied(started) => started.into_mut(),
+            Entry::Vacant(vacant) => {
+                let link = context.start(&self.parameters, vacant.key());
+                vacant.insert(link)
+            }
+        };
         _ = link.send(command);
     }
 }
@@ -153,8 +181,11 @@ impl LinkSet {
 // === impl Context ===
 
 impl Context {
-    fn start(&mut self, parameters: &DynamicParameters, role: Role) -> mpsc::UnboundedSender<Command> {
+    fn start(&mut self, parameters: &DynamicParameters, lane: &Lane) -> mpsc::UnboundedSender<Command> {
         let settings = &self.settings;
+        let (commands, receiver) = mpsc::unbounded_channel();
+        // Nothing is asked of a lane without a method: what it would carry was refused.
+        let Some(method) = settings.method(lane) else { return commands };
         let (naming, form, node, set) = match &settings.naming {
             Naming::Native { node } => (client::Naming::Locators, Form::Located, node.clone(), None),
             Naming::Streams { keys, node } => {
@@ -167,12 +198,12 @@ impl Context {
         let mut watcher = Watcher {
             database: self.database.clone(),
             metrics: self.metrics.clone(),
-            status: self.status.register(&settings.authority, set.clone(), role),
-            name: Name { authority: settings.authority.clone(), parameters: set, role },
+            status: self.status.register(&settings.authority, set.clone(), lane.clone()),
+            name: Name { authority: settings.authority.clone(), parameters: set, lane: lane.clone() },
             reported: false,
         };
-        let (commands, receiver) = mpsc::unbounded_channel();
         let link = Link {
+            method,
             settings: Arc::clone(settings),
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             stream: ClientStream::new(machine),
@@ -198,27 +229,28 @@ struct Watcher {
 struct Name {
     authority: String,
     parameters: Option<DynamicParameters>,
-    role: Role,
+    lane: Lane,
 }
 
 // === impl Watcher ===
 
 impl Watcher {
     fn handle(&mut self, event: Event) {
-        let Name { authority, parameters, role } = &self.name;
+        let Name { authority, parameters, lane: Lane { role, type_url } } = &self.name;
+        let own_type = type_url.as_ref().map(tracing::field::display);
         let parameters = parameters.as_ref().map(tracing::field::display);
         match event {
             Event::Connected(endpoint) => {
-                tracing::info!(authority, parameters, ?role, %endpoint, "connected upstream");
+                tracing::info!(authority, parameters, ?role, own_type, %endpoint, "connected upstream");
                 self.metrics.connected();
                 self.status.connected(&endpoint);
                 self.reported = false;
             }
             Event::Disconnected { endpoint, reason } => {
                 if !std::mem::replace(&mut self.reported, true) {
-                    tracing::warn!(authority, parameters, ?role, %endpoint, reason, "upstream is away");
+                    tracing::warn!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is away");
                 } else {
-                    tracing::debug!(authority, parameters, ?role, %endpoint, reason, "upstream is still away");
+                    tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is still away");
                 }
                 self.metrics.disconnected();
                 self.status.disconnected();

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_protocol::Dialect;
+use weir_types::{ApiVersion, TypeUrl};
 use weir_wire::discovery::Node;
+use weir_wire::services::Service;
 
-use crate::{Backoff, NodeTemplate};
+use crate::transport::Method;
+use crate::{Backoff, Lane, NodeTemplate, Role};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
@@ -15,6 +18,10 @@ pub struct Settings {
     pub authority: String,
     /// Where it is, in order of preference: `http://host:port`.
     pub endpoints: Vec<String>,
+    /// Over which services.
+    pub services: Services,
+    /// By the names of which generation of the API: of the services only, resource types are subscribed as they are.
+    pub transport: ApiVersion,
     /// In which dialect.
     pub dialect: Dialect,
     /// How it is told dynamic parameters.
@@ -35,6 +42,15 @@ pub struct Settings {
     pub node_on_first_message_only: bool,
 }
 
+/// Over which services a control plane is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Services {
+    /// The aggregated one: its streams carry all types.
+    Aggregated,
+    /// That of each type, each on a stream of its own. Types that have no service cannot be had.
+    PerType,
+}
+
 /// How a control plane is told dynamic parameters.
 #[derive(Clone, Debug)]
 pub enum Naming {
@@ -53,11 +69,13 @@ pub enum Naming {
 }
 
 impl Settings {
-    /// A control plane at `endpoints`, spoken to in delta, with usual limits.
+    /// A control plane at `endpoints`, spoken to in delta over ADS, with usual limits.
     pub fn new(authority: impl Into<String>, endpoints: Vec<String>, naming: Naming) -> Self {
         Self {
             authority: authority.into(),
             endpoints,
+            services: Services::Aggregated,
+            transport: ApiVersion::V3,
             dialect: Dialect::Delta,
             naming,
             max_message_size: 128 << 20,
@@ -68,5 +86,18 @@ impl Settings {
             keepalive_timeout: Duration::from_secs(10),
             node_on_first_message_only: true,
         }
+    }
+
+    /// The stream, of those for a parameter set, that carries `type_url` in this role.
+    pub(crate) fn lane(&self, role: Role, type_url: &TypeUrl) -> Lane {
+        let type_url = (self.services == Services::PerType).then(|| type_url.clone());
+        Lane { role, type_url }
+    }
+
+    /// What a stream is opened with; none where no service carries its type in this dialect.
+    pub(crate) fn method(&self, lane: &Lane) -> Option<Method> {
+        let kind = lane.type_url.as_ref().map(TypeUrl::kind);
+        let path = Service::of(self.transport, kind)?.path(self.dialect)?;
+        Some(Method { path, implied: lane.type_url.clone() })
     }
 }

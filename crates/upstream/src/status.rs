@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use weir_types::DynamicParameters;
 
-use crate::Role;
+use crate::Lane;
 
 /// How one stream is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct LinkState {
     /// The parameter set that it is for; none where one stream serves all.
     pub parameters: Option<DynamicParameters>,
     /// What it carries.
-    pub role: Role,
+    pub lane: Lane,
     /// Where it is connected to, while it is; for files, where they are, once they are read.
     pub endpoint: Option<String>,
     /// Whether something is known of everything that was asked for on the current stream.
@@ -71,7 +71,7 @@ impl Status {
         &self,
         authority: &str,
         parameters: Option<DynamicParameters>,
-        role: Role,
+        lane: Lane,
     ) -> LinkStatus {
         let mut links = self.0.lock();
         links.next += 1;
@@ -79,7 +79,7 @@ impl Status {
         let authority = authority.to_owned();
         links
             .states
-            .insert(id, LinkState { authority, parameters, role, endpoint: None, in_sync: false, since });
+            .insert(id, LinkState { authority, parameters, lane, endpoint: None, in_sync: false, since });
         LinkStatus { status: self.clone(), id }
     }
 }
@@ -127,12 +127,13 @@ impl Drop for LinkStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Role;
 
     #[test]
     fn an_authority_is_in_sync_when_all_of_its_streams_are() {
         let status = Status::default();
-        let first = status.register("a", None, Role::Primary);
-        let second = status.register("a", None, Role::Secondary);
+        let first = status.register("a", None, Lane::default());
+        let second = status.register("a", None, Lane { role: Role::Secondary, ..Lane::default() });
         assert!(status.is_in_sync("b") && !status.is_connected("a"));
         for link in [&first, &second] {
             assert!(!status.is_in_sync("a"));

@@ -10,10 +10,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use weir_database::{Database, DemandChange};
-use weir_types::{Absence, Batch, Reach, ResourceLocator, Scope, TypeUrl, authority};
+use weir_types::{ResourceLocator, TypeUrl, authority};
 
 use crate::links::Links;
-use crate::{Role, Settings, Status, files};
+use crate::refusal::refuse;
+use crate::{Lane, Settings, Status, files};
 
 /// How often the database is asked to give up what is idle.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -98,7 +99,7 @@ async fn meet(
     match source {
         Source::ControlPlane(settings) => Links::new(database, *settings, status).run(demand).await,
         Source::Files { authority, settings } => {
-            let files = status.register(&authority, None, Role::Primary);
+            let files = status.register(&authority, None, Lane::default());
             let path = settings.path.display().to_string();
             let loaded = || {
                 files.connected(&path);
@@ -142,13 +143,6 @@ impl Router {
         if self.unknown.insert(authority.to_owned()) {
             tracing::warn!(authority, name = %locator.name, "no upstream is configured for this authority");
         }
-        let mut batch = Batch::new(type_url, Reach::Named);
-        if locator.is_wildcard() {
-            batch.reach = Reach::Wildcard;
-            batch.answered.push(Scope::Exactly(locator.parameters.clone()));
-        } else {
-            batch.mark_absent(locator, Absence::Known);
-        }
-        self.database.commit(batch);
+        refuse(&self.database, type_url, locator);
     }
 }

@@ -1,4 +1,4 @@
-//! One gRPC stream to a control plane, the same to the eye in both dialects.
+//! One gRPC stream to a control plane, the same to the eye in both dialects and over every service.
 
 use std::pin::Pin;
 
@@ -7,10 +7,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
+use tonic_prost::ProstCodec;
 use weir_protocol::Dialect;
 use weir_protocol::client::{Request, Response};
-use weir_wire::discovery::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use weir_types::TypeUrl;
+use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
 use crate::Settings;
 use crate::codec::{Writer, read_delta, read_sotw};
@@ -39,25 +43,64 @@ pub(crate) async fn connect(settings: &Settings, endpoint: &str) -> Result<Chann
         .await
 }
 
+/// Which method is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Method {
+    /// `/SERVICE/METHOD`.
+    pub(crate) path: &'static str,
+    /// The type of responses that do not say theirs: a service of a single type need not.
+    pub(crate) implied: Option<TypeUrl>,
+}
+
 /// Opens a stream on `channel`. A server may hold back its headers until it has something to say, so the call
 /// is made by reading the responses, while requests can be sent already.
-pub(crate) fn open(settings: &Settings, channel: Channel, writer: Writer) -> Open {
+pub(crate) fn open(settings: &Settings, channel: Channel, method: &Method, writer: Writer) -> Open {
     let (requests, outgoing) = mpsc::channel(REQUEST_BUFFER);
     let outgoing = ReceiverStream::new(outgoing);
-    let mut client = AggregatedDiscoveryServiceClient::new(channel)
+    let client = Grpc::new(channel)
         .max_decoding_message_size(settings.max_message_size)
         .max_encoding_message_size(usize::MAX);
+    let implied = method.implied.as_ref().map(ToString::to_string).unwrap_or_default();
     let responses: Responses = match settings.dialect {
         Dialect::Sotw => {
             let outgoing = outgoing.map(move |request| writer.sotw(request));
-            let call = async move { client.stream_aggregated_resources(outgoing).await };
-            Box::pin(stream::once(call).map_ok(|answer| answer.into_inner()).try_flatten().map_ok(read_sotw))
+            Box::pin(call(client, method.path, outgoing).map_ok(move |mut message: DiscoveryResponse| {
+                imply(&mut message.type_url, &implied);
+                read_sotw(message)
+            }))
         }
         Dialect::Delta => {
             let outgoing = outgoing.map(move |request| writer.delta(request));
-            let call = async move { client.delta_aggregated_resources(outgoing).await };
-            Box::pin(stream::once(call).map_ok(|answer| answer.into_inner()).try_flatten().map_ok(read_delta))
+            Box::pin(call(client, method.path, outgoing).map_ok(
+                move |mut message: DeltaDiscoveryResponse| {
+                    imply(&mut message.type_url, &implied);
+                    read_delta(message)
+                },
+            ))
         }
     };
     Open { requests, responses }
+}
+
+fn call<Q, R>(
+    mut client: Grpc<Channel>,
+    path: &'static str,
+    outgoing: impl Stream<Item = Q> + Send + 'static,
+) -> impl Stream<Item = Result<R, Status>> + Send
+where
+    Q: prost::Message + 'static,
+    R: prost::Message + Default + 'static,
+{
+    let call = async move {
+        client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+        let (path, codec) = (PathAndQuery::from_static(path), ProstCodec::<Q, R>::default());
+        client.streaming(tonic::Request::new(outgoing), path, codec).await
+    };
+    stream::once(call).map_ok(tonic::Response::into_inner).try_flatten()
+}
+
+fn imply(type_url: &mut String, implied: &str) {
+    if type_url.is_empty() {
+        implied.clone_into(type_url);
+    }
 }

@@ -14,4 +14,5 @@ pub mod locator;
 pub mod request;
 pub mod resource;
 pub mod scan;
+pub mod services;
 pub mod text;

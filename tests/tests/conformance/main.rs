@@ -23,5 +23,6 @@ mod ordering;
 mod parameters;
 mod parameters_upstream;
 mod rules;
+mod services;
 mod sotw;
 mod upstream;

@@ -1,8 +1,9 @@
 //! Where resources come from.
 
-use weir_config::{Config, ControlPlane, Parameters, Protocol, Upstream};
+use weir_config::{Config, ControlPlane, Parameters, Protocol, Transport, Upstream};
 use weir_protocol::Dialect;
-use weir_upstream::{Backoff, Naming, NodeTemplate, Settings, Source, files};
+use weir_types::ApiVersion;
+use weir_upstream::{Backoff, Naming, NodeTemplate, Services, Settings, Source, files};
 
 use super::{node, shared};
 
@@ -26,13 +27,21 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
             Naming::Streams { keys: shared(keys), node: NodeTemplate::new(node::template(node)) }
         }
     };
+    let (services, dialect) = match control_plane.protocol {
+        Protocol::AdsDelta => (Services::Aggregated, Dialect::Delta),
+        Protocol::AdsSotw => (Services::Aggregated, Dialect::Sotw),
+        Protocol::Delta => (Services::PerType, Dialect::Delta),
+        Protocol::Sotw => (Services::PerType, Dialect::Sotw),
+    };
     Settings {
         authority: authority.to_owned(),
         endpoints: control_plane.endpoints.iter().map(ToString::to_string).collect(),
-        dialect: match control_plane.protocol {
-            Protocol::AdsDelta => Dialect::Delta,
-            Protocol::AdsSotw => Dialect::Sotw,
+        services,
+        transport: match control_plane.transport {
+            Transport::V3 => ApiVersion::V3,
+            Transport::V2 => ApiVersion::V2,
         },
+        dialect,
         naming,
         max_message_size: control_plane.max_response_size,
         node_on_first_message_only: control_plane.node_on_first_message_only,

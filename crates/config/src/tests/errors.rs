@@ -43,15 +43,15 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
             "4: upstream[0].dynamic_parameters: unknown variant `yes`, expected `native` or `streams`",
         ),
         (
-            &[HEAD, PLANE, "protocol = 'rest'\n"],
-            "4: upstream[0].protocol: unknown variant `rest`, expected `ads-delta` or `ads-sotw`",
+            &[HEAD, PLANE, "protocol = 'xds'\n"],
+            "4: upstream[0].protocol: unknown variant `xds`, expected one of `ads-delta`, `ads-sotw`, `delta`, `sotw`",
         ),
         (
             &[HEAD, FILES, FILES, "[limits]\nmax_names = -1\n"],

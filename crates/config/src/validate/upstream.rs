@@ -73,6 +73,7 @@ impl Reader<'_> {
     fn refuse_control_plane_keys(&mut self, file: &file::Upstream) {
         for (key, set) in [
             ("protocol", file.protocol.is_some()),
+            ("transport", file.transport.is_some()),
             ("dynamic_parameters", file.dynamic_parameters.is_some()),
             ("parameter_keys", file.parameter_keys.is_some()),
             ("max_parameter_sets", file.max_parameter_sets.is_some()),
@@ -102,6 +103,7 @@ impl Reader<'_> {
         let settings = ControlPlane {
             endpoints,
             protocol: file.protocol.unwrap_or_default(),
+            transport: file.transport.unwrap_or_default(),
             parameters,
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
             does_not_exist_timeout: file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0,

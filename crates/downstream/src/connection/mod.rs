@@ -28,6 +28,10 @@ pub(crate) use self::turn::Within;
 /// How many streams one connection may have: an Envoy without ADS opens one per EDS cluster.
 const MAX_CONCURRENT_STREAMS: u32 = 1 << 20;
 
+/// How many streams may be reset before they were looked at, until the connection is taken for an attack: that
+/// same Envoy closes a stream for each cluster that changes, many at a time.
+const MAX_PENDING_RESETS: usize = 4096;
+
 /// How much a stream may have waiting in the HTTP/2 library, in bytes, before it makes the next step. It is what
 /// a client that reads slowly gets of the past; less of it makes its next step a longer one.
 const MAX_SEND_BUFFER: usize = 16 << 10;
@@ -91,6 +95,7 @@ where
             let http = http2::Builder::new(within.clone())
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
                 .keep_alive_interval(settings.keepalive_interval)
                 .keep_alive_timeout(settings.keepalive_timeout)
                 .max_send_buf_size(MAX_SEND_BUFFER)

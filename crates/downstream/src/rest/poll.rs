@@ -37,7 +37,7 @@ impl Poll {
     /// When its node cannot be read.
     pub(super) fn of_client(shared: Arc<Shared>, request: &DiscoveryRequest) -> Result<Self, Status> {
         let (client, wrapped) = shared.meet(Request::node(request))?;
-        shared.metrics.opened(Speech::REST);
+        shared.metrics.opened(Speech::REST, None);
         let machine = ServerStream::polled(client.parameters.clone());
         let wrapped = wrapped || request.has_locators();
         Ok(Self { shared, machine, client, signal: Arc::default(), wrapped })
@@ -102,6 +102,6 @@ impl Poll {
 /// A client that goes away leaves nothing behind.
 impl Drop for Poll {
     fn drop(&mut self) {
-        self.shared.metrics.closed(Speech::REST);
+        self.shared.metrics.closed(Speech::REST, None);
     }
 }

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use weir_wire::discovery::{self, DeltaDiscoveryRequest, DiscoveryRequest, ResourceLocator};
 
@@ -19,7 +20,8 @@ pub use received::{Received, ReceivedResource};
 use self::wire::Stream;
 use crate::node::NodeBuilder;
 use crate::resource::PROBE;
-use crate::wait::PATIENCE;
+use crate::service::Service;
+use crate::wait::{PATIENCE, within};
 
 /// The two ways to speak xDS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +35,7 @@ pub enum Dialect {
 /// Both, for tests that hold for either.
 pub const DIALECTS: [Dialect; 2] = [Dialect::Sotw, Dialect::Delta];
 
-/// One ADS stream.
+/// One stream.
 pub struct XdsClient {
     stream: Stream,
     /// Goes out with the first request.
@@ -42,6 +44,26 @@ pub struct XdsClient {
     /// What came while something else was waited for.
     pending: Vec<Received>,
     probes: usize,
+}
+
+/// A connection, for several streams.
+#[derive(Clone)]
+pub struct Connection(Channel);
+
+impl Connection {
+    /// Connects. Panics if nobody listens.
+    pub async fn to(server: SocketAddr) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{server}")).expect("an address is a URI");
+        let channel = within(format!("a connection to {server}"), endpoint.connect()).await;
+        Self(channel.unwrap_or_else(|e| panic!("connect to {server}: {e:?}")))
+    }
+
+    /// Opens a stream by calling the method at `path`.
+    pub fn open(&self, path: &str, dialect: Dialect, node: &NodeBuilder) -> XdsClient {
+        let stream = Stream::open(dialect, self.0.clone(), path);
+        let node = Some(node.encode());
+        XdsClient { stream, node, topics: BTreeMap::new(), pending: Vec::new(), probes: 0 }
+    }
 }
 
 #[derive(Default)]
@@ -53,11 +75,14 @@ struct Topic {
 }
 
 impl XdsClient {
-    /// Opens a stream in this dialect. Panics if nobody listens.
+    /// Opens an ADS stream in this dialect. Panics if nobody listens.
     pub async fn connect(dialect: Dialect, server: SocketAddr, node: &NodeBuilder) -> Self {
-        let stream = Stream::open(dialect, server).await;
-        let node = Some(node.encode());
-        Self { stream, node, topics: BTreeMap::new(), pending: Vec::new(), probes: 0 }
+        Self::on(Service::Ads, dialect, server, node).await
+    }
+
+    /// Opens a stream of this service in this dialect. Panics if nobody listens.
+    pub async fn on(service: Service, dialect: Dialect, server: SocketAddr, node: &NodeBuilder) -> Self {
+        Connection::to(server).await.open(&service.path(dialect), dialect, node)
     }
 
     /// Opens a SotW stream.

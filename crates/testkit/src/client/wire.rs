@@ -1,18 +1,18 @@
 //! The gRPC stream under a client.
 
-use std::net::SocketAddr;
-
+use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
-use weir_wire::discovery::aggregated_discovery_service_client::AggregatedDiscoveryServiceClient;
+use tonic_prost::ProstCodec;
 use weir_wire::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
 };
 
 use super::{Dialect, Received};
-use crate::wait::within;
 
 /// One side sends, the other is started by the server's first bytes: servers may hold their headers back until
 /// they have something to say, so nothing waits for them before it must.
@@ -28,13 +28,10 @@ pub(super) struct Side<Q, R> {
 }
 
 impl Stream {
-    pub(super) async fn open(dialect: Dialect, server: SocketAddr) -> Self {
-        let endpoint = Endpoint::from_shared(format!("http://{server}")).expect("an address is a URI");
-        let channel = within(format!("a connection to {server}"), endpoint.connect()).await;
-        let channel = channel.unwrap_or_else(|e| panic!("connect to {server}: {e:?}"));
+    pub(super) fn open(dialect: Dialect, channel: Channel, path: &str) -> Self {
         match dialect {
-            Dialect::Sotw => Self::Sotw(Side::sotw(channel)),
-            Dialect::Delta => Self::Delta(Side::delta(channel)),
+            Dialect::Sotw => Self::Sotw(Side::open(channel, path)),
+            Dialect::Delta => Self::Delta(Side::open(channel, path)),
         }
     }
 
@@ -71,24 +68,15 @@ impl Stream {
     }
 }
 
-impl Side<DiscoveryRequest, DiscoveryResponse> {
-    fn sotw(channel: Channel) -> Self {
+impl<Q: Message + 'static, R: Message + Default + 'static> Side<Q, R> {
+    fn open(channel: Channel, path: &str) -> Self {
         let (requests, outbound) = mpsc::unbounded_channel();
+        let path = PathAndQuery::try_from(path).expect("a path");
         let opening = tokio::spawn(async move {
-            let mut client = AggregatedDiscoveryServiceClient::new(channel);
-            let opened = client.stream_aggregated_resources(UnboundedReceiverStream::new(outbound)).await;
-            opened.map(tonic::Response::into_inner)
-        });
-        Self { requests: Some(requests), opening, responses: None }
-    }
-}
-
-impl Side<DeltaDiscoveryRequest, DeltaDiscoveryResponse> {
-    fn delta(channel: Channel) -> Self {
-        let (requests, outbound) = mpsc::unbounded_channel();
-        let opening = tokio::spawn(async move {
-            let mut client = AggregatedDiscoveryServiceClient::new(channel);
-            let opened = client.delta_aggregated_resources(UnboundedReceiverStream::new(outbound)).await;
+            let mut client = Grpc::new(channel);
+            client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+            let outbound = tonic::Request::new(UnboundedReceiverStream::new(outbound));
+            let opened = client.streaming(outbound, path, ProstCodec::<Q, R>::default()).await;
             opened.map(tonic::Response::into_inner)
         });
         Self { requests: Some(requests), opening, responses: None }

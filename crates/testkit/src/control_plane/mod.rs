@@ -1,5 +1,5 @@
-//! A control plane that a test holds the strings of: a real gRPC server of the aggregated discovery service,
-//! in both dialects, as simple as the protocol allows.
+//! A control plane that a test holds the strings of: a real gRPC server of every discovery service, in
+//! both dialects, as simple as the protocol allows.
 //!
 //! It owns its port, what it publishes, and a record of everything that clients said to it. It does exactly
 //! what the protocol asks of a server and nothing more: in particular it does not resend endpoints after a

@@ -1,17 +1,24 @@
-//! The gRPC service: a task per stream that answers requests and sends changes.
+//! The gRPC services: a task per stream that answers requests and sends changes.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::{Response, Status, Streaming};
-use weir_wire::discovery::aggregated_discovery_service_server::{
-    AggregatedDiscoveryService, AggregatedDiscoveryServiceServer,
-};
+use tonic::body::Body;
+use tonic::codegen::http::{Request, Response};
+use tonic::server::{Grpc, StreamingService};
+use tonic::service::{AxumBody, Routes};
+use tonic::{Status, Streaming};
+use tonic_prost::ProstCodec;
 use weir_wire::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node,
 };
@@ -19,7 +26,7 @@ use weir_wire::discovery::{
 use super::Shared;
 use super::delta::DeltaTopic;
 use super::sotw::SotwTopic;
-use super::state::{Injected, Request, Sent, Stream};
+use super::state::{self, Injected, Sent, Stream};
 use super::wanted::Whom;
 use crate::client::Dialect;
 use crate::listener::Port;
@@ -34,10 +41,8 @@ pub(super) struct Running {
 impl Running {
     pub(super) async fn start(address: SocketAddr, shared: Arc<Shared>) -> Self {
         let (port, connections) = Port::listen(address).await;
-        let service = AggregatedDiscoveryServiceServer::new(Service { shared })
-            .max_decoding_message_size(64 << 20)
-            .max_encoding_message_size(64 << 20);
-        let server = tonic::transport::Server::builder().add_service(service);
+        let routes = Routes::default().into_axum_router().fallback_service(Service { shared });
+        let server = tonic::transport::Server::builder().add_routes(Routes::from(routes));
         let serving = tokio::spawn(async move {
             server.serve_with_incoming(connections).await.expect("the control plane serves");
         });
@@ -54,6 +59,7 @@ impl Running {
     }
 }
 
+#[derive(Clone)]
 struct Service {
     shared: Arc<Shared>,
 }
@@ -63,7 +69,7 @@ pub(super) trait Topic: Default + Send + 'static {
     /// What is sent on it.
     type Response: Outbound;
 
-    fn handle(&mut self, request: &Request, whom: &Whom);
+    fn handle(&mut self, request: &state::Request, whom: &Whom);
 
     /// What is to be sent now.
     fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<Self::Response>;
@@ -71,7 +77,7 @@ pub(super) trait Topic: Default + Send + 'static {
 
 /// What differs between the dialects for a stream's task.
 pub(super) trait Inbound: Send + 'static {
-    fn record(self, stream: usize) -> Request;
+    fn record(self, stream: usize) -> state::Request;
 }
 
 /// A response, as far as the record cares.
@@ -84,43 +90,75 @@ pub(super) trait Outbound: Clone + Send + 'static {
 
 type Replies<T> = UnboundedReceiverStream<Result<T, Status>>;
 
-#[tonic::async_trait]
-impl AggregatedDiscoveryService for Service {
-    type StreamAggregatedResourcesStream = Replies<DiscoveryResponse>;
-    type DeltaAggregatedResourcesStream = Replies<DeltaDiscoveryResponse>;
+/// Whatever the service is called, its methods begin with the dialect: all of them are served by one state.
+impl tonic::codegen::Service<Request<AxumBody>> for Service {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
-    async fn stream_aggregated_resources(
-        &self,
-        request: tonic::Request<Streaming<DiscoveryRequest>>,
-    ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
-        Ok(self.open::<_, SotwTopic>(Dialect::Sotw, request.into_inner()))
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
-    async fn delta_aggregated_resources(
-        &self,
-        request: tonic::Request<Streaming<DeltaDiscoveryRequest>>,
-    ) -> Result<Response<Self::DeltaAggregatedResourcesStream>, Status> {
-        Ok(self.open::<_, DeltaTopic>(Dialect::Delta, request.into_inner()))
+    fn call(&mut self, request: Request<AxumBody>) -> Self::Future {
+        let (path, shared) = (request.uri().path().to_owned(), Arc::clone(&self.shared));
+        let method = path.rsplit('/').next().unwrap_or_default().to_owned();
+        Box::pin(async move {
+            Ok(if method.starts_with("Stream") {
+                serve(Opening::<DiscoveryRequest, SotwTopic>::new(shared, Dialect::Sotw, path), request).await
+            } else if method.starts_with("Delta") {
+                let opening = Opening::<DeltaDiscoveryRequest, DeltaTopic>::new(shared, Dialect::Delta, path);
+                serve(opening, request).await
+            } else {
+                Status::unimplemented(path).into_http()
+            })
+        })
     }
 }
 
-impl Service {
-    fn open<Q: Inbound, T: Topic>(
-        &self,
-        dialect: Dialect,
-        inbound: Streaming<Q>,
-    ) -> Response<Replies<T::Response>> {
+/// A stream that is about to be opened.
+struct Opening<Q, T> {
+    shared: Arc<Shared>,
+    dialect: Dialect,
+    path: String,
+    messages: PhantomData<fn(Q) -> T>,
+}
+
+async fn serve<Q, T>(opening: Opening<Q, T>, request: Request<AxumBody>) -> Response<Body>
+where
+    Q: Inbound + prost::Message + Default,
+    T: Topic,
+    T::Response: prost::Message + Default,
+{
+    let mut grpc = Grpc::new(ProstCodec::<T::Response, Q>::default())
+        .max_decoding_message_size(64 << 20)
+        .max_encoding_message_size(64 << 20);
+    grpc.streaming(opening, request).await
+}
+
+impl<Q, T> Opening<Q, T> {
+    fn new(shared: Arc<Shared>, dialect: Dialect, path: String) -> Self {
+        Self { shared, dialect, path, messages: PhantomData }
+    }
+}
+
+impl<Q: Inbound, T: Topic> StreamingService<Q> for Opening<Q, T> {
+    type Response = T::Response;
+    type ResponseStream = Replies<T::Response>;
+    type Future = Ready<Result<tonic::Response<Self::ResponseStream>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Streaming<Q>>) -> Self::Future {
         let (replies, outbound) = mpsc::unbounded_channel();
-        let shared = Arc::clone(&self.shared);
+        let (shared, dialect, path) = (Arc::clone(&self.shared), self.dialect, self.path.clone());
         tokio::spawn(async move {
             let stream = shared.change(|state| {
-                state.streams.push(Stream { dialect, node: None, open: true });
+                state.streams.push(Stream { dialect, path, node: None, open: true });
                 state.streams.len() - 1
             });
-            drive::<Q, T>(&shared, stream, inbound, &replies).await;
+            drive::<Q, T>(&shared, stream, request.into_inner(), &replies).await;
             shared.change(|state| state.streams[stream].open = false);
         });
-        Response::new(UnboundedReceiverStream::new(outbound))
+        ready(Ok(tonic::Response::new(UnboundedReceiverStream::new(outbound))))
     }
 }
 
@@ -189,8 +227,8 @@ async fn drive<Q: Inbound, T: Topic>(
 }
 
 impl Inbound for DiscoveryRequest {
-    fn record(self, stream: usize) -> Request {
-        Request {
+    fn record(self, stream: usize) -> state::Request {
+        state::Request {
             stream,
             dialect: Dialect::Sotw,
             type_url: self.type_url,
@@ -209,8 +247,8 @@ impl Inbound for DiscoveryRequest {
 }
 
 impl Inbound for DeltaDiscoveryRequest {
-    fn record(self, stream: usize) -> Request {
-        Request {
+    fn record(self, stream: usize) -> state::Request {
+        state::Request {
             stream,
             dialect: Dialect::Delta,
             type_url: self.type_url,

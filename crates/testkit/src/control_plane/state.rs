@@ -30,6 +30,8 @@ pub struct State {
 pub struct Stream {
     /// What is spoken on it.
     pub dialect: Dialect,
+    /// The path of the method that opened it: `/SERVICE/METHOD`.
+    pub path: String,
     /// Who opened it; known from the first request on.
     pub node: Option<Node>,
     /// Whether it is still there.

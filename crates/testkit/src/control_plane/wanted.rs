@@ -91,11 +91,17 @@ pub(super) fn select(
 
 /// Whether a first request without names is a wildcard.
 pub(super) fn has_legacy_wildcard(type_url: &str) -> bool {
-    const NAMED: [&str; 7] = ["rds", "eds", "sds", "rtds", "ecds", "vhds", "leds"];
-    !NAMED.into_iter().any(|short| crate::type_url(short) == type_url) && type_url != PROBE
+    let named = ["rds", "eds", "sds", "rtds", "vhds"];
+    let only_v3 = ["ecds", "leds", "probe"];
+    !is_one_of(type_url, &named) && !only_v3.into_iter().any(|short| crate::type_url(short) == type_url)
 }
 
 /// Whether a SotW response holds everything there is.
 pub(super) fn is_full_state(type_url: &str) -> bool {
-    ["cds", "lds", "srds"].into_iter().any(|short| crate::type_url(short) == type_url)
+    is_one_of(type_url, &["cds", "lds", "srds"])
+}
+
+/// In v3 or in v2.
+fn is_one_of(type_url: &str, shorts: &[&str]) -> bool {
+    shorts.iter().any(|short| crate::type_url(short) == type_url || crate::type_url_v2(short) == type_url)
 }
