@@ -6,7 +6,9 @@
 //!
 //! Invariants: bytes leave in the order in which they were written; at most [`GATHERED`] of them are held; while
 //! some are left over from an earlier turn, no more are taken, so that a client that does not read holds up the
-//! library, and through it the streams. A connection that waits holds no buffer here.
+//! library, and through it the streams. In a round the library is given at most [`ROUND`] bytes, so that the
+//! streams take what has come before there is more: its tables of frames would grow, and stay that large. A
+//! connection that waits holds no buffer here.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -24,6 +26,8 @@ use super::cut::Cut;
 const GATHERED: usize = 48 << 10;
 /// How much is read at once, in bytes.
 const READ: usize = 32 << 10;
+/// How much the library is given before the streams are polled, in bytes.
+const ROUND: usize = 8 << 10;
 /// What a client says first if it speaks HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -62,6 +66,8 @@ struct Inner<S> {
     /// What was read; the library has taken some of it.
     incoming: Vec<u8>,
     taken: usize,
+    /// How much the library was given in this round.
+    given: usize,
     outgoing: Vec<u8>,
     /// Whether the kernel had no room for all of `outgoing` in an earlier turn.
     held_up: bool,
@@ -69,13 +75,25 @@ struct Inner<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     pub(super) fn new(stream: S) -> Self {
-        let (incoming, outgoing) = (Vec::new(), Vec::new());
-        Self(Arc::new(Mutex::new(Inner { stream, cut: None, incoming, taken: 0, outgoing, held_up: false })))
+        Self(Arc::new(Mutex::new(Inner {
+            stream,
+            cut: None,
+            incoming: Vec::new(),
+            taken: 0,
+            given: 0,
+            outgoing: Vec::new(),
+            held_up: false,
+        })))
     }
 
     /// What the client speaks, once it has said enough to tell.
     pub(super) async fn protocol(&self) -> io::Result<Protocol> {
         std::future::poll_fn(|cx| self.0.lock().poll_protocol(cx)).await
+    }
+
+    /// Begins a round, in which the library is polled.
+    pub(super) fn begin_round(&self) {
+        self.0.lock().given = 0;
     }
 
     /// Ends a turn: writes what was gathered, as far as there is room.
@@ -137,6 +155,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
     }
 
     fn poll_take(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        if self.given >= ROUND {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if self.taken == self.incoming.len() {
             self.incoming.clear();
             self.taken = 0;
@@ -147,9 +169,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
             ready!(filled)?;
         }
         let rest = &self.incoming[self.taken..];
-        let now = &rest[..rest.len().min(buffer.remaining())];
+        let now = &rest[..rest.len().min(buffer.remaining()).min(ROUND - self.given)];
         buffer.put_slice(now);
         self.taken += now.len();
+        self.given += now.len();
         Poll::Ready(Ok(()))
     }
 

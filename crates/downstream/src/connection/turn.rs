@@ -85,6 +85,7 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Turns<H, S> {
     }
 
     fn poll_http(&mut self) -> Poll<hyper::Result<()>> {
+        self.socket.begin_round();
         self.http.as_mut().poll(&mut Context::from_waker(&self.http_waker))
     }
 

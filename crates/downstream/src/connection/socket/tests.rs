@@ -60,6 +60,22 @@ fn a_client_that_does_not_read_holds_up_what_is_written() {
 }
 
 #[test]
+fn a_round_gives_no_more_than_the_streams_should_take() {
+    run(async {
+        let (mut socket, mut client) = pair(2 * ROUND);
+        client.write_all(&[b'x'; ROUND + 1]).await.unwrap();
+        socket.protocol().await.unwrap();
+        let mut bytes = vec![0; 2 * ROUND];
+        for expected in [ROUND, 1] {
+            socket.begin_round();
+            let mut buffer = hyper::rt::ReadBuf::new(&mut bytes);
+            while Pin::new(&mut socket).poll_read(&mut cx(), buffer.unfilled()).is_ready() {}
+            assert_eq!(buffer.filled().len(), expected);
+        }
+    });
+}
+
+#[test]
 fn no_more_is_gathered_than_may_be_held() {
     let (mut socket, _client) = pair(1);
     assert_eq!(write(&mut socket, &[0; GATHERED + 1]), Some(GATHERED));
@@ -102,6 +118,7 @@ fn the_protocol_is_told_by_the_first_bytes() {
             };
             let told = async {
                 let told = socket.protocol().await.unwrap();
+                socket.begin_round();
                 let mut bytes = Vec::new();
                 TokioIo::new(socket).read_to_end(&mut bytes).await.unwrap();
                 (told, bytes)
@@ -136,6 +153,7 @@ proptest! {
                 socket.protocol().await.unwrap();
                 let (mut read, mut part) = (Vec::new(), vec![0; part]);
                 loop {
+                    socket.begin_round();
                     match TokioIo::new(&mut socket).read(&mut part).await.unwrap() {
                         0 => break read,
                         some => read.extend_from_slice(&part[..some]),
