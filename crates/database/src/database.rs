@@ -11,6 +11,7 @@ use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 use crate::core::{Ambiguity, Core, Diff, Query, Statistics};
 use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
+use crate::watch::{Answer, Answers, Watch, Watched};
 
 /// How the database behaves.
 #[derive(Clone, Debug)]
@@ -95,12 +96,32 @@ impl Database {
 
     /// Applies a batch atomically. The streams that it concerns are to be woken afterwards.
     pub fn apply(&self, batch: Batch) -> Applied {
+        self.apply_and(batch, |_, _| ()).0
+    }
+
+    /// As [`Self::commit`], and watches whether the streams that it concerns answer for it. `waiter` is woken
+    /// once, when `percent` of them are done; if that is none, it is over at once.
+    pub fn commit_watched(&self, batch: Batch, percent: u8, waiter: Arc<dyn Subscriber>) -> Watch {
+        let (applied, watch) = self.apply_and(batch, |core, applied| {
+            let subscribers = core.streams_of(&applied.touched);
+            let watch = Watched::new(applied.commit, subscribers, percent, waiter);
+            applied.touched.iter().for_each(|view| view.watches.add(&watch));
+            watch
+        });
+        applied.wake();
+        watch
+    }
+
+    /// Applies a batch, and does something else before anyone can see it.
+    fn apply_and<T>(&self, batch: Batch, and: impl FnOnce(&Core, &Applied) -> T) -> (Applied, T) {
         let core = self.of_type(&batch.type_url);
         let mut core = core.lock();
         let commit = self.next_commit();
         let touched = core.commit(batch, commit);
         self.report(&mut core);
-        Applied { commit, touched }
+        let applied = Applied { commit, touched };
+        let outcome = and(&core, &applied);
+        (applied, outcome)
     }
 
     /// Attaches a stream to the view of `add` without anything else.
@@ -111,16 +132,17 @@ impl Database {
         subscriber: Arc<dyn Subscriber>,
     ) -> Result<Attachment, Refusal> {
         let core = self.of_type(type_url);
-        let (view, shared) = {
+        let (view, shared, answers) = {
             let mut locked = core.lock();
             let attached = locked.attach(None, add, &[], &self.0.demand, || self.next_serial());
             self.report(&mut locked);
-            attached?
+            let (view, shared) = attached?;
+            (view, shared, Answers::from(locked.last()))
         };
         self.0.demand.announce();
         let slot = shared.enlist(Arc::clone(&subscriber));
         let database = self.clone();
-        Ok(Attachment { database, core, view, shared, slot, subscriber, cursor: Cursor::default() })
+        Ok(Attachment { database, core, view, shared, slot, subscriber, cursor: Cursor::default(), answers })
     }
 
     /// To be called under the lock of the type that is committed to.
@@ -191,6 +213,7 @@ pub struct Attachment {
     slot: usize,
     subscriber: Arc<dyn Subscriber>,
     cursor: Cursor,
+    answers: Answers,
 }
 
 impl Attachment {
@@ -205,6 +228,7 @@ impl Attachment {
             self.database.report(&mut core);
             let (view, shared) = attached?;
             core.detach(standing);
+            self.answers.carry(&self.shared.watches, core.last());
             self.view = view;
             let old = std::mem::replace(&mut self.shared, shared);
             old.delist(self.slot);
@@ -250,6 +274,13 @@ impl Attachment {
         }
     }
 
+    /// Notes that the client has answered for everything that it was told up to `to`: it has accepted it, or
+    /// rejected it for a reason.
+    pub fn answer(&mut self, to: Commit, rejection: Option<&str>) {
+        let answer = rejection.map_or(Answer::Accepted, Answer::Rejected);
+        self.answers.give(&self.shared.watches, to, answer);
+    }
+
     /// What the stream has to be told.
     pub fn diff(&self, query: &Query<'_>) -> Diff {
         self.core.lock().diff(self.view, query)
@@ -260,5 +291,7 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         self.shared.delist(self.slot);
         self.core.lock().detach(crate::core::Standing { view: self.view, cursor: self.cursor });
+        // Whatever is committed from now on does not count this stream.
+        self.answers.give(&self.shared.watches, Commit(u64::MAX), Answer::Left);
     }
 }

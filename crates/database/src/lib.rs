@@ -10,8 +10,10 @@ mod demand;
 pub mod matching;
 mod selection;
 mod view;
+mod watch;
 
 pub use crate::core::{Ambiguity, Diff, Query, Removed, Shape, Statistics};
 pub use database::{Applied, Attachment, Committed, Database, Settings};
 pub use demand::{DemandChange, ParameterSets, Refusal};
 pub use view::{Subscriber, Unsettled};
+pub use watch::{Tally, Watch};

@@ -13,6 +13,7 @@ use slab::Slab;
 use weir_types::{Commit, Cursor, Head, Selector, Subscription};
 
 use crate::selection::{Change, Tombstone};
+use crate::watch::Watches;
 
 /// The place of a view in its type's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     /// How many selections still wait for an answer: names, then wildcards.
     unsettled: [AtomicUsize; 2],
     subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
+    pub(crate) watches: Watches,
 }
 
 impl Shared {
@@ -109,6 +111,7 @@ impl View {
             removals: AtomicU64::new(0),
             unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.wildcards)],
             subscribers: Mutex::default(),
+            watches: Watches::default(),
         };
         Self {
             shared: Arc::new(shared),

@@ -153,6 +153,17 @@ impl Core {
         id.map(|id| &self.selections[id.0])
     }
 
+    /// The newest commit of this type.
+    pub(crate) fn last(&self) -> Commit {
+        self.last
+    }
+
+    /// How many streams the commit concerns that touched these views, before anything else happens here.
+    pub(crate) fn streams_of(&self, touched: &[Arc<Shared>]) -> usize {
+        let ids = touched.iter().filter_map(|view| self.by_fingerprint.get(&view.subscription.fingerprint()));
+        ids.map(|id| self.views[id.0].streams).sum()
+    }
+
     /// Adds what there is to `statistics`.
     pub(crate) fn count(&self, statistics: &mut Statistics) {
         statistics.names += self.names.len();
