@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weir_database::{Attachment, Database, Subscriber};
-use weir_protocol::server::{Refused, View, Views};
-use weir_types::{Cursor, Head, Selector, Subscription, TypeUrl};
+use weir_protocol::server::{Nack, Refused, View, Views};
+use weir_types::{Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
 /// One logical stream's place at a view.
 pub struct Attached(pub(crate) Attachment);
@@ -33,6 +33,10 @@ impl View for Attached {
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
         self.0.change(add, remove).map_err(|refusal| Refused(refusal.to_string()))
+    }
+
+    fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
+        self.0.answer(to, rejection.map(|nack| nack.message.as_str()));
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use weir_types::{
-    DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD,
+    Commit, DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD,
 };
 
 use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
@@ -30,6 +30,8 @@ pub struct Logical<V> {
     pub(super) nonce: Option<Nonce>,
     /// Whether the newest response was accepted or rejected.
     acknowledged: bool,
+    /// The newest response that did not say everything of the commit that it names.
+    partial: Option<Nonce>,
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
     /// The version that the first request rejects; only a poll can say it, by its nonce.
@@ -84,6 +86,7 @@ impl<V: View> Logical<V> {
             answered: false,
             nonce: None,
             acknowledged: false,
+            partial: None,
             version: inbound.version,
             rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
             owed: BTreeSet::new(),
@@ -99,6 +102,9 @@ impl<V: View> Logical<V> {
         parameters: &DynamicParameters,
     ) -> Result<Option<Verdict>, Refused> {
         let nonce = self.nonce.filter(|nonce| nonce.to_string() == inbound.nonce);
+        if let Some(told) = self.told_by(nonce, &inbound.nonce) {
+            self.view.answer(told, inbound.nack.as_ref());
+        }
         let repeated = nonce.is_some() && self.acknowledged && inbound.nack.is_none();
         let verdict = match (nonce, inbound.nack) {
             (_, Some(nack)) => Some(Verdict::Nack { nonce, nack }),
@@ -122,6 +128,25 @@ impl<V: View> Logical<V> {
             }
         }
         Ok(verdict)
+    }
+
+    /// Up to where the client was told with the response that it answers: the `newest` one, or one that was
+    /// left behind by another since.
+    fn told_by(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
+        match newest {
+            Some(_) => Some(self.view.cursor().removals),
+            None => {
+                let older = Nonce::parse(answered).filter(|older| Some(*older) < self.nonce)?;
+                (Some(older) > self.partial).then_some(older.commit)
+            }
+        }
+    }
+
+    /// A step that has nothing to say leaves nothing to be answered, unless something before it does.
+    pub(super) fn answer_for_silence(&mut self) {
+        if !self.is_outstanding() {
+            self.view.answer(self.view.cursor().removals, None);
+        }
     }
 
     /// Subscribes to just `names`; newly named ones are owed. Returns whether that is a change.
@@ -233,9 +258,12 @@ impl<V: View> Logical<V> {
         }
     }
 
-    /// Notes that a response has left.
-    pub(super) fn sent(&mut self, nonce: Nonce, version: Version) {
+    /// Notes that a response has left; `whole` if it says everything of the commit that it names.
+    pub(super) fn sent(&mut self, nonce: Nonce, version: Version, whole: bool) {
         self.nonce = Some(nonce);
+        if !whole {
+            self.partial = Some(nonce);
+        }
         self.acknowledged = false;
         self.version = Some(version);
     }

@@ -26,7 +26,7 @@ pub use transmit::{Framed, Framer, Nonce, Step, Transmit};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use weir_types::{Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
+use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
 
 use crate::Dialect;
 
@@ -44,6 +44,9 @@ pub trait View {
     fn advance(&mut self, cursor: Cursor);
     /// Subscribes to `add` and no longer to `remove`; nothing changes on refusal.
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused>;
+    /// Notes that the client has accepted, or rejected, what it was told up to `to`; also when it had to be told
+    /// nothing.
+    fn answer(&mut self, to: Commit, rejection: Option<&Nack>);
 }
 
 /// Where views come from.

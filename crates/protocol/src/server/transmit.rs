@@ -35,6 +35,13 @@ impl Nonce {
         let part = previous.filter(|nonce| nonce.commit == to).map_or(0, |nonce| nonce.part + 1);
         Self { commit: to, part }
     }
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (commit, part) = text.split_once('-')?;
+        let commit = Commit(u64::from_str_radix(commit, 16).ok()?);
+        Some(Self { commit, part: u32::from_str_radix(part, 16).ok()? })
+    }
 }
 
 impl fmt::Display for Nonce {
@@ -241,14 +248,17 @@ impl<V: View> ServerStream<V> {
         if settled && !hold_removals && !framed.disputed {
             logical.known = None;
         }
-        let frame = framed.frame.filter(|_| !silent)?;
+        let Some(frame) = framed.frame.filter(|_| !silent) else {
+            logical.answer_for_silence();
+            return None;
+        };
         let nonce = Nonce::next(logical.nonce, framed.to);
         if logical.type_url.kind() == Kind::Cluster {
             // A response that leaves behind another one does not make its clusters ready.
             self.awaits_endpoints &= logical.is_outstanding();
             self.awaits_endpoints |= framed.warming.is_some();
         }
-        logical.sent(nonce, framed.version);
+        logical.sent(nonce, framed.version, !hold_removals);
         if let Some(clusters) = framed.warming {
             self.warm(clusters);
         }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use weir_database::{Attachment, Database, Query, Removed, Shape, Subscriber};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Framed, Framer, Refused, Step, View, Views};
+use weir_protocol::server::{Framed, Framer, Nack, Refused, Step, View, Views};
 use weir_types::{
-    Constraints, Cursor, Form, Head, Kind, Name, Selector, Subscription, TypeUrl, Variant, Version,
+    Commit, Constraints, Cursor, Form, Head, Kind, Name, Selector, Subscription, TypeUrl, Variant, Version,
 };
 
 use super::Change;
@@ -58,6 +58,10 @@ impl View for Place {
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
         self.0.change(add, remove).map_err(|refusal| Refused(refusal.to_string()))
+    }
+
+    fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
+        self.0.answer(to, rejection.map(|nack| nack.message.as_str()));
     }
 }
 

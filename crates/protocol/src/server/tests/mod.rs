@@ -1,5 +1,6 @@
 //! The machine alone: views that move when a test says so, and frames that say what was asked for.
 
+mod answers;
 mod known;
 mod order;
 mod polls;
@@ -26,6 +27,8 @@ struct World {
     warming: HashSet<Name>,
     refuses: bool,
     disputed: bool,
+    /// What the client has answered for, and whether it rejected it.
+    answers: Vec<(u64, bool)>,
 }
 
 type Worlds = Rc<RefCell<BTreeMap<TypeUrl, World>>>;
@@ -66,6 +69,12 @@ impl View for FakeView {
         self.subscription = self.subscription.patched(add, remove);
         Ok(())
     }
+
+    fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
+        let mut worlds = self.worlds.borrow_mut();
+        let world = worlds.entry(self.type_url.clone()).or_default();
+        world.answers.push((to.0, rejection.is_some()));
+    }
 }
 
 struct FakeViews(Worlds);
@@ -105,6 +114,8 @@ struct Asked {
 struct FakeFramer {
     /// Happens in the middle of the next frame.
     midway: Option<Box<dyn FnOnce()>>,
+    /// Has nothing to say, whatever moves.
+    silent: bool,
 }
 
 impl Framer<FakeView> for FakeFramer {
@@ -124,6 +135,7 @@ impl Framer<FakeView> for FakeFramer {
             known: step.known().is_some(),
         };
         let something = moved || !asked.owed.is_empty() || step.forced || step.everything;
+        let something = something && !self.silent;
         if let Some(midway) = self.midway.take() {
             midway();
         }
