@@ -1,6 +1,6 @@
 //! One type on a stream: what is wanted of it, what is held, and how far the conversation has come.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,6 +10,7 @@ use weir_types::{
 
 use super::Naming;
 use super::held::{Held, HeldVariant, Standing};
+use super::verdicts::Verdicts;
 
 /// How a locator stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,12 +29,6 @@ pub(super) struct Interest {
     pub(super) deadline: Option<Instant>,
 }
 
-/// The answer that a response still has to get.
-#[derive(Debug)]
-pub(super) struct Verdict {
-    pub(super) nonce: Arc<str>,
-    pub(super) nack: Option<String>,
-}
 
 /// What is over when the stream is.
 #[derive(Debug, Default)]
@@ -50,15 +45,17 @@ pub(super) struct Conversation {
     pub(super) exhausted: bool,
     /// SotW: the list has to be sent.
     pub(super) changed: bool,
-    /// Of the last response.
+    /// Of the last response that was answered.
     pub(super) nonce: Arc<str>,
     /// SotW: of the last accepted response.
     pub(super) version: Arc<str>,
-    pub(super) verdicts: VecDeque<Verdict>,
+    pub(super) verdicts: Verdicts,
     /// Delta: what has to be asked for.
     pub(super) subscribe: BTreeSet<ResourceLocator>,
     /// What the server believes to be wanted and is not, or was not for a moment.
     pub(super) unsubscribe: BTreeSet<ResourceLocator>,
+    /// SotW: what was not wanted for a moment while an answer was held back.
+    pub(super) unheard: BTreeSet<ResourceLocator>,
 }
 
 /// One type on a stream.
@@ -101,7 +98,12 @@ impl Logical {
 
     /// Forgets the conversation; what is held stays.
     pub(super) fn close(&mut self) {
-        self.conversation = Conversation::default();
+        let verdicts = std::mem::take(&mut self.conversation.verdicts).outliving();
+        if !verdicts.is_empty() {
+            // What is held is more than what was accepted.
+            self.version = None;
+        }
+        self.conversation = Conversation { verdicts, ..Conversation::default() };
         self.held.set_standing(Standing::Before);
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
             let Interest { answered, absence, .. } = *interest;

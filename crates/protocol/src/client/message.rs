@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Ticket;
 use weir_types::{Batch, Name, ResourceLocator, TypeUrl, Variant, VariantKey};
 
 /// A request in either dialect, before it is encoded.
@@ -64,4 +65,7 @@ pub struct Applied {
     pub batch: Batch,
     /// What is not accepted; the acknowledgement will be a NACK that says so.
     pub rejected: Vec<Rejected>,
+    /// For holding the acknowledgement back; none where there is nothing to wait for, since it is none, or a
+    /// NACK.
+    pub ticket: Option<Ticket>,
 }

@@ -11,6 +11,8 @@
 //!   Nothing is withdrawn in between.
 //! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
 //!   [`poll_transmit`], which acknowledges it.
+//! - [`hold`](ClientStream::hold) before that, if others have to be asked first;
+//!   [`release`](ClientStream::release) when they have answered.
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
@@ -30,6 +32,7 @@ mod requests;
 mod responses;
 mod subscriptions;
 mod timers;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +46,7 @@ use weir_types::{Absent, Constraints, DynamicParameters, Name, Scope, TypeUrl, V
 
 pub use self::message::{Applied, Rejected, Request, Response};
 pub use self::subscriptions::Handover;
+pub use self::verdicts::Ticket;
 
 use self::logical::Logical;
 use self::timers::Deadline;
@@ -134,6 +138,8 @@ pub struct ClientStream {
     types: BTreeMap<TypeUrl, Logical>,
     connection: Connection,
     deadlines: VecDeque<Deadline>,
+    /// How many answers were owed so far.
+    tickets: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +153,8 @@ enum Connection {
 impl ClientStream {
     /// A stream that is not connected and wants nothing.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, types: BTreeMap::new(), connection: Connection::Away, deadlines: VecDeque::new() }
+        let (types, deadlines) = Default::default();
+        Self { settings, types, connection: Connection::Away, deadlines, tickets: 0 }
     }
 
     /// What it goes by.

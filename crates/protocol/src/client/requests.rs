@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_types::{Name, ResourceLocator, TypeUrl, WILDCARD};
 
-use super::logical::{Interest, Logical, Verdict};
+use super::logical::{Interest, Logical};
 use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
 use crate::Dialect;
@@ -46,7 +46,7 @@ impl Logical {
             return !self.is_idle();
         }
         conversation.changed
-            || !conversation.verdicts.is_empty()
+            || conversation.verdicts.is_due()
             || !conversation.subscribe.is_empty()
             || !conversation.unsubscribe.is_empty()
     }
@@ -57,27 +57,37 @@ impl Logical {
             let complete = self.wanted.values().flat_map(HashMap::values).all(|interest| interest.answered);
             self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
-        // What was given up and wanted again is left out once, or the server would see no change.
-        let withheld = std::mem::take(&mut self.conversation.unsubscribe);
+        // What was given up and wanted again is left out once, or the server would see no change. Not while it
+        // may not listen: to an answer that waits, a server that minds the nonce takes this for a late one.
+        let mut withheld = std::mem::take(&mut self.conversation.unsubscribe);
+        if self.conversation.verdicts.is_held() {
+            self.conversation.unheard.append(&mut withheld);
+        }
         let mut subscribe = self.whole_list(type_url, naming);
         let whole = subscribe.len();
         subscribe.retain(|locator| !withheld.contains(locator));
-        let verdict = self.conversation.verdicts.pop_front();
+        let nack = self.give_verdict();
         self.conversation.changed = subscribe.len() < whole;
-        let (nonce, nack) = match verdict {
-            Some(Verdict { nonce, nack }) => (nonce, nack),
-            None => (Arc::clone(&self.conversation.nonce), None),
-        };
         Request {
             type_url: type_url.clone(),
             first: false,
             version: Arc::clone(&self.conversation.version),
-            nonce,
+            nonce: Arc::clone(&self.conversation.nonce),
             nack,
             subscribe,
             unsubscribe: Vec::new(),
             initial_versions: Vec::new(),
         }
+    }
+
+    /// SotW: answers the next response that may be answered. Why it is rejected, if it is.
+    fn give_verdict(&mut self) -> Option<String> {
+        let verdict = self.conversation.verdicts.pop()?;
+        self.conversation.nonce = verdict.nonce.unwrap_or_default();
+        if verdict.nack.is_none() {
+            self.conversation.version = verdict.version;
+        }
+        verdict.nack
     }
 
     /// Everything that is wanted, as SotW says it. Older servers know the wildcard only as the empty list
@@ -111,15 +121,13 @@ impl Logical {
         };
         self.conversation.changed = false;
         let unsubscribe = std::mem::take(&mut self.conversation.unsubscribe).into_iter().collect();
-        let (nonce, nack) = match self.conversation.verdicts.pop_front() {
-            Some(Verdict { nonce, nack }) => (nonce, nack),
-            None => (Arc::default(), None),
-        };
+        let verdict = self.conversation.verdicts.pop();
+        let (nonce, nack) = verdict.map(|verdict| (verdict.nonce, verdict.nack)).unwrap_or_default();
         Request {
             type_url: type_url.clone(),
             first: false,
             version: Arc::default(),
-            nonce,
+            nonce: nonce.unwrap_or_default(),
             nack,
             subscribe,
             unsubscribe,

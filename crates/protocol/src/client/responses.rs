@@ -6,9 +6,9 @@ use std::sync::Arc;
 use weir_types::{Absence, Batch, Name, Reach, Variant, VariantKey, WILDCARD};
 
 use super::held::Standing;
-use super::logical::{Logical, Verdict};
+use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
-use super::{ClientStream, Naming};
+use super::{ClientStream, Naming, Ticket};
 use crate::Dialect;
 
 /// How long the message of a NACK may get, in bytes; the rest is counted.
@@ -21,7 +21,7 @@ impl ClientStream {
         let Some(logical) = opened else {
             tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
             let batch = Batch::new(response.type_url, Reach::Named);
-            return Applied { batch, rejected: Vec::new() };
+            return Applied { batch, rejected: Vec::new(), ticket: None };
         };
         let batch = Batch::new(response.type_url.clone(), logical.reach());
         let mut application =
@@ -36,7 +36,8 @@ impl ClientStream {
         application.remove(&said);
         application.mark_absent();
         application.answer_wildcards(&said);
-        application.conclude(said)
+        self.tickets += 1;
+        application.conclude(said, self.tickets)
     }
 }
 
@@ -276,15 +277,17 @@ impl Application<'_> {
         }
     }
 
-    fn conclude(self, said: Said) -> Applied {
+    fn conclude(self, said: Said, number: u64) -> Applied {
         let nack = said.nack();
-        let conversation = &mut self.logical.conversation;
         if nack.is_none() {
             self.logical.version = Some(Arc::clone(&said.version));
-            conversation.version = said.version;
+        } else if !self.batch.is_empty() {
+            // What is held is neither what the last accepted version stood for, nor what this one stands for.
+            self.logical.version = None;
         }
-        conversation.nonce = Arc::clone(&said.nonce);
-        conversation.verdicts.push_back(Verdict { nonce: said.nonce, nack });
-        Applied { batch: self.batch, rejected: said.rejected }
+        let type_url = self.batch.type_url.clone();
+        let ticket = nack.is_none().then_some(Ticket { type_url, number });
+        self.logical.conversation.verdicts.push(number, said.nonce, said.version, nack);
+        Applied { batch: self.batch, rejected: said.rejected, ticket }
     }
 }

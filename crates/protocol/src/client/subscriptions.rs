@@ -4,6 +4,7 @@ use weir_types::{Absence, Batch, ResourceLocator, TypeUrl};
 
 use super::held::{HeldVariant, Standing};
 use super::logical::{Interest, Logical};
+use super::verdicts::Verdicts;
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;
 
@@ -80,6 +81,8 @@ impl ClientStream {
     pub fn hand_over(&mut self, type_url: &TypeUrl) -> Option<Handover> {
         let mut logical = self.types.remove(type_url)?;
         logical.close();
+        // Whoever would release them knows of this stream only.
+        logical.conversation.verdicts = Verdicts::default();
         (!logical.is_idle()).then(|| Handover { type_url: type_url.clone(), logical })
     }
 

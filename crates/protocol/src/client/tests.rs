@@ -2,6 +2,7 @@
 
 mod convergence;
 mod delta;
+mod holding;
 mod sotw;
 
 use bytes::Bytes;
