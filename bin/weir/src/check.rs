@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use weir_config::{Config, ControlPlane, Parameters, Protocol, Source, Transport};
+use weir_config::{Acknowledge, Config, ControlPlane, NackUpstream, Parameters, Protocol, Source, Transport};
 use weir_types::constraints::{Overlap, overlap};
 use weir_types::{Name, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
@@ -95,6 +95,17 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
                 &format!("{keys}: a stream for each set, {max_sets} at most, as node {}", node.id),
             ]);
         }
+    }
+    if let Acknowledge::AfterSubscribers { share, deadline, nack } = control_plane.acknowledge {
+        let rejections = match nack {
+            NackUpstream::Never => String::new(),
+            NackUpstream::Any => ", rejected when any of them does".to_owned(),
+            NackUpstream::Percent(percent) => format!(", rejected when {percent} % of them do"),
+        };
+        table.row([
+            "acknowledged",
+            &format!("after {share} % of the subscribers, or {deadline:?}{rejections}"),
+        ]);
     }
     Ok(table.write(out, "  ")?)
 }

@@ -154,7 +154,7 @@ impl<'a> Get<'a> {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
             Event::Disconnected { endpoint, reason } => bail!("{endpoint}: {reason}"),
-            Event::Applied(Applied { batch, rejected }) => {
+            Event::Applied(Applied { batch, rejected, .. }) => {
                 rejected.iter().for_each(|rejected| note(&format!("rejected: {rejected}")));
                 let changes = self.held.apply(batch);
                 self.show_changes(&changes)?;
@@ -167,7 +167,7 @@ impl<'a> Get<'a> {
                 self.answered = true;
                 self.show.all(&self.held, &mut io::stdout().lock())?;
             }
-            Event::InSync(_) => {}
+            Event::InSync(_) | Event::Held | Event::Released(_) => {}
         }
         Ok(())
     }

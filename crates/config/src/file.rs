@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::metadata::Metadata;
 use crate::values::{
-    Address, DurationText, Endpoint, Level, LogFormat, NodeField, Pattern, Protocol, Size, Text, Transport,
+    AcknowledgeMode, Address, DurationText, Endpoint, Level, LogFormat, NackUpstream, NodeField, Pattern,
+    Protocol, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -135,6 +136,10 @@ pub(crate) struct Upstream {
     pub(crate) keepalive_timeout: Option<Text<DurationText>>,
     pub(crate) max_response_size: Option<Text<Size>>,
     pub(crate) node_on_first_message_only: Option<bool>,
+    pub(crate) acknowledge: Option<AcknowledgeMode>,
+    pub(crate) acknowledge_share: Option<u8>,
+    pub(crate) acknowledge_deadline: Option<Text<DurationText>>,
+    pub(crate) nack_upstream: Option<NackUpstream>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

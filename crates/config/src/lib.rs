@@ -27,11 +27,11 @@ use toml::de::DeTable;
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use settings::{
-    Admin, Cache, Config, ControlPlane, Downstream, Limits, Locality, Log, Node, NodeRule, NodeTemplate,
-    Parameters, Source, Upstream,
+    Acknowledge, Admin, Cache, Config, ControlPlane, Downstream, Limits, Locality, Log, Node, NodeRule,
+    NodeTemplate, Parameters, Source, Upstream,
 };
 pub use template::{Segment, Template};
-pub use values::{Level, LogFormat, NodeField, Protocol, Transport};
+pub use values::{Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
 
 use places::Places;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{Level, LogFormat, NodeField, Protocol, Transport};
+use crate::values::{Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
 
 /// Everything.
 #[derive(Clone, Debug)]
@@ -151,6 +151,24 @@ pub struct ControlPlane {
     pub max_response_size: usize,
     /// Whether the node goes with the first request of a stream only.
     pub node_on_first_message_only: bool,
+    /// When it is told that a response is accepted.
+    pub acknowledge: Acknowledge,
+}
+
+/// When a control plane is told that a response is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledge {
+    /// Once it is applied.
+    OnReceipt,
+    /// Once the subscribers that it concerns have accepted it.
+    AfterSubscribers {
+        /// How many of them are waited for, in percent: 1 to 100.
+        share: u8,
+        /// How long they are waited for; not zero.
+        deadline: Duration,
+        /// Whether it is told that they have rejected a response.
+        nack: NackUpstream,
+    },
 }
 
 /// How a control plane is told dynamic parameters.

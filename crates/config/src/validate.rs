@@ -1,5 +1,6 @@
 //! The rules between values, and the defaults that depend on other values.
 
+mod acknowledge;
 mod node;
 mod upstream;
 

@@ -35,6 +35,28 @@ pub enum Transport {
     V2,
 }
 
+/// When a control plane is told that a response is accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AcknowledgeMode {
+    #[default]
+    OnReceipt,
+    AfterSubscribers,
+}
+
+/// Whether a control plane is told that subscribers have rejected a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NackUpstream {
+    /// No.
+    #[default]
+    Never,
+    /// When any of them has.
+    Any,
+    /// When so many percent of those that have answered have: 1 to 100.
+    Percent(u8),
+}
+
 /// The least severe messages that are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 use crate::core::{Ambiguity, Core, Diff, Query, Statistics};
 use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
-use crate::watch::{Answer, Answers, Watch, Watched};
+use crate::watch::{Answer, Answers, Watch};
 
 /// How the database behaves.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl Database {
     pub fn commit_watched(&self, batch: Batch, percent: u8, waiter: Arc<dyn Subscriber>) -> Watch {
         let (applied, watch) = self.apply_and(batch, |core, applied| {
             let subscribers = core.streams_of(&applied.touched);
-            let watch = Watched::new(applied.commit, subscribers, percent, waiter);
+            let watch = Watch::new(applied.commit, subscribers, percent, waiter);
             applied.touched.iter().for_each(|view| view.watches.add(&watch));
             watch
         });

@@ -47,6 +47,13 @@ pub(crate) enum Answer<'a> {
 pub struct Watch(Arc<Watched>);
 
 impl Watch {
+    /// Of a commit that concerns so many streams, of which `percent` are waited for.
+    pub(crate) fn new(commit: Commit, subscribers: usize, percent: u8, waiter: Arc<dyn Subscriber>) -> Self {
+        let enough = (subscribers * usize::from(percent.min(100))).div_ceil(100);
+        let tally = Mutex::new(Tally { subscribers, ..Tally::default() });
+        Self(Arc::new(Watched { commit, enough, over: AtomicBool::new(enough == 0), tally, waiter }))
+    }
+
     /// Whether as many streams are done as were to be waited for.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Acquire)
@@ -76,13 +83,6 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Of a commit that concerns so many streams, of which `percent` are waited for.
-    pub(crate) fn new(commit: Commit, subscribers: usize, percent: u8, waiter: Arc<dyn Subscriber>) -> Watch {
-        let enough = (subscribers * usize::from(percent.min(100))).div_ceil(100);
-        let tally = Mutex::new(Tally { subscribers, ..Tally::default() });
-        Watch(Arc::new(Self { commit, enough, over: AtomicBool::new(enough == 0), tally, waiter }))
-    }
-
     pub(crate) fn count(&self, answer: Answer<'_>) {
         let over = {
             let mut tally = self.tally.lock();

@@ -7,10 +7,12 @@ use weir_protocol::client::{self, ClientStream, Naming};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use crate::Lane;
+use crate::acknowledgement::Waiting;
 use crate::codec::Writer;
 use crate::link::{Command, Link};
 use crate::node::introduce;
 
+pub use crate::acknowledgement::Release;
 pub use crate::link::Event;
 pub use weir_protocol::client::{Applied, Rejected};
 
@@ -49,8 +51,13 @@ impl Client {
             settings: Arc::new(settings),
             stream: ClientStream::new(machine),
             commands: receiver,
-            // Whoever does not look any more has dropped the client, which ends the link.
-            on_event: move |event| _ = sender.send(event),
+            waiting: Waiting::default(),
+            answered: Arc::default(),
+            on_event: move |event| {
+                // Whoever does not look any more has dropped the client, which ends the link.
+                _ = sender.send(event);
+                None
+            },
         };
         tokio::spawn(link.run());
         Self { commands, events }

@@ -3,6 +3,7 @@
 //! Owns the streams to control planes, how demand is spread over them, and the reading of resource files. Turns
 //! what they say into batches for the database, and never withdraws anything because a source is away.
 
+mod acknowledgement;
 mod assignment;
 mod backoff;
 pub mod client;
@@ -17,7 +18,9 @@ mod settings;
 mod status;
 mod supervisor;
 mod transport;
+mod watcher;
 
+pub use acknowledgement::{Acknowledge, AfterSubscribers, NackUpstream};
 pub use assignment::{Lane, Role};
 pub use backoff::Backoff;
 pub use node::{NodeTemplate, escape};

@@ -9,15 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+use weir_database::{Subscriber, Watch};
 use weir_protocol::client::{Applied, ClientStream, Handover};
 use weir_types::{Batch, ResourceLocator, TypeUrl};
 
-use crate::Settings;
+use crate::acknowledgement::{About, Release, Waiting};
 use crate::backoff::Attempts;
 use crate::codec::Writer;
 use crate::transport::{self, Method, Open};
+use crate::{Acknowledge, Settings};
 
 /// How long a growing list of subscriptions is collected before it is sent.
 const COLLECT: Duration = Duration::from_millis(3);
@@ -34,8 +36,13 @@ pub enum Event {
         /// Why.
         reason: String,
     },
-    /// A response came. It is acknowledged when this event has been handled.
+    /// A response came. It is acknowledged when this event has been handled, or, if that gives a watch, when
+    /// that is over.
     Applied(Applied),
+    /// An acknowledgement waits for subscribers.
+    Held,
+    /// One does no longer.
+    Released(Release),
     /// Something became known without a response.
     Known(Batch),
     /// Whether something is known of everything that was asked for on the current stream.
@@ -61,7 +68,21 @@ pub(crate) struct Link<F> {
     pub(crate) writer: Writer,
     pub(crate) stream: ClientStream,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
+    /// The acknowledgements that are held back.
+    pub(crate) waiting: Waiting,
+    /// Told when one of them may go.
+    pub(crate) answered: Arc<Answered>,
     pub(crate) on_event: F,
+}
+
+/// Learns that the subscribers of a watched commit have answered.
+#[derive(Default)]
+pub(crate) struct Answered(Notify);
+
+impl Subscriber for Answered {
+    fn wake(&self) {
+        self.0.notify_one();
+    }
 }
 
 /// Why a session is over.
@@ -77,7 +98,7 @@ enum End {
     },
 }
 
-impl<F: FnMut(Event) + Send> Link<F> {
+impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     /// Keeps a stream open for as long as anything is wanted.
     pub(crate) async fn run(mut self) {
         let mut attempts = Attempts::new(self.settings.backoff, self.settings.endpoints.len());
@@ -139,7 +160,11 @@ impl<F: FnMut(Event) + Send> Link<F> {
         let mut flush_at = Some(Instant::now());
         let mut in_sync = false;
         loop {
-            let timeout = self.stream.poll_timeout().map(Instant::from_std);
+            if self.release() {
+                flush_at = Some(Instant::now());
+            }
+            let timeout = self.stream.poll_timeout().into_iter().chain(self.waiting.deadline()).min();
+            let timeout = timeout.map(Instant::from_std);
             let (flush, timer) =
                 (flush_at.unwrap_or_else(Instant::now), timeout.unwrap_or_else(Instant::now));
             tokio::select! {
@@ -158,7 +183,7 @@ impl<F: FnMut(Event) + Send> Link<F> {
                     Some(Ok(response)) => {
                         healthy = true;
                         let applied = self.stream.handle_response(response);
-                        (self.on_event)(Event::Applied(applied));
+                        self.apply(applied);
                         flush_at = Some(Instant::now());
                     }
                 },
@@ -169,9 +194,10 @@ impl<F: FnMut(Event) + Send> Link<F> {
                         _ => flush_at = None,
                     }
                 }
+                () = self.answered.0.notified() => {}
                 () = sleep_until(timer), if timeout.is_some() => {
                     let batches = self.stream.handle_timeout(Instant::now().into_std());
-                    batches.into_iter().for_each(|batch| (self.on_event)(Event::Known(batch)));
+                    batches.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
                 }
             }
             // Looks at everything that is wanted, so not after each of many commands.
@@ -180,6 +206,33 @@ impl<F: FnMut(Event) + Send> Link<F> {
                 (self.on_event)(Event::InSync(in_sync));
             }
         }
+    }
+
+    /// Has a response committed. Its acknowledgement waits where that is watched, and concerns anyone.
+    fn apply(&mut self, applied: Applied) {
+        let held = match (self.settings.acknowledge, &applied.ticket) {
+            (Acknowledge::AfterSubscribers(policy), Some(ticket)) => {
+                Some((ticket.clone(), About::new(&applied.batch), policy))
+            }
+            _ => None,
+        };
+        let watch = (self.on_event)(Event::Applied(applied)).filter(|watch| watch.tally().subscribers > 0);
+        if let (Some((ticket, about, policy)), Some(watch)) = (held, watch) {
+            self.stream.hold(&ticket);
+            self.waiting.add(ticket, about, watch, policy, Instant::now().into_std());
+            (self.on_event)(Event::Held);
+        }
+    }
+
+    /// Lets those acknowledgements go that have waited for enough; whether there are any.
+    fn release(&mut self) -> bool {
+        let due = self.waiting.take_due(Instant::now().into_std());
+        let any = !due.is_empty();
+        for release in due {
+            self.stream.release(&release.ticket, release.rejection.clone());
+            (self.on_event)(Event::Released(release));
+        }
+        any
     }
 
     fn obey(&mut self, command: Command) -> Needs {
@@ -193,7 +246,7 @@ impl<F: FnMut(Event) + Send> Link<F> {
             Command::Unsubscribe(type_url, locator) => self.stream.unsubscribe(&type_url, &locator),
             Command::Recall(type_url, locator) => {
                 let batch = self.stream.recall(&type_url, &locator);
-                batch.into_iter().for_each(|batch| (self.on_event)(Event::Known(batch)));
+                batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
             }
             Command::TakeOver(handover) => self.stream.take_over(*handover),
             Command::HandOver(type_url, to) => {

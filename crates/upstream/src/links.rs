@@ -13,13 +13,15 @@ use weir_database::{Database, DemandChange};
 use weir_protocol::client::{self, ClientStream};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
+use crate::acknowledgement::Waiting;
 use crate::assignment::{Assignment, Lane, Role};
 use crate::codec::Writer;
-use crate::link::{Command, Event, Link};
+use crate::link::{Answered, Command, Link};
 use crate::metrics::Metrics;
 use crate::node::introduce;
 use crate::refusal::refuse;
-use crate::status::{LinkStatus, Status};
+use crate::status::Status;
+use crate::watcher::{Name, Watcher};
 use crate::{Naming, Settings};
 
 /// All streams to one control plane.
@@ -195,11 +197,15 @@ impl Context {
         };
         let machine =
             client::Settings { dialect: settings.dialect, naming, does_not_exist: settings.does_not_exist };
+        let answered: Arc<Answered> = Arc::default();
         let mut watcher = Watcher {
             database: self.database.clone(),
             metrics: self.metrics.clone(),
             status: self.status.register(&settings.authority, set.clone(), lane.clone()),
             name: Name { authority: settings.authority.clone(), parameters: set, lane: lane.clone() },
+            acknowledge: settings.acknowledge,
+            answered: Arc::clone(&answered),
+            held: 0,
             reported: false,
         };
         let link = Link {
@@ -208,65 +214,11 @@ impl Context {
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             stream: ClientStream::new(machine),
             commands: receiver,
+            waiting: Waiting::default(),
+            answered,
             on_event: move |event| watcher.handle(event),
         };
         self.tasks.spawn(link.run());
         commands
-    }
-}
-
-/// Carries what happens on a stream to the database, the log, and whoever watches.
-struct Watcher {
-    database: Database,
-    metrics: Metrics,
-    status: LinkStatus,
-    name: Name,
-    /// That there is no connection was said already.
-    reported: bool,
-}
-
-/// How a stream is called in the log.
-struct Name {
-    authority: String,
-    parameters: Option<DynamicParameters>,
-    lane: Lane,
-}
-
-// === impl Watcher ===
-
-impl Watcher {
-    fn handle(&mut self, event: Event) {
-        let Name { authority, parameters, lane: Lane { role, type_url } } = &self.name;
-        let own_type = type_url.as_ref().map(tracing::field::display);
-        let parameters = parameters.as_ref().map(tracing::field::display);
-        match event {
-            Event::Connected(endpoint) => {
-                tracing::info!(authority, parameters, ?role, own_type, %endpoint, "connected upstream");
-                self.metrics.connected();
-                self.status.connected(&endpoint);
-                self.reported = false;
-            }
-            Event::Disconnected { endpoint, reason } => {
-                if !std::mem::replace(&mut self.reported, true) {
-                    tracing::warn!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is away");
-                } else {
-                    tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is still away");
-                }
-                self.metrics.disconnected();
-                self.status.disconnected();
-            }
-            Event::Applied(applied) => {
-                let type_url = &applied.batch.type_url;
-                self.metrics.responded(type_url, applied.rejected.len());
-                for rejected in &applied.rejected {
-                    tracing::warn!(authority, parameters, %type_url, reason = %rejected, "rejects a resource");
-                }
-                if !applied.batch.is_empty() {
-                    self.database.commit(applied.batch);
-                }
-            }
-            Event::Known(batch) => drop(self.database.commit(batch)),
-            Event::InSync(in_sync) => self.status.in_sync(in_sync),
-        }
     }
 }

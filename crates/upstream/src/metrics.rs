@@ -1,6 +1,8 @@
 //! What is counted of upstream streams. Labels are bounded: configured authorities, two dialects, known types.
 
-use opentelemetry::metrics::Counter;
+use std::time::Duration;
+
+use opentelemetry::metrics::{Counter, Histogram, UpDownCounter};
 use opentelemetry::{KeyValue, global};
 use weir_protocol::Dialect;
 use weir_types::TypeUrl;
@@ -13,6 +15,9 @@ pub(crate) struct Metrics {
     disconnects: Counter<u64>,
     responses: Counter<u64>,
     rejected: Counter<u64>,
+    nacks: Counter<u64>,
+    held: UpDownCounter<i64>,
+    hold_time: Histogram<f64>,
 }
 
 // === impl Metrics ===
@@ -30,6 +35,19 @@ impl Metrics {
             disconnects: counter("weir.upstream.disconnects", "Streams to control planes that ended"),
             responses: counter("weir.upstream.responses", "Responses of control planes"),
             rejected: counter("weir.upstream.rejected", "Resources of control planes that were not accepted"),
+            nacks: counter(
+                "weir.upstream.nacks",
+                "Responses of control planes that were rejected, for Weir's own reasons or its subscribers'",
+            ),
+            held: meter
+                .i64_up_down_counter("weir.upstream.held_acknowledgements")
+                .with_description("Responses of control planes whose acknowledgement waits for subscribers")
+                .build(),
+            hold_time: meter
+                .f64_histogram("weir.upstream.acknowledgement_hold_time")
+                .with_description("How long acknowledgements waited for subscribers")
+                .with_unit("s")
+                .build(),
         }
     }
 
@@ -42,11 +60,36 @@ impl Metrics {
     }
 
     pub(crate) fn responded(&self, type_url: &TypeUrl, rejected: usize) {
-        let [authority, dialect] = self.labels.clone();
-        let labels = [authority, dialect, KeyValue::new("type", type_url.short_name())];
+        let labels = self.of_type(type_url);
         self.responses.add(1, &labels);
         if rejected > 0 {
             self.rejected.add(rejected as u64, &labels);
+            self.nack(type_url, "weir");
         }
+    }
+
+    /// So many more acknowledgements wait.
+    pub(crate) fn held(&self, more: i64) {
+        self.held.add(more, &self.labels);
+    }
+
+    /// An acknowledgement has waited for so long, for longer than it should, and has become a NACK, or not.
+    pub(crate) fn released(&self, type_url: &TypeUrl, held: Duration, late: bool, nack: bool) {
+        let [authority, dialect, type_label] = self.of_type(type_url);
+        let labels = [authority, dialect, type_label, KeyValue::new("late", late)];
+        self.hold_time.record(held.as_secs_f64(), &labels);
+        if nack {
+            self.nack(type_url, "subscribers");
+        }
+    }
+
+    fn nack(&self, type_url: &TypeUrl, by: &'static str) {
+        let [authority, dialect, type_label] = self.of_type(type_url);
+        self.nacks.add(1, &[authority, dialect, type_label, KeyValue::new("by", by)]);
+    }
+
+    fn of_type(&self, type_url: &TypeUrl) -> [KeyValue; 3] {
+        let [authority, dialect] = self.labels.clone();
+        [authority, dialect, KeyValue::new("type", type_url.short_name())]
     }
 }

@@ -9,7 +9,7 @@ use weir_wire::discovery::Node;
 use weir_wire::services::Service;
 
 use crate::transport::Method;
-use crate::{Backoff, Lane, NodeTemplate, Role};
+use crate::{Acknowledge, Backoff, Lane, NodeTemplate, Role};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Settings {
     pub keepalive_timeout: Duration,
     /// Whether the node goes with the first request of a stream only, which is all that the protocol asks for.
     pub node_on_first_message_only: bool,
+    /// When it is told that a response is accepted.
+    pub acknowledge: Acknowledge,
 }
 
 /// Over which services a control plane is spoken to.
@@ -85,6 +87,7 @@ impl Settings {
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
             node_on_first_message_only: true,
+            acknowledge: Acknowledge::OnReceipt,
         }
     }
 

@@ -15,6 +15,7 @@ mod proxy;
 mod raw;
 mod weir;
 
+mod acknowledgement;
 mod collections;
 mod downstream;
 mod errors;

@@ -3,7 +3,10 @@
 use weir_config::{Config, ControlPlane, Parameters, Protocol, Transport, Upstream};
 use weir_protocol::Dialect;
 use weir_types::ApiVersion;
-use weir_upstream::{Backoff, Naming, NodeTemplate, Services, Settings, Source, files};
+use weir_upstream::{
+    Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Services, Settings, Source,
+    files,
+};
 
 use super::{node, shared};
 
@@ -45,10 +48,25 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         naming,
         max_message_size: control_plane.max_response_size,
         node_on_first_message_only: control_plane.node_on_first_message_only,
+        acknowledge: acknowledge(control_plane.acknowledge),
         does_not_exist: control_plane.does_not_exist_timeout,
         backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
         connect_timeout: control_plane.connect_timeout,
         keepalive_interval: control_plane.keepalive_interval,
         keepalive_timeout: control_plane.keepalive_timeout,
+    }
+}
+
+fn acknowledge(acknowledge: weir_config::Acknowledge) -> Acknowledge {
+    match acknowledge {
+        weir_config::Acknowledge::OnReceipt => Acknowledge::OnReceipt,
+        weir_config::Acknowledge::AfterSubscribers { share, deadline, nack } => {
+            let nack = match nack {
+                weir_config::NackUpstream::Never => NackUpstream::Never,
+                weir_config::NackUpstream::Any => NackUpstream::Any,
+                weir_config::NackUpstream::Percent(percent) => NackUpstream::Percent(percent),
+            };
+            Acknowledge::AfterSubscribers(AfterSubscribers { share, deadline, nack })
+        }
     }
 }

@@ -43,7 +43,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -159,6 +159,30 @@ fn rules_between_values() {
         (
             &[HEAD, FILES, "protocol = 'ads-sotw'\n"],
             "4: upstream[0].protocol: it does not apply to files; it belongs to endpoints",
+        ),
+        (
+            &[HEAD, PLANE, "nack_upstream = 'any'\n"],
+            "4: upstream[0].nack_upstream: it applies only with acknowledge = \"after-subscribers\"",
+        ),
+        (
+            &[HEAD, PLANE, "acknowledge = 'on-receipt'\nacknowledge_share = 5\n"],
+            "5: upstream[0].acknowledge_share: it applies only with acknowledge = \"after-subscribers\"",
+        ),
+        (
+            &[HEAD, PLANE, "acknowledge = 'after-subscribers'\nacknowledge_share = 0\n"],
+            "5: upstream[0].acknowledge_share: 0 is no share; it is a number of percent from 1 to 100",
+        ),
+        (
+            &[HEAD, PLANE, "acknowledge = 'after-subscribers'\nnack_upstream = { percent = 101 }\n"],
+            "5: upstream[0].nack_upstream.percent: 101 is no share; it is a number of percent from 1 to 100",
+        ),
+        (
+            &[HEAD, PLANE, "acknowledge = 'after-subscribers'\nnack_upstream = 'some'\n"],
+            "5: upstream[0].nack_upstream: unknown variant `some`, expected one of `never`, `any`, `percent`",
+        ),
+        (
+            &[HEAD, PLANE, "acknowledge = 'after-subscribers'\nacknowledge_deadline = '0s'\n"],
+            "5: upstream[0].acknowledge_deadline: it must be longer than nothing",
         ),
         (
             &[HEAD, PLANE, "max_parameter_sets = 0\n"],

@@ -125,6 +125,7 @@ fn the_reference_shows_the_defaults() {
         downstream.listen = ['0.0.0.0:18000']
         [[upstream]]
         endpoints = ['http://127.0.0.1:18001']
+        acknowledge = 'after-subscribers'
     ";
     let short = crate::parse(short, Path::new("x.toml")).unwrap();
     assert_eq!(reference.node.id, short.node.id);
@@ -149,6 +150,7 @@ fn the_reference_shows_the_defaults() {
         (b.protocol, b.connect_timeout, b.backoff_base)
     );
     assert_eq!((a.backoff_max, a.max_response_size), (b.backoff_max, b.max_response_size));
+    assert_eq!(a.acknowledge, b.acknowledge);
     assert_eq!(a.does_not_exist_timeout, b.does_not_exist_timeout);
     assert_eq!(a.node_on_first_message_only, b.node_on_first_message_only);
     assert_eq!((a.keepalive_interval, a.keepalive_timeout), (b.keepalive_interval, b.keepalive_timeout));

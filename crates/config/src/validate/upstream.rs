@@ -38,7 +38,7 @@ pub(super) fn validate(
     upstreams
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     /// Of the upstream that is read.
     key: String,
     node: &'a Node,
@@ -47,7 +47,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn add(&mut self, key: &str, message: impl Into<String>) {
+    pub(super) fn add(&mut self, key: &str, message: impl Into<String>) {
         self.findings.add(format!("{}.{key}", self.key), message);
     }
 
@@ -86,6 +86,10 @@ impl Reader<'_> {
             ("keepalive_timeout", file.keepalive_timeout.is_some()),
             ("max_response_size", file.max_response_size.is_some()),
             ("node_on_first_message_only", file.node_on_first_message_only.is_some()),
+            ("acknowledge", file.acknowledge.is_some()),
+            ("acknowledge_share", file.acknowledge_share.is_some()),
+            ("acknowledge_deadline", file.acknowledge_deadline.is_some()),
+            ("nack_upstream", file.nack_upstream.is_some()),
         ] {
             if set {
                 self.add(key, "it does not apply to files; it belongs to endpoints");
@@ -100,6 +104,7 @@ impl Reader<'_> {
             self.add("endpoints", "[] has no endpoint; at least one is needed");
         }
         let parameters = self.parameters(&mut file);
+        let acknowledge = self.acknowledge(&file);
         let settings = ControlPlane {
             endpoints,
             protocol: file.protocol.unwrap_or_default(),
@@ -113,6 +118,7 @@ impl Reader<'_> {
             keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<10>).0.0,
             max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
             node_on_first_message_only: file.node_on_first_message_only.unwrap_or(true),
+            acknowledge,
         };
         self.check_times(&settings);
         settings

@@ -29,7 +29,6 @@ pub(super) struct Interest {
     pub(super) deadline: Option<Instant>,
 }
 
-
 /// What is over when the stream is.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {

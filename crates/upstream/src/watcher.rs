@@ -1,0 +1,122 @@
+//! From what happens on a stream to the database, the log, the metrics, and whoever watches.
+
+use std::sync::Arc;
+
+use weir_database::{Database, Watch};
+use weir_protocol::client::Applied;
+use weir_types::DynamicParameters;
+
+use crate::acknowledgement::Release;
+use crate::link::{Answered, Event};
+use crate::metrics::Metrics;
+use crate::status::LinkStatus;
+use crate::{Acknowledge, Lane};
+
+/// Carries what happens on a stream to the database, the log, and whoever watches.
+pub(crate) struct Watcher {
+    pub(crate) database: Database,
+    pub(crate) metrics: Metrics,
+    pub(crate) status: LinkStatus,
+    pub(crate) name: Name,
+    pub(crate) acknowledge: Acknowledge,
+    /// Told when subscribers have answered for what was committed.
+    pub(crate) answered: Arc<Answered>,
+    /// How many acknowledgements are held back.
+    pub(crate) held: usize,
+    /// That there is no connection was said already.
+    pub(crate) reported: bool,
+}
+
+/// How a stream is called in the log.
+pub(crate) struct Name {
+    pub(crate) authority: String,
+    pub(crate) parameters: Option<DynamicParameters>,
+    pub(crate) lane: Lane,
+}
+
+// === impl Watcher ===
+
+impl Watcher {
+    /// Takes an event in. A watch of what it has committed, where acknowledging it waits for subscribers.
+    pub(crate) fn handle(&mut self, event: Event) -> Option<Watch> {
+        let Name { authority, parameters, lane: Lane { role, type_url } } = &self.name;
+        let own_type = type_url.as_ref().map(tracing::field::display);
+        let parameters = parameters.as_ref().map(tracing::field::display);
+        match event {
+            Event::Connected(endpoint) => {
+                tracing::info!(authority, parameters, ?role, own_type, %endpoint, "connected upstream");
+                self.metrics.connected();
+                self.status.connected(&endpoint);
+                self.reported = false;
+            }
+            Event::Disconnected { endpoint, reason } => {
+                if !std::mem::replace(&mut self.reported, true) {
+                    tracing::warn!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is away");
+                } else {
+                    tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is still away");
+                }
+                self.metrics.disconnected();
+                self.status.disconnected();
+            }
+            Event::Applied(applied) => return self.commit(applied),
+            Event::Known(batch) => drop(self.database.commit(batch)),
+            Event::InSync(in_sync) => self.status.in_sync(in_sync),
+            Event::Held => {
+                self.held += 1;
+                self.metrics.held(1);
+            }
+            Event::Released(release) => self.released(&release),
+        }
+        None
+    }
+
+    fn commit(&self, applied: Applied) -> Option<Watch> {
+        let Name { authority, parameters, .. } = &self.name;
+        let parameters = parameters.as_ref().map(tracing::field::display);
+        let type_url = &applied.batch.type_url;
+        self.metrics.responded(type_url, applied.rejected.len());
+        for rejected in &applied.rejected {
+            tracing::warn!(authority, parameters, %type_url, reason = %rejected, "rejects a resource");
+        }
+        if applied.batch.is_empty() {
+            return None;
+        }
+        match self.acknowledge {
+            Acknowledge::AfterSubscribers(policy) if applied.ticket.is_some() => {
+                let waiter = Arc::clone(&self.answered) as _;
+                Some(self.database.commit_watched(applied.batch, policy.share, waiter))
+            }
+            _ => {
+                self.database.commit(applied.batch);
+                None
+            }
+        }
+    }
+
+    fn released(&mut self, release: &Release) {
+        let Name { authority, parameters, .. } = &self.name;
+        let parameters = parameters.as_ref().map(tracing::field::display);
+        let Release { ticket, rejection, held, late, tally } = release;
+        let type_url = ticket.type_url();
+        self.held -= 1;
+        self.metrics.held(-1);
+        self.metrics.released(type_url, *held, *late, rejection.is_some());
+        if let Some(reason) = rejection {
+            tracing::warn!(authority, parameters, %type_url, reason, "rejects a response for its subscribers");
+        } else if *late {
+            let (subscribers, answered) = (tally.subscribers, tally.done());
+            tracing::warn!(
+                authority, parameters, %type_url, subscribers, answered, ?held,
+                "acknowledges a response that subscribers have not answered for in time"
+            );
+        } else {
+            tracing::debug!(authority, parameters, %type_url, ?tally, ?held, "acknowledges a response");
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.metrics.held(-i64::try_from(self.held).unwrap_or_default());
+    }
+}
