@@ -85,7 +85,9 @@ fn rejection(message: String) -> Status {
 pub(crate) fn read_sotw(message: DiscoveryResponse) -> Response {
     let type_url = TypeUrl::new(message.type_url);
     let version = message.version_info;
-    let read = |any: &Bytes| resource::decode_any(any, &type_url, &version).map_err(rejected);
+    let mut bodies = resource::Bodies::default();
+    let read =
+        |any: &Bytes| resource::decode_any_among(&mut bodies, any, &type_url, &version).map_err(rejected);
     let mut response = Response {
         resources: message.resources.iter().map(read).collect(),
         removed: Vec::new(),
@@ -99,7 +101,9 @@ pub(crate) fn read_sotw(message: DiscoveryResponse) -> Response {
 
 pub(crate) fn read_delta(message: DeltaDiscoveryResponse) -> Response {
     let type_url = TypeUrl::new(message.type_url);
-    let read = |resource: &Bytes| resource::decode(resource, &type_url, "").map_err(rejected);
+    let mut bodies = resource::Bodies::default();
+    let read =
+        |resource: &Bytes| resource::decode_among(&mut bodies, resource, &type_url, "").map_err(rejected);
     let bare = message.removed_resources.into_iter();
     let mut response = Response {
         resources: message.resources.iter().map(read).collect(),

@@ -4,6 +4,7 @@
 //! waits for. Everything else stays byte for byte as upstream sent it, and is copied out of the receive
 //! buffer, which would otherwise live as long as its smallest resource.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,9 +91,7 @@ pub enum Reason {
 /// # Errors
 /// When the resource cannot be accepted; nothing is known of its variant but perhaps the name.
 pub fn decode(resource: &[u8], type_url: &TypeUrl, version: &str) -> Result<Variant, Rejected> {
-    let mut wrapper = Wrapper::default();
-    let result = wrapper.read(resource).and_then(|()| wrapper.variant(type_url, version));
-    result.map_err(|reason| Rejected { name: wrapper.known_name(), reason })
+    decode_among(&mut Bodies::default(), resource, type_url, version)
 }
 
 /// The variant in an encoded `Any` of a state-of-the-world response: wrapped or bare. A bare resource has the
@@ -101,9 +100,56 @@ pub fn decode(resource: &[u8], type_url: &TypeUrl, version: &str) -> Result<Vari
 /// # Errors
 /// As [`decode`].
 pub fn decode_any(any: &[u8], type_url: &TypeUrl, version: &str) -> Result<Variant, Rejected> {
+    decode_any_among(&mut Bodies::default(), any, type_url, version)
+}
+
+/// The bodies that were copied out of one response, each name's latest: a hundred variants of one content,
+/// as a control plane sends them, are copied once.
+#[derive(Debug, Default)]
+pub struct Bodies(HashMap<Name, Bytes>);
+
+impl Bodies {
+    /// A copy of `body`, which belongs to `name`.
+    fn copy(&mut self, name: &Name, body: &[u8]) -> Bytes {
+        match self.0.get(name).filter(|copied| **copied == body) {
+            Some(copied) => copied.clone(),
+            None => {
+                let copied = Bytes::copy_from_slice(body);
+                self.0.insert(name.clone(), copied.clone());
+                copied
+            }
+        }
+    }
+}
+
+/// As [`decode`], of a response that `bodies` were copied out of.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_among(
+    bodies: &mut Bodies,
+    resource: &[u8],
+    type_url: &TypeUrl,
+    version: &str,
+) -> Result<Variant, Rejected> {
+    let mut wrapper = Wrapper::default();
+    let result = wrapper.read(resource).and_then(|()| wrapper.variant(bodies, type_url, version));
+    result.map_err(|reason| Rejected { name: wrapper.known_name(), reason })
+}
+
+/// As [`decode_any`], of a response that `bodies` were copied out of.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_any_among(
+    bodies: &mut Bodies,
+    any: &[u8],
+    type_url: &TypeUrl,
+    version: &str,
+) -> Result<Variant, Rejected> {
     let (found, value) = open_any(any).map_err(|error| Rejected { name: None, reason: error.into() })?;
     if found == RESOURCE_TYPE_URL {
-        return decode(value, type_url, version);
+        return decode_among(bodies, value, type_url, version);
     }
     let name = bare_name(value);
     let reject = |reason| Err(Rejected { name: name.clone().ok().flatten(), reason });
@@ -118,7 +164,7 @@ pub fn decode_any(any: &[u8], type_url: &TypeUrl, version: &str) -> Result<Varia
         Ok(None) => reject(Reason::NoName),
         Ok(Some(name)) => {
             let content = Content {
-                body: Some(Bytes::copy_from_slice(any)),
+                body: Some(bodies.copy(&name, any)),
                 upstream_version: version.into(),
                 eds_name: eds_name(type_url, value),
                 ..Content::default()
@@ -249,13 +295,13 @@ impl<'a> Wrapper<'a> {
         checked_name(if self.name.is_empty() { located } else { self.name }).ok()
     }
 
-    fn variant(&self, type_url: &TypeUrl, version: &str) -> Result<Variant, Reason> {
+    fn variant(&self, bodies: &mut Bodies, type_url: &TypeUrl, version: &str) -> Result<Variant, Reason> {
         let key = self.key()?;
         let aliases = self.aliases.iter().map(|alias| checked_name(alias)).collect::<Result<Vec<_>, _>>()?;
         let value = self.body.map(|body| body_of(body, type_url)).transpose()?;
         let version = if self.version.is_empty() { version } else { self.version };
         let content = Content {
-            body: self.body.map(Bytes::copy_from_slice),
+            body: self.body.map(|body| bodies.copy(&key.name, body)),
             aliases: Arc::from(aliases),
             ttl: self.ttl,
             extra: Bytes::from(self.extra.clone()),

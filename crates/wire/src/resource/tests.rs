@@ -185,3 +185,25 @@ proptest! {
         eds_name(&cds(), &bytes);
     }
 }
+
+#[test]
+fn a_body_that_a_response_repeats_is_copied_once() {
+    let mut bodies = Bodies::default();
+    let mut read = |env: &str, text: &'static str| {
+        let resource = Resource {
+            resource_name: Some(located("a", Constraints::new(Expr::value("env", env)))),
+            resource: Some(body(text)),
+            ..Resource::default()
+        };
+        let variant = decode_among(&mut bodies, &resource.encode_to_vec(), &cds(), "").unwrap();
+        assert_eq!(variant.content().body, Some(body(text)));
+        variant.content().body.clone().unwrap()
+    };
+    let read = [read("e1", "a"), read("e2", "a"), read("e3", "b")];
+    assert_eq!(read[0].as_ptr(), read[1].as_ptr());
+    let mut bodies = Bodies::default();
+    let any = packed("type.googleapis.com/envoy.config.cluster.v3.Cluster", &cluster("a"));
+    let [one, two] = [(); 2].map(|()| decode_any_among(&mut bodies, &any, &cds(), "").unwrap());
+    let place = |variant: &Variant| variant.content().body.as_ref().map(|body| body.as_ptr());
+    assert_eq!(place(&one), place(&two));
+}
