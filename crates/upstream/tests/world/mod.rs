@@ -1,4 +1,5 @@
 //! A database with its upstreams running, and views of it to look at.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -73,11 +74,15 @@ impl World {
 
     /// A subscriber to these `name{key=value,…}`.
     pub(crate) fn view(&self, short: &str, locators: &[&str]) -> View {
+        self.view_of(&TypeUrl::from_short_name(short).expect("a known type"), locators)
+    }
+
+    /// As [`Self::view`], of any type.
+    pub(crate) fn view_of(&self, type_url: &TypeUrl, locators: &[&str]) -> View {
         let selectors: Vec<_> = locators.iter().map(|text| selector(text)).collect();
-        let type_url = TypeUrl::from_short_name(short).expect("a known type");
         let (changes, seen) = watch::channel(());
         let subscriber = Arc::new(Waker(changes));
-        let attachment = self.database.attach(&type_url, &selectors, subscriber).expect("not refused");
+        let attachment = self.database.attach(type_url, &selectors, subscriber).expect("not refused");
         View { attachment, changes: seen }
     }
 
