@@ -77,6 +77,7 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
         Protocol::AdsSotw => "aggregated, state of the world",
         Protocol::Delta => "a service for each type, incremental",
         Protocol::Sotw => "a service for each type, state of the world",
+        Protocol::Rest => "polls of each type over REST-JSON",
     };
     let transport = match control_plane.transport {
         Transport::V3 => "",

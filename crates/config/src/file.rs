@@ -140,6 +140,9 @@ pub(crate) struct Upstream {
     pub(crate) acknowledge_share: Option<u8>,
     pub(crate) acknowledge_deadline: Option<Text<DurationText>>,
     pub(crate) nack_upstream: Option<NackUpstream>,
+    pub(crate) refresh_interval: Option<Text<DurationText>>,
+    pub(crate) refresh_jitter: Option<Text<DurationText>>,
+    pub(crate) request_timeout: Option<Text<DurationText>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

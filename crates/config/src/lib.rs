@@ -28,7 +28,7 @@ pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use settings::{
     Acknowledge, Admin, Cache, Config, ControlPlane, Downstream, Limits, Locality, Log, Node, NodeRule,
-    NodeTemplate, Parameters, Source, Upstream,
+    NodeTemplate, Parameters, Polling, Source, Upstream,
 };
 pub use template::{Segment, Template};
 pub use values::{Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};

@@ -153,6 +153,19 @@ pub struct ControlPlane {
     pub node_on_first_message_only: bool,
     /// When it is told that a response is accepted.
     pub acknowledge: Acknowledge,
+    /// How it is polled; for [`Protocol::Rest`].
+    pub polling: Polling,
+}
+
+/// How a control plane is polled.
+#[derive(Clone, Copy, Debug)]
+pub struct Polling {
+    /// How long to wait after an answer before the next poll.
+    pub refresh_interval: Duration,
+    /// How much longer at most, by chance.
+    pub refresh_jitter: Duration,
+    /// How long an answer may take.
+    pub request_timeout: Duration,
 }
 
 /// When a control plane is told that a response is accepted.

@@ -22,6 +22,8 @@ pub enum Protocol {
     Delta,
     /// A stream of its own service for each type, state of the world.
     Sotw,
+    /// Polls of each type over REST-JSON.
+    Rest,
 }
 
 /// By the names of which generation of the API the services of an upstream are called.

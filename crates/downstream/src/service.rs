@@ -54,7 +54,7 @@ impl Services {
 
 /// gRPC needs HTTP/2; REST does not, and is what anything else is taken for that comes over HTTP/1.1.
 fn is_rest(request: &HttpRequest<Incoming>) -> bool {
-    request.version() < Version::HTTP_2 || request.uri().path().starts_with(rest::PREFIX)
+    request.version() < Version::HTTP_2 || request.uri().path().starts_with(weir_wire::rest::PREFIX)
 }
 
 impl hyper::service::Service<HttpRequest<Incoming>> for Services {

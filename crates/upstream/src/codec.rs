@@ -7,6 +7,7 @@ use weir_wire::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, ResourceError,
     ResourceName, Status,
 };
+use weir_wire::json::discovery::{JsonError, JsonResponse};
 use weir_wire::{locator, resource};
 
 /// `google.rpc.Code`.
@@ -97,6 +98,32 @@ pub(crate) fn read_sotw(message: DiscoveryResponse) -> Response {
     };
     read_errors(&mut response, message.resource_errors);
     response
+}
+
+/// A response of a poll of `type_url`.
+pub(crate) fn read_json(JsonResponse { response, resources }: JsonResponse, type_url: &TypeUrl) -> Response {
+    let version = response.version_info;
+    let read = |resource: Result<Bytes, (Option<String>, JsonError)>| match resource {
+        Ok(any) => resource::decode_any(&any, type_url, &version).map_err(rejected),
+        Err((name, error)) => Err(unreadable(name, &error)),
+    };
+    let mut message = Response {
+        resources: resources.into_iter().map(read).collect(),
+        removed: Vec::new(),
+        version: version.as_str().into(),
+        nonce: response.nonce.into(),
+        type_url: type_url.clone(),
+    };
+    read_errors(&mut message, response.resource_errors);
+    message
+}
+
+fn unreadable(name: Option<String>, error: &JsonError) -> Rejected {
+    let message = match &name {
+        Some(name) => format!("{name}: {error}"),
+        None => format!("resource without a usable name: {error}"),
+    };
+    Rejected { name: name.map(Into::into), message }
 }
 
 pub(crate) fn read_delta(message: DeltaDiscoveryResponse) -> Response {

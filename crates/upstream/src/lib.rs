@@ -1,4 +1,4 @@
-//! Sources of resources: control planes over gRPC, and files.
+//! Sources of resources: control planes over gRPC and REST-JSON, and files.
 //!
 //! Owns the streams to control planes, how demand is spread over them, and the reading of resource files. Turns
 //! what they say into batches for the database, and never withdraws anything because a source is away.
@@ -14,6 +14,7 @@ mod links;
 mod metrics;
 mod node;
 mod refusal;
+mod rest;
 mod settings;
 mod status;
 mod supervisor;
@@ -24,6 +25,7 @@ pub use acknowledgement::{Acknowledge, AfterSubscribers, NackUpstream};
 pub use assignment::{Lane, Role};
 pub use backoff::Backoff;
 pub use node::{NodeTemplate, escape};
+pub use rest::Polling;
 pub use settings::{Naming, Services, Settings};
 pub use status::{LinkState, Status};
 pub use supervisor::{Error, Source, run};

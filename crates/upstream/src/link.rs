@@ -141,15 +141,16 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
 
     async fn session(&mut self, endpoint: &Arc<str>) -> End {
         let settings = Arc::clone(&self.settings);
-        let connecting = transport::connect(&settings, endpoint);
-        let channel = match self.meanwhile(connecting).await {
+        let method = self.method.clone();
+        let connecting = transport::connect(&settings, endpoint, &method);
+        let peer = match self.meanwhile(connecting).await {
             None => return End::Closed,
-            Some(Err(error)) => return End::Failed { reason: chain(&error), healthy: false },
-            Some(Ok(channel)) => channel,
+            Some(Err(error)) => return End::Failed { reason: chain(&*error), healthy: false },
+            Some(Ok(peer)) => peer,
         };
         (self.on_event)(Event::Connected(Arc::clone(endpoint)));
         self.stream.connected();
-        let end = self.converse(transport::open(&settings, channel, &self.method, self.writer.clone())).await;
+        let end = self.converse(transport::open(&settings, peer, &method, self.writer.clone())).await;
         self.stream.disconnected();
         end
     }
@@ -180,7 +181,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 response = responses.next() => match response {
                     None => return End::Failed { reason: "the server closed the stream".to_owned(), healthy },
                     Some(Err(status)) => return End::Failed { reason: describe(&status), healthy },
-                    Some(Ok(response)) => {
+                    Some(Ok(None)) => healthy = true,
+                    Some(Ok(Some(response))) => {
                         healthy = true;
                         let applied = self.stream.handle_response(response);
                         self.apply(applied);
@@ -280,7 +282,7 @@ fn describe(status: &tonic::Status) -> String {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
     texts.dedup();

@@ -45,7 +45,7 @@ struct Context {
 
 impl Links {
     pub(crate) fn new(database: Database, settings: Settings, status: Status) -> Self {
-        let metrics = Metrics::new(&settings.authority, settings.dialect);
+        let metrics = Metrics::new(&settings.authority, settings.speech());
         let settings = Arc::new(settings);
         let context = Context { database, settings, status, metrics, tasks: JoinSet::new() };
         Self { context, sets: HashMap::new(), unserved: HashSet::new() }

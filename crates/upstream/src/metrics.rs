@@ -1,10 +1,9 @@
-//! What is counted of upstream streams. Labels are bounded: configured authorities, two dialects, known types.
+//! What is counted of upstream streams. Labels are bounded: configured authorities, two dialects and REST, known types.
 
 use std::time::Duration;
 
 use opentelemetry::metrics::{Counter, Histogram, UpDownCounter};
 use opentelemetry::{KeyValue, global};
-use weir_protocol::Dialect;
 use weir_types::TypeUrl;
 
 /// The counters of one authority.
@@ -23,14 +22,11 @@ pub(crate) struct Metrics {
 // === impl Metrics ===
 
 impl Metrics {
-    pub(crate) fn new(authority: &str, dialect: Dialect) -> Self {
+    pub(crate) fn new(authority: &str, speech: &'static str) -> Self {
         let meter = global::meter("weir");
         let counter = |name, about| meter.u64_counter(name).with_description(about).build();
         Self {
-            labels: [
-                KeyValue::new("authority", authority.to_owned()),
-                KeyValue::new("dialect", dialect.as_str()),
-            ],
+            labels: [KeyValue::new("authority", authority.to_owned()), KeyValue::new("dialect", speech)],
             connects: counter("weir.upstream.connects", "Connections made to control planes"),
             disconnects: counter("weir.upstream.disconnects", "Streams to control planes that ended"),
             responses: counter("weir.upstream.responses", "Responses of control planes"),

@@ -6,10 +6,11 @@ use std::time::Duration;
 use weir_protocol::Dialect;
 use weir_types::{ApiVersion, TypeUrl};
 use weir_wire::discovery::Node;
+use weir_wire::rest;
 use weir_wire::services::Service;
 
 use crate::transport::Method;
-use crate::{Acknowledge, Backoff, Lane, NodeTemplate, Role};
+use crate::{Acknowledge, Backoff, Lane, NodeTemplate, Polling, Role};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
@@ -51,6 +52,8 @@ pub enum Services {
     Aggregated,
     /// That of each type, each on a stream of its own. Types that have no service cannot be had.
     PerType,
+    /// None: each type is polled over REST-JSON, in state of the world. Types that have no path cannot be had.
+    Rest(Polling),
 }
 
 /// How a control plane is told dynamic parameters.
@@ -91,16 +94,27 @@ impl Settings {
         }
     }
 
+    /// How it is spoken to, as a metric label: a dialect, or `rest`.
+    pub(crate) fn speech(&self) -> &'static str {
+        match self.services {
+            Services::Rest(_) => "rest",
+            _ => self.dialect.as_str(),
+        }
+    }
+
     /// The stream, of those for a parameter set, that carries `type_url` in this role.
     pub(crate) fn lane(&self, role: Role, type_url: &TypeUrl) -> Lane {
-        let type_url = (self.services == Services::PerType).then(|| type_url.clone());
+        let type_url = (self.services != Services::Aggregated).then(|| type_url.clone());
         Lane { role, type_url }
     }
 
     /// What a stream is opened with; none where no service carries its type in this dialect.
     pub(crate) fn method(&self, lane: &Lane) -> Option<Method> {
         let kind = lane.type_url.as_ref().map(TypeUrl::kind);
-        let path = Service::of(self.transport, kind)?.path(self.dialect)?;
+        let path = match self.services {
+            Services::Rest(_) => rest::path_of(kind?)?,
+            _ => Service::of(self.transport, kind)?.path(self.dialect)?,
+        };
         Some(Method { path, implied: lane.type_url.clone() })
     }
 }

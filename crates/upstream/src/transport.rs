@@ -1,5 +1,6 @@
-//! One gRPC stream to a control plane, the same to the eye in both dialects and over every service.
+//! One stream to a control plane, the same to the eye in both dialects, over every service, and where it is polled.
 
+use std::error::Error;
 use std::pin::Pin;
 
 use futures_core::Stream;
@@ -16,11 +17,12 @@ use weir_protocol::client::{Request, Response};
 use weir_types::TypeUrl;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
-use crate::Settings;
 use crate::codec::{Writer, read_delta, read_sotw};
+use crate::rest;
+use crate::{Services, Settings};
 
 /// How many requests may wait for the connection to take them.
-const REQUEST_BUFFER: usize = 4;
+pub(crate) const REQUEST_BUFFER: usize = 4;
 
 /// Both directions of a stream. Dropping it closes the stream.
 pub(crate) struct Open {
@@ -28,11 +30,26 @@ pub(crate) struct Open {
     pub(crate) responses: Responses,
 }
 
-pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Response, Status>> + Send>>;
+/// None in it is the word that there is nothing new.
+pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Option<Response>, Status>> + Send>>;
+
+/// Somebody who listens.
+pub(crate) enum Peer {
+    Grpc(Channel),
+    Rest(rest::Http, TypeUrl),
+}
 
 /// A connection to `endpoint`.
-pub(crate) async fn connect(settings: &Settings, endpoint: &str) -> Result<Channel, tonic::transport::Error> {
-    Endpoint::from_shared(endpoint.to_owned())?
+pub(crate) async fn connect(
+    settings: &Settings,
+    endpoint: &str,
+    method: &Method,
+) -> Result<Peer, Box<dyn Error + Send + Sync>> {
+    if let (Services::Rest(polling), Some(type_url)) = (settings.services, &method.implied) {
+        let http = rest::connect(settings, polling, endpoint, method.path).await?;
+        return Ok(Peer::Rest(http, type_url.clone()));
+    }
+    let channel = Endpoint::from_shared(endpoint.to_owned())?
         .connect_timeout(settings.connect_timeout)
         .http2_keep_alive_interval(settings.keepalive_interval)
         .keep_alive_timeout(settings.keepalive_timeout)
@@ -40,7 +57,8 @@ pub(crate) async fn connect(settings: &Settings, endpoint: &str) -> Result<Chann
         .http2_adaptive_window(true)
         .tcp_nodelay(true)
         .connect()
-        .await
+        .await?;
+    Ok(Peer::Grpc(channel))
 }
 
 /// Which method is called.
@@ -52,9 +70,17 @@ pub(crate) struct Method {
     pub(crate) implied: Option<TypeUrl>,
 }
 
+/// Opens a stream to `peer`.
+pub(crate) fn open(settings: &Settings, peer: Peer, method: &Method, writer: Writer) -> Open {
+    match peer {
+        Peer::Grpc(channel) => open_grpc(settings, channel, method, writer),
+        Peer::Rest(http, type_url) => rest::open(http, type_url, writer),
+    }
+}
+
 /// Opens a stream on `channel`. A server may hold back its headers until it has something to say, so the call
 /// is made by reading the responses, while requests can be sent already.
-pub(crate) fn open(settings: &Settings, channel: Channel, method: &Method, writer: Writer) -> Open {
+fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Writer) -> Open {
     let (requests, outgoing) = mpsc::channel(REQUEST_BUFFER);
     let outgoing = ReceiverStream::new(outgoing);
     let client = Grpc::new(channel)
@@ -66,7 +92,7 @@ pub(crate) fn open(settings: &Settings, channel: Channel, method: &Method, write
             let outgoing = outgoing.map(move |request| writer.sotw(request));
             Box::pin(call(client, method.path, outgoing).map_ok(move |mut message: DiscoveryResponse| {
                 imply(&mut message.type_url, &implied);
-                read_sotw(message)
+                Some(read_sotw(message))
             }))
         }
         Dialect::Delta => {
@@ -74,7 +100,7 @@ pub(crate) fn open(settings: &Settings, channel: Channel, method: &Method, write
             Box::pin(call(client, method.path, outgoing).map_ok(
                 move |mut message: DeltaDiscoveryResponse| {
                     imply(&mut message.type_url, &implied);
-                    read_delta(message)
+                    Some(read_delta(message))
                 },
             ))
         }

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod locator;
 pub mod request;
 pub mod resource;
+pub mod rest;
 pub mod scan;
 pub mod services;
 pub mod text;

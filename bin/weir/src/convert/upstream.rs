@@ -4,8 +4,8 @@ use weir_config::{Config, ControlPlane, Parameters, Protocol, Transport, Upstrea
 use weir_protocol::Dialect;
 use weir_types::ApiVersion;
 use weir_upstream::{
-    Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Services, Settings, Source,
-    files,
+    Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Polling, Services, Settings,
+    Source, files,
 };
 
 use super::{node, shared};
@@ -35,6 +35,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         Protocol::AdsSotw => (Services::Aggregated, Dialect::Sotw),
         Protocol::Delta => (Services::PerType, Dialect::Delta),
         Protocol::Sotw => (Services::PerType, Dialect::Sotw),
+        Protocol::Rest => (Services::Rest(polling(control_plane.polling)), Dialect::Sotw),
     };
     Settings {
         authority: authority.to_owned(),
@@ -68,5 +69,13 @@ fn acknowledge(acknowledge: weir_config::Acknowledge) -> Acknowledge {
             };
             Acknowledge::AfterSubscribers(AfterSubscribers { share, deadline, nack })
         }
+    }
+}
+
+fn polling(polling: weir_config::Polling) -> Polling {
+    Polling {
+        interval: polling.refresh_interval,
+        jitter: polling.refresh_jitter,
+        timeout: polling.request_timeout,
     }
 }

@@ -43,7 +43,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -51,7 +51,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, PLANE, "protocol = 'xds'\n"],
-            "4: upstream[0].protocol: unknown variant `xds`, expected one of `ads-delta`, `ads-sotw`, `delta`, `sotw`",
+            "4: upstream[0].protocol: unknown variant `xds`, expected one of `ads-delta`, `ads-sotw`, `delta`, `sotw`, `rest`",
         ),
         (
             &[HEAD, FILES, FILES, "[limits]\nmax_names = -1\n"],
@@ -250,6 +250,32 @@ fn p15_templates_know_the_keys_of_the_upstream() {
         assert_eq!(error(&[HEAD, PLANE, node, rule]), wanted);
     }
     crate::parse(&[HEAD, PLANE, "node.id = 'w-{zone}'\n", rule].concat(), Path::new("x")).unwrap();
+}
+
+#[test]
+fn u01_keys_of_streams_and_of_polls_are_not_mixed() {
+    for (keys, wanted) in [
+        (
+            "refresh_interval = '1s'\n",
+            "4: upstream[0].refresh_interval: it applies only with protocol = \"rest\"",
+        ),
+        (
+            "protocol = 'rest'\ntransport = 'v2'\n",
+            "5: upstream[0].transport: it does not apply to protocol = \"rest\"",
+        ),
+        (
+            "protocol = 'rest'\nrefresh_interval = '0s'\n",
+            "5: upstream[0].refresh_interval: it must be longer than nothing",
+        ),
+        (
+            "protocol = 'rest'\nrequest_timeout = '0s'\n",
+            "5: upstream[0].request_timeout: it must be longer than nothing",
+        ),
+    ] {
+        assert_eq!(error(&[HEAD, PLANE, keys]), wanted);
+    }
+    crate::parse(&[HEAD, PLANE, "protocol = 'rest'\nrefresh_jitter = '0s'\n"].concat(), Path::new("x"))
+        .unwrap();
 }
 
 #[test]

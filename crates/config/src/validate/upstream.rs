@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::{Findings, Node, node};
 use crate::file::{self, DynamicParametersMode, seconds, sizes};
-use crate::settings::{ControlPlane, Parameters, Source, Upstream};
+use crate::settings::{ControlPlane, Parameters, Polling, Source, Upstream};
+use crate::values::Protocol;
 
 /// How many parameter sets a control plane is asked for at most, if nothing else is said.
 const MAX_PARAMETER_SETS: usize = 256;
@@ -90,10 +91,34 @@ impl Reader<'_> {
             ("acknowledge_share", file.acknowledge_share.is_some()),
             ("acknowledge_deadline", file.acknowledge_deadline.is_some()),
             ("nack_upstream", file.nack_upstream.is_some()),
+            ("refresh_interval", file.refresh_interval.is_some()),
+            ("refresh_jitter", file.refresh_jitter.is_some()),
+            ("request_timeout", file.request_timeout.is_some()),
         ] {
             if set {
                 self.add(key, "it does not apply to files; it belongs to endpoints");
             }
+        }
+    }
+
+    fn refuse_keys_of_other_protocols(&mut self, protocol: Protocol, file: &file::Upstream) {
+        let of_streams = [
+            ("transport", file.transport.is_some()),
+            ("keepalive_interval", file.keepalive_interval.is_some()),
+            ("keepalive_timeout", file.keepalive_timeout.is_some()),
+            ("node_on_first_message_only", file.node_on_first_message_only.is_some()),
+        ];
+        let of_polls = [
+            ("refresh_interval", file.refresh_interval.is_some()),
+            ("refresh_jitter", file.refresh_jitter.is_some()),
+            ("request_timeout", file.request_timeout.is_some()),
+        ];
+        let (others, message) = match protocol {
+            Protocol::Rest => (&of_streams[..], "it does not apply to protocol = \"rest\""),
+            _ => (&of_polls[..], "it applies only with protocol = \"rest\""),
+        };
+        for (key, _) in others.iter().filter(|(_, set)| *set) {
+            self.add(key, message);
         }
     }
 
@@ -103,11 +128,13 @@ impl Reader<'_> {
         if endpoints.is_empty() {
             self.add("endpoints", "[] has no endpoint; at least one is needed");
         }
+        let protocol = file.protocol.unwrap_or_default();
+        self.refuse_keys_of_other_protocols(protocol, &file);
         let parameters = self.parameters(&mut file);
         let acknowledge = self.acknowledge(&file);
         let settings = ControlPlane {
             endpoints,
-            protocol: file.protocol.unwrap_or_default(),
+            protocol,
             transport: file.transport.unwrap_or_default(),
             parameters,
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
@@ -119,6 +146,11 @@ impl Reader<'_> {
             max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
             node_on_first_message_only: file.node_on_first_message_only.unwrap_or(true),
             acknowledge,
+            polling: Polling {
+                refresh_interval: file.refresh_interval.unwrap_or_else(seconds::<5>).0.0,
+                refresh_jitter: file.refresh_jitter.map_or(Duration::from_millis(500), |text| text.0.0),
+                request_timeout: file.request_timeout.unwrap_or_else(seconds::<15>).0.0,
+            },
         };
         self.check_times(&settings);
         settings
@@ -131,6 +163,8 @@ impl Reader<'_> {
             ("backoff_base", settings.backoff_base),
             ("keepalive_interval", settings.keepalive_interval),
             ("keepalive_timeout", settings.keepalive_timeout),
+            ("refresh_interval", settings.polling.refresh_interval),
+            ("request_timeout", settings.polling.request_timeout),
         ] {
             if value.is_zero() {
                 self.add(key, "it must be longer than nothing");

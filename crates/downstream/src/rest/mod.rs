@@ -19,6 +19,7 @@ use tonic::{Code, Status};
 use weir_types::TypeUrl;
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::request_from_json;
+use weir_wire::rest;
 
 use crate::metrics::Speech;
 use crate::stream::Shared;
@@ -26,21 +27,6 @@ use crate::stream::Shared;
 pub(crate) use frames::JsonFrames;
 
 use poll::Poll;
-
-/// What the types are called in paths, and their short names.
-const PATHS: [(&str, &str); 8] = [
-    ("listeners", "lds"),
-    ("routes", "rds"),
-    ("scoped-routes", "srds"),
-    ("clusters", "cds"),
-    ("endpoints", "eds"),
-    ("secrets", "sds"),
-    ("runtime", "rtds"),
-    ("extension_configs", "ecds"),
-];
-
-/// What comes before them.
-pub(crate) const PREFIX: &str = "/v3/discovery:";
 
 /// Why there is no response.
 #[derive(Debug)]
@@ -124,18 +110,18 @@ where
 {
     let (head, body) = request.into_parts();
     let path = head.uri.path();
-    let Some(name) = path.strip_prefix(PREFIX) else {
+    if !path.starts_with(rest::PREFIX) {
         return Err(Failure::new(StatusCode::NOT_FOUND, Code::NotFound, format!("there is no {path}")));
-    };
+    }
     if head.method != Method::POST {
         let message = format!("{path} takes POST, not {}", head.method);
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::Unimplemented, message));
     }
     shared.metrics.request(Speech::REST);
-    let type_url = type_of(name)?;
+    let type_url = type_of(path)?;
     let hold = hold::until(&head.headers, shared.rest_hold);
     let body = read(body, shared.limits.message).await?;
-    let mut message = parse(&body, &type_url, name)?;
+    let mut message = parse(&body, &type_url, path)?;
     drop(body);
     message.type_url = type_url.to_string();
     let mut poll = Poll::of_client(Arc::clone(shared), &message)?;
@@ -157,11 +143,10 @@ fn respond(status: StatusCode, body: Bytes) -> Answer {
     answer
 }
 
-fn type_of(name: &str) -> Result<TypeUrl, Failure> {
-    let known = PATHS.iter().find(|(path, _)| *path == name);
-    known.and_then(|(_, short)| TypeUrl::from_short_name(short)).ok_or_else(|| {
-        let known: Vec<_> = PATHS.iter().map(|(path, _)| *path).collect();
-        Failure::invalid(format!("{PREFIX}{name}: no such resource type; there are {}", known.join(", ")))
+fn type_of(path: &str) -> Result<TypeUrl, Failure> {
+    rest::kind_at(path).and_then(TypeUrl::of_kind).ok_or_else(|| {
+        let paths: Vec<_> = rest::paths().collect();
+        Failure::invalid(format!("{path}: no such resource type; there are {}", paths.join(", ")))
     })
 }
 
@@ -184,8 +169,7 @@ fn parse(body: &[u8], type_url: &TypeUrl, path: &str) -> Result<DiscoveryRequest
     let request = request_from_json(body).map_err(|error| Failure::invalid(error.to_string()))?;
     let stated = &request.type_url;
     if !stated.is_empty() && stated != type_url.as_str() {
-        let message =
-            format!("$.type_url: {stated:?} is not the type of {PREFIX}{path}, which is {type_url}");
+        let message = format!("$.type_url: {stated:?} is not the type of {path}, which is {type_url}");
         return Err(Failure::invalid(message));
     }
     Ok(request)

@@ -275,7 +275,7 @@ async fn r02_what_cannot_be_answered_is_said_with_its_place() {
             "/v3/discovery:widgets",
             "{}",
             400,
-            "/v3/discovery:widgets: no such resource type; there are listeners",
+            "/v3/discovery:widgets: no such resource type; there are /v3/discovery:listeners",
         ),
         ("POST", "/v4/discovery:clusters", "{}", 404, "there is no /v4/discovery:clusters"),
         ("GET", CLUSTERS, "", 405, "/v3/discovery:clusters takes POST, not GET"),

@@ -1,0 +1,90 @@
+//! As much of HTTP as polling needs.
+
+use std::error::Error;
+
+use ::http::uri::PathAndQuery;
+use ::http::{Request, StatusCode, Uri, header};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tokio::net::TcpStream;
+use tonic::Status;
+
+use super::Polling;
+use crate::Settings;
+use crate::link::chain;
+
+/// How much of the body of an error is shown, in characters.
+const SHOWN: usize = 200;
+
+/// A client of one URL. Connections are kept and made as needed.
+#[derive(Debug)]
+pub(crate) struct Http {
+    client: Client<HttpConnector, Full<Bytes>>,
+    uri: Uri,
+    pub(super) polling: Polling,
+    limit: usize,
+}
+
+/// Makes sure that somebody listens at `endpoint`, and gives a client of `path` there.
+///
+/// # Errors
+/// When nobody does.
+pub(crate) async fn connect(
+    settings: &Settings,
+    polling: Polling,
+    endpoint: &str,
+    path: &'static str,
+) -> Result<Http, Box<dyn Error + Send + Sync>> {
+    let mut parts = endpoint.parse::<Uri>()?.into_parts();
+    parts.path_and_query = Some(PathAndQuery::from_static(path));
+    let uri = Uri::from_parts(parts)?;
+    let address = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(80));
+    tokio::time::timeout(settings.connect_timeout, TcpStream::connect(address)).await??;
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(settings.connect_timeout));
+    connector.set_nodelay(true);
+    let client = Client::builder(TokioExecutor::new()).build(connector);
+    Ok(Http { client, uri, polling, limit: settings.max_message_size })
+}
+
+impl Http {
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// Posts `json`. Gives what it is answered with; none if that is that there is nothing new.
+    pub(crate) async fn post(&self, json: Bytes) -> Result<Option<Bytes>, Status> {
+        let timeout = self.polling.timeout;
+        let answer = tokio::time::timeout(timeout, self.try_post(json)).await;
+        let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {timeout:?}")));
+        answer.map_err(|what| Status::unavailable(format!("{}: {what}", self.uri)))
+    }
+
+    async fn try_post(&self, json: Bytes) -> Result<Option<Bytes>, String> {
+        let request = Request::post(self.uri.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .header("x-envoy-expected-rq-timeout-ms", self.polling.timeout.as_millis().to_string())
+            .body(Full::new(json))
+            .map_err(|error| error.to_string())?;
+        let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
+        let status = answer.status();
+        if status == StatusCode::NOT_MODIFIED {
+            return Ok(None);
+        }
+        let body = Limited::new(answer.into_body(), self.limit).collect().await;
+        let body = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
+            true => format!("the response is over the limit of {} bytes", self.limit),
+            false => chain(&*error),
+        })?;
+        let body = body.to_bytes();
+        if status == StatusCode::OK {
+            return Ok(Some(body));
+        }
+        let shown: String = String::from_utf8_lossy(&body).chars().take(SHOWN).collect();
+        Err(format!("{status}: {shown}"))
+    }
+}
