@@ -46,7 +46,7 @@ pub mod service;
 pub mod simulator;
 pub mod wait;
 
-pub use client::{Dialect, Received, XdsClient};
+pub use client::{Dialect, Received, RestClient, XdsClient};
 pub use control_plane::FakeControlPlane;
 pub use node::node;
 pub use resource::{Published, type_url, type_url_v2};

@@ -125,10 +125,15 @@ impl Published {
         }
     }
 
-    /// A resource of whatever type that only carries its name, and a text in a field that no type has: what
-    /// passes through a proxy must keep it. [`crate::client::ReceivedResource::text`] reads it.
+    /// A resource of whatever type that only carries its name, and a text: in a field that no type has, which must
+    /// pass through a proxy all the same; in clusters and listeners, in one that has a JSON form. [`crate::client::ReceivedResource::text`] reads it.
     pub fn text(type_url: &str, name: &str, text: &str) -> Self {
-        Self::new(type_url, name, Text { name: name.to_owned(), text: text.to_owned() }.encode_to_vec())
+        let (mut message, text) = (Text { name: name.to_owned(), ..Text::default() }, text.to_owned());
+        match ["cds", "lds"].into_iter().any(|short| crate::type_url(short) == type_url) {
+            true => message.stat_name = text,
+            false => message.text = text,
+        }
+        Self::new(type_url, name, message.encode_to_vec())
     }
 
     /// Makes it a variant.
@@ -224,6 +229,9 @@ impl Published {
 pub(crate) struct Text {
     #[prost(string, tag = "1")]
     pub(crate) name: String,
+    /// `alt_stat_name` of a cluster, `stat_prefix` of a listener.
+    #[prost(string, tag = "28")]
+    pub(crate) stat_name: String,
     #[prost(string, tag = "15000")]
     pub(crate) text: String,
 }

@@ -4,6 +4,7 @@
 //! each request) and the version that it accepted last.
 
 mod received;
+mod rest;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use tonic::{Code, Status};
 use weir_wire::discovery::{self, DeltaDiscoveryRequest, DiscoveryRequest, ResourceLocator};
 
 pub use received::{Received, ReceivedResource};
+pub use rest::RestClient;
 
 use self::wire::Stream;
 use crate::node::NodeBuilder;

@@ -168,6 +168,7 @@ impl ReceivedResource {
         if self.body.is_none() {
             return String::new();
         }
-        Text::decode(&*self.any().value).map(|text| text.text).unwrap_or_default()
+        let text = Text::decode(&*self.any().value).unwrap_or_default();
+        if text.text.is_empty() { text.stat_name } else { text.text }
     }
 }

@@ -6,6 +6,7 @@
 //! delta client's cluster changed.
 
 mod delta;
+mod rest;
 mod service;
 mod sotw;
 mod state;
@@ -47,6 +48,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.borrow())
+    }
+
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut outcome = None;
         self.state.send_modify(|state| outcome = Some(change(state)));
@@ -116,6 +121,12 @@ impl FakeControlPlane {
         self.shared.change(|state| state.paused = false);
     }
 
+    /// Polls over REST are answered by this status and body from now on; by none, as they should be.
+    pub fn answer_polls_with(&self, answer: Option<(u16, &str)>) {
+        let answer = answer.map(|(status, body)| (status, body.to_owned()));
+        self.shared.change(|state| state.poll_answer = answer);
+    }
+
     /// Ends every open stream with UNAVAILABLE; the connections stay.
     pub fn reset_streams(&self) {
         self.shared.change(|state| state.resets += 1);
@@ -147,7 +158,7 @@ impl FakeControlPlane {
 
     /// A look at what has happened until now.
     pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(&self.shared.state.borrow())
+        self.shared.look(look)
     }
 
     /// Waits until `find` finds something in what has happened. Panics with the requests that there were.

@@ -1,4 +1,4 @@
-//! The gRPC services: a task per stream that answers requests and sends changes.
+//! The services: REST, and for gRPC a task per stream that answers requests and sends changes.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,6 +25,7 @@ use weir_wire::discovery::{
 
 use super::Shared;
 use super::delta::DeltaTopic;
+use super::rest;
 use super::sotw::SotwTopic;
 use super::state::{self, Injected, Sent, Stream};
 use super::wanted::Whom;
@@ -42,7 +43,7 @@ impl Running {
     pub(super) async fn start(address: SocketAddr, shared: Arc<Shared>) -> Self {
         let (port, connections) = Port::listen(address).await;
         let routes = Routes::default().into_axum_router().fallback_service(Service { shared });
-        let server = tonic::transport::Server::builder().add_routes(Routes::from(routes));
+        let server = tonic::transport::Server::builder().accept_http1(true).add_routes(Routes::from(routes));
         let serving = tokio::spawn(async move {
             server.serve_with_incoming(connections).await.expect("the control plane serves");
         });
@@ -109,6 +110,8 @@ impl tonic::codegen::Service<Request<AxumBody>> for Service {
             } else if method.starts_with("Delta") {
                 let opening = Opening::<DeltaDiscoveryRequest, DeltaTopic>::new(shared, Dialect::Delta, path);
                 serve(opening, request).await
+            } else if path.starts_with(rest::PREFIX) {
+                rest::answer(shared, request).await
             } else {
                 Status::unimplemented(path).into_http()
             })

@@ -93,7 +93,7 @@ impl Topic for SotwTopic {
 }
 
 /// A function of the content alone, so that it holds across streams and restarts.
-fn version_of(matches: &[Match]) -> String {
+pub(super) fn version_of(matches: &[Match]) -> String {
     let mut parts: Vec<_> = matches
         .iter()
         .map(|Match { resource, .. }| {
@@ -107,7 +107,7 @@ fn version_of(matches: &[Match]) -> String {
 }
 
 /// Wrapped only if there is something that only the wrapper can say.
-fn encode(Match { resource, located }: &Match) -> Bytes {
+pub(super) fn encode(Match { resource, located }: &Match) -> Bytes {
     let plain = !located && resource.ttl.is_none() && !resource.do_not_cache && resource.aliases.is_empty();
     match &resource.body {
         Some(body) if plain => body.clone(),

@@ -21,6 +21,7 @@ pub struct State {
     pub requests: Vec<Request>,
     /// Every response that was ever sent, in order.
     pub sent: Vec<Sent>,
+    pub(super) poll_answer: Option<(u16, String)>,
     pub(super) resets: u64,
     pub(super) injected: Vec<Injected>,
 }

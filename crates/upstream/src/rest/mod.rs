@@ -108,11 +108,12 @@ impl Poller {
         }
     }
 
-    /// A version stands for what it was the answer to. Some servers have one for everything, so that nothing
-    /// would come for a name that is new.
+    /// A version stands for all that was the answer to what was asked. Some servers have one for everything, so that
+    /// nothing would come for a name that is new; and after a part of a response was rejected, no version is held.
     fn body(&self, request: &Request) -> Bytes {
         let mut message = self.writer.sotw(request.clone());
-        if self.answered.as_ref().is_some_and(|answered| *answered != request.subscribe) {
+        let others = self.answered.as_ref().is_some_and(|answered| *answered != request.subscribe);
+        if others || request.nack.is_some() {
             message.version_info.clear();
         }
         request_to_json(message).into()
@@ -172,6 +173,3 @@ impl Wish {
         Some(changed)
     }
 }
-
-#[cfg(test)]
-mod tests;
