@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 use weir_testkit::FakeControlPlane;
 use weir_testkit::constraints::value;
-use weir_testkit::process::Weir;
+use weir_testkit::process::{Weir, WeirBuilder};
 use weir_testkit::resource::Published;
 use weir_testkit::resources::{constrained, file, published};
 
@@ -15,7 +15,8 @@ use weir_testkit::resources::{constrained, file, published};
 pub enum Source {
     /// A directory.
     Files,
-    /// A control plane of today, one stream per parameter set; with the protocol that is spoken to it.
+    /// A control plane of today, one stream per parameter set; with the protocol that is spoken to it, behind `v2 `
+    /// where its services are called by the names of v2.
     Streams(&'static str),
     /// A control plane that speaks TP2; with the protocol that is spoken to it.
     Native(&'static str),
@@ -57,8 +58,8 @@ impl Bed {
         };
         let builder = Weir::builder().parameter_from_metadata("env");
         let builder = match (source, &control_plane) {
-            (Source::Streams(protocol), Some(upstream)) => builder.upstream(upstream, protocol, "streams"),
-            (Source::Native(protocol), Some(upstream)) => builder.upstream(upstream, protocol, "native"),
+            (Source::Streams(protocol), Some(upstream)) => speaking(builder, upstream, protocol, "streams"),
+            (Source::Native(protocol), Some(upstream)) => speaking(builder, upstream, protocol, "native"),
             _ => builder.files(&[("resources.json", &as_file(items))]),
         };
         if let Some(control_plane) = &control_plane {
@@ -85,6 +86,18 @@ impl Bed {
     /// The control plane. Panics if there is none.
     pub fn control_plane(&mut self) -> &mut FakeControlPlane {
         self.control_plane.as_mut().expect("there is a control plane")
+    }
+}
+
+fn speaking(
+    builder: WeirBuilder,
+    upstream: &FakeControlPlane,
+    protocol: &str,
+    parameters: &str,
+) -> WeirBuilder {
+    match protocol.strip_prefix("v2 ") {
+        Some(protocol) => builder.upstream(upstream, protocol, parameters).section("transport = \"v2\""),
+        None => builder.upstream(upstream, protocol, parameters),
     }
 }
 

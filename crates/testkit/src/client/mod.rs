@@ -221,6 +221,14 @@ impl XdsClient {
         self.receive_from_stream("a response").await
     }
 
+    /// The next response, of whatever type; why the stream ended; or none within `limit`.
+    pub async fn try_receive(&mut self, limit: Duration) -> Option<Result<Received, Status>> {
+        if !self.pending.is_empty() {
+            return Some(Ok(self.pending.remove(0)));
+        }
+        self.receive_within(limit).await
+    }
+
     /// The next response of this type; others are kept for later.
     pub async fn receive_type(&mut self, type_url: &str) -> Received {
         if let Some(found) = self.pending.iter().position(|r| r.type_url == type_url) {
