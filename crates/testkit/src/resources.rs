@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use prost::Message as _;
 use serde_json::{Value, json};
 
+use crate::client::Dialect;
 use crate::resource::{PROBE, Published};
 use crate::type_url;
 
@@ -154,6 +155,28 @@ fn http_manager(stat_prefix: &str, routes: Value) -> Value {
         manager[key] = value.clone();
     }
     manager
+}
+
+/// The same configuration, but with everything that it takes from elsewhere over the service of its own type, from
+/// the cluster `xds`, instead of over ADS.
+pub fn separately(dialect: Dialect, mut config: Value) -> Value {
+    if config.get("ads").is_some() {
+        let api_type = if dialect == Dialect::Sotw { "GRPC" } else { "DELTA_GRPC" };
+        return json!({ "resource_api_version": "V3", "api_config_source": {
+            "api_type": api_type,
+            "transport_api_version": "V3",
+            "grpc_services": [{ "envoy_grpc": { "cluster_name": "xds" } }],
+        }});
+    }
+    let inner: Vec<&mut Value> = match &mut config {
+        Value::Object(fields) => fields.values_mut().collect(),
+        Value::Array(items) => items.iter_mut().collect(),
+        _ => Vec::new(),
+    };
+    for value in inner {
+        *value = separately(dialect, value.take());
+    }
+    config
 }
 
 fn ads() -> Value {

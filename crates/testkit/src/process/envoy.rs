@@ -1,4 +1,4 @@
-//! A real Envoy that takes its configuration from an ADS server.
+//! A real Envoy that takes its configuration from a discovery server.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use super::{Child, free_port, http, tool};
 use crate::client::Dialect;
+use crate::resources::separately;
 use crate::wait::until_within;
 
 /// How an Envoy is set up.
@@ -23,18 +24,27 @@ pub struct EnvoyOptions {
     pub metadata: Value,
     /// Whether it sends its 61 kB of node once only.
     pub node_once: bool,
+    /// Whether it takes clusters and listeners from the services of these types, rather than from the aggregated one.
+    pub separate: bool,
 }
 
 impl EnvoyOptions {
     /// An Envoy with this id.
     pub fn new(dialect: Dialect, id: &str) -> Self {
-        Self { dialect, id: id.to_owned(), metadata: json!({}), node_once: false }
+        Self { dialect, id: id.to_owned(), metadata: json!({}), node_once: false, separate: false }
     }
 
     /// Adds a text to its metadata.
     #[must_use]
     pub fn metadata(mut self, key: &str, value: &str) -> Self {
         self.metadata[key] = json!(value);
+        self
+    }
+
+    /// Has it use the services of single types. Resources then have to say so too: see [`separately`].
+    #[must_use]
+    pub fn separate(mut self) -> Self {
+        self.separate = true;
         self
     }
 
@@ -48,18 +58,20 @@ impl EnvoyOptions {
     fn bootstrap(&self, server: SocketAddr) -> Value {
         let api_type = if self.dialect == Dialect::Sotw { "GRPC" } else { "DELTA_GRPC" };
         let over_ads = json!({ "ads": {}, "resource_api_version": "V3" });
+        let mut dynamic = json!({ "cds_config": over_ads, "lds_config": over_ads });
+        if self.separate {
+            dynamic = separately(self.dialect, dynamic);
+        } else {
+            dynamic["ads_config"] = json!({
+                "api_type": api_type,
+                "transport_api_version": "V3",
+                "set_node_on_first_message_only": self.node_once,
+                "grpc_services": [{ "envoy_grpc": { "cluster_name": "xds" } }],
+            });
+        }
         json!({
             "node": { "id": self.id, "cluster": "test", "metadata": self.metadata },
-            "dynamic_resources": {
-                "ads_config": {
-                    "api_type": api_type,
-                    "transport_api_version": "V3",
-                    "set_node_on_first_message_only": self.node_once,
-                    "grpc_services": [{ "envoy_grpc": { "cluster_name": "xds" } }],
-                },
-                "cds_config": over_ads,
-                "lds_config": over_ads,
-            },
+            "dynamic_resources": dynamic,
             "static_resources": { "clusters": [xds_cluster(server)] },
         })
     }
