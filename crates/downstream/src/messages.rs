@@ -1,29 +1,51 @@
 //! Requests out of a gRPC body, one by one.
 //!
 //! Owns what has arrived of a message that is not complete. Between messages it holds nothing: the 61 kB of
-//! node in an Envoy's every request leave no buffer behind on thousands of idle streams.
+//! node in an Envoy's every request leave no buffer behind on thousands of idle streams. After the first request
+//! nobody reads them, so they are dropped as they arrive.
 
-use std::collections::VecDeque;
+mod omit;
+
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use http_body::Body;
 use tonic::Status;
+use weir_protocol::Dialect;
 
+use self::omit::Omit;
 use crate::request::Request;
 
 /// The length of a gRPC frame's header: a flag, and the length of the message.
 const HEADER: usize = 5;
+
+/// For how much of a message there is room before it has arrived, in bytes.
+const ADVANCE: usize = 64 << 10;
 
 /// The messages of a body.
 pub(crate) struct Messages<R, B> {
     body: B,
     /// The largest message that is read, in bytes.
     limit: usize,
-    arrived: VecDeque<Bytes>,
+    /// What nobody has looked at yet.
+    arrived: Bytes,
+    header: [u8; HEADER],
+    /// How much of the header has arrived.
+    have: usize,
+    partial: Option<Partial>,
+    /// Whether the node is left out: the client is known.
+    omit_node: bool,
     request: PhantomData<fn() -> R>,
+}
+
+/// A message of which some has arrived.
+struct Partial {
+    /// How much is to come.
+    left: usize,
+    kept: Vec<u8>,
+    omit: Option<Omit>,
 }
 
 impl<R: Request, B: Body<Data = Bytes> + Unpin> Messages<R, B>
@@ -31,23 +53,34 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     pub(crate) fn new(body: B, limit: usize) -> Self {
-        Self { body, limit, arrived: VecDeque::new(), request: PhantomData }
+        Self {
+            body,
+            limit,
+            arrived: Bytes::new(),
+            header: [0; HEADER],
+            have: 0,
+            partial: None,
+            omit_node: false,
+            request: PhantomData,
+        }
     }
 
-    /// The next message; none when the client has nothing more to say. After an error, the stream is over.
+    /// The next message; none when the client has nothing more to say. After an error, the stream is over. All
+    /// but the first may be without the node.
     ///
     /// # Errors
     /// CANCELLED when the client is gone; otherwise what is wrong with what it sent.
     pub(crate) async fn next(&mut self) -> Result<Option<R>, Status> {
         loop {
             if let Some(message) = self.take()? {
+                self.omit_node = true;
                 return R::decode(message)
                     .map(Some)
                     .map_err(|error| Status::internal(format!("cannot decode the request: {error}")));
             }
             match poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await {
-                Some(Ok(frame)) => self.arrived.extend(frame.into_data().ok().filter(Bytes::has_remaining)),
-                None if self.arrived.is_empty() => return Ok(None),
+                Some(Ok(frame)) => self.arrived = frame.into_data().unwrap_or_default(),
+                None if self.have == 0 && self.partial.is_none() => return Ok(None),
                 None => return Err(Status::internal("the stream ends inside of a message")),
                 Some(Err(error)) => {
                     tracing::debug!(error = error.into(), "read a request");
@@ -57,14 +90,36 @@ where
         }
     }
 
-    /// The next message, if all of it has arrived.
+    /// The next message, if all of it has arrived. Otherwise nothing that has arrived is left over.
     fn take(&mut self) -> Result<Option<Bytes>, Status> {
-        let available: usize = self.arrived.iter().map(Bytes::len).sum();
-        if available < HEADER {
+        let mut partial = match self.partial.take() {
+            Some(partial) => partial,
+            None => {
+                let Some(length) = self.take_header()? else { return Ok(None) };
+                if self.arrived.len() >= length {
+                    return Ok(Some(self.take_arrived(length)));
+                }
+                Partial::new(length, self.omit_node.then(|| Omit::new(node(R::DIALECT))))
+            }
+        };
+        partial.add(&self.take_arrived(partial.left));
+        if partial.left == 0 {
+            return Ok(Some(partial.finish()));
+        }
+        self.partial = Some(partial);
+        Ok(None)
+    }
+
+    /// The length of the next message, if its header has arrived.
+    fn take_header(&mut self) -> Result<Option<usize>, Status> {
+        let part = self.take_arrived(HEADER - self.have);
+        self.header[self.have..self.have + part.len()].copy_from_slice(&part);
+        self.have += part.len();
+        if self.have < HEADER {
             return Ok(None);
         }
-        let header: Vec<u8> = self.arrived.iter().flatten().take(HEADER).copied().collect();
-        let mut header = &header[..];
+        self.have = 0;
+        let mut header = &self.header[..];
         if header.get_u8() != 0 {
             return Err(Status::unimplemented("compressed requests are not supported"));
         }
@@ -75,41 +130,51 @@ where
                 "a request of {length} bytes is over the limit of {limit}"
             )));
         }
-        if available < HEADER + length {
-            return Ok(None);
-        }
-        self.copy_to_bytes(HEADER);
-        let message = self.copy_to_bytes(length);
-        if self.arrived.is_empty() {
-            self.arrived = VecDeque::new();
-        }
-        Ok(Some(message))
+        Ok(Some(length))
     }
 
-    /// The next `length` bytes of what has arrived; without a copy where they came in one piece.
-    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
-        if let Some(first) = self.arrived.front_mut().filter(|first| first.len() > length) {
-            return first.split_to(length);
+    /// At most `length` bytes of what has arrived.
+    fn take_arrived(&mut self, length: usize) -> Bytes {
+        self.arrived.split_to(length.min(self.arrived.len()))
+    }
+}
+
+impl Partial {
+    fn new(length: usize, omit: Option<Omit>) -> Self {
+        let room = if omit.is_some() { 0 } else { length.min(ADVANCE) };
+        Self { left: length, kept: Vec::with_capacity(room), omit }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.left -= bytes.len();
+        match &mut self.omit {
+            Some(omit) => omit.pass(bytes, &mut self.kept),
+            None => self.kept.extend_from_slice(bytes),
         }
-        if self.arrived.front().is_some_and(|first| first.len() == length) {
-            return self.arrived.pop_front().unwrap_or_default();
+    }
+
+    fn finish(mut self) -> Bytes {
+        if let Some(omit) = &mut self.omit {
+            omit.finish(&mut self.kept);
         }
-        let mut whole = BytesMut::with_capacity(length);
-        while let Some(first) = self.arrived.front_mut().filter(|_| whole.len() < length) {
-            let part = first.split_to(first.len().min(length - whole.len()));
-            whole.put(part);
-            if first.is_empty() {
-                self.arrived.pop_front();
-            }
-        }
-        whole.freeze()
+        self.kept.into()
+    }
+}
+
+/// The number of the field that has the node.
+fn node(dialect: Dialect) -> u64 {
+    match dialect {
+        Dialect::Sotw => 2,
+        Dialect::Delta => 1,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::task::{Context, Poll};
 
+    use bytes::BufMut;
     use http_body::Frame;
     use proptest::prelude::*;
     use prost::Message;
@@ -132,7 +197,7 @@ mod tests {
         }
     }
 
-    fn read(bytes: &[u8], piece: usize, limit: usize) -> (Vec<DiscoveryRequest>, Option<Status>, usize) {
+    fn read(bytes: &[u8], piece: usize, limit: usize) -> (Vec<DiscoveryRequest>, Option<Status>, bool) {
         let pieces = bytes.chunks(piece).map(Bytes::copy_from_slice).collect();
         let mut messages = Messages::new(Pieces(pieces), limit);
         let mut read = Vec::new();
@@ -146,7 +211,7 @@ mod tests {
                 }
             }
         });
-        (read, end, messages.arrived.capacity())
+        (read, end, messages.arrived.is_empty() && messages.partial.is_none())
     }
 
     fn framed(request: &DiscoveryRequest) -> Vec<u8> {
@@ -165,13 +230,16 @@ mod tests {
         ) {
             let requests: Vec<_> = nodes.iter().map(|length| DiscoveryRequest {
                 node: Some(vec![7; *length].into()),
+                type_url: length.to_string(),
                 ..DiscoveryRequest::default()
             }).collect();
             let bytes: Vec<u8> = requests.iter().flat_map(framed).collect();
-            let (read, end, held) = read(&bytes, piece, 1000);
-            prop_assert_eq!(read, requests);
+            let (read, end, at_rest) = read(&bytes, piece, 1000);
+            let named = |request: &DiscoveryRequest| request.type_url.clone();
+            prop_assert_eq!(read.iter().map(named).collect::<Vec<_>>(), requests.iter().map(named).collect::<Vec<_>>());
+            prop_assert_eq!(read.first(), requests.first(), "the first has its node");
             prop_assert!(end.is_none());
-            prop_assert_eq!(held, 0, "nothing is held between messages");
+            prop_assert!(at_rest, "nothing is held between messages");
         }
     }
 

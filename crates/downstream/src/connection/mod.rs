@@ -99,6 +99,8 @@ where
                 .keep_alive_interval(settings.keepalive_interval)
                 .keep_alive_timeout(settings.keepalive_timeout)
                 .max_send_buf_size(MAX_SEND_BUFFER)
+                // Nobody looks at it, and each connection's table of header fields would hold it.
+                .auto_date_header(false)
                 .serve_connection(socket.clone(), service);
             Turns::new(http, socket, within).await
         }
