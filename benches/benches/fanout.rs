@@ -13,7 +13,7 @@ use weir_downstream::{Attached, Attacher, Frames};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Names, ServerStream};
 use weir_types::constraints::Expr;
-use weir_types::{Batch, Reach, Scope, Selector, TypeUrl, WILDCARD};
+use weir_types::{Answered, Batch, Reach, Selector, TypeUrl, WILDCARD};
 
 struct Asleep;
 
@@ -60,7 +60,7 @@ impl Fleet {
         });
         let streams = streams.collect();
         let mut answer = Batch::new(clusters.clone(), Reach::Local);
-        answer.answered.push(Scope::All);
+        answer.answered.push(Answered::all());
         database.commit(answer);
         let frames = Frames::new("bench".into(), 64 << 20);
         let mut fleet = Self { database, frames, clusters, streams, changes: 0 };

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Absence, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
+use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
 use crate::view::ViewId;
 
@@ -45,15 +45,17 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub(crate) locator: ResourceLocator,
-    /// The selected variants: for a name the one that answers it, for a wildcard one per resource name.
-    /// The key is the name that was asked for, or for a wildcard the resource's.
+    /// How much the locator asks for.
+    breadth: Breadth,
+    /// The selected variants: for a name the one that answers it, for a collection one per resource name.
+    /// The key is the name that was asked for, or for a collection the resource's.
     live: HashMap<Name, Member>,
     /// By resource name, the oldest first. A variant that comes and goes leaves more than one: a stream holds
     /// it if its cursor lies within one of these lives.
     gone: HashMap<Name, Vec<Tombstone>>,
     /// How many tombstones there are.
     graves: usize,
-    /// For a wildcard: the keys of `live`, by when they last changed.
+    /// For a collection: the keys of `live`, by when they last changed.
     recent: BTreeSet<(Commit, Name)>,
     /// For a name: what is known of its absence.
     pub(crate) absence: Absence,
@@ -63,7 +65,8 @@ pub(crate) struct Selection {
     pub(crate) missed: Option<Commit>,
     /// When its absence was proved.
     pub(crate) proved: Option<Commit>,
-    /// When there was nothing left to wait for: the name was first present or absent, the wildcard answered.
+    /// When there was nothing left to wait for: the name was first present or absent, the collection
+    /// answered.
     pub(crate) settled: Option<Commit>,
     /// Order-independent sums over the live members' names and versions, per [`Form`].
     sums: [u64; 2],
@@ -78,6 +81,7 @@ const PRUNE_FLOOR: usize = 16;
 impl Selection {
     pub(crate) fn new(locator: ResourceLocator) -> Self {
         Self {
+            breadth: locator.breadth(),
             locator,
             live: HashMap::new(),
             gone: HashMap::new(),
@@ -94,13 +98,23 @@ impl Selection {
         }
     }
 
-    /// Whether nothing more has to be awaited: the name is present or known to be absent, the wildcard was
+    /// How much the locator asks for.
+    pub(crate) fn breadth(&self) -> Breadth {
+        self.breadth
+    }
+
+    /// Whether any number of resources may be selected.
+    pub(crate) fn is_collection(&self) -> bool {
+        self.breadth != Breadth::Name
+    }
+
+    /// Whether nothing more has to be awaited: the name is present or known to be absent, the collection was
     /// answered.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled.is_some()
     }
 
-    /// Notes that upstream has answered the wildcard.
+    /// Notes that upstream has answered the collection.
     pub(crate) fn mark_answered(&mut self, at: Commit) -> Option<Change> {
         let first = self.settled.is_none();
         first.then(|| self.settled = Some(at)).map(|()| Change::Added)
@@ -132,7 +146,7 @@ impl Selection {
         self.denied
     }
 
-    /// Makes `variant` what is selected under `slot` (the name asked for, or a resource's for a wildcard).
+    /// Makes `variant` what is selected under `slot` (the name asked for, or a resource's for a collection).
     pub(crate) fn select(
         &mut self,
         slot: &Name,
@@ -160,7 +174,7 @@ impl Selection {
                     self.bear(slot, new, at);
                     return Some(if moved { Change::Moved } else { Change::Added });
                 }
-                if !self.locator.is_wildcard() {
+                if !self.is_collection() {
                     self.mark_absent(Absence::Known, at);
                 }
                 Some(Change::Removed)
@@ -172,7 +186,7 @@ impl Selection {
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
         self.live.insert(slot.clone(), Member { variant: Arc::clone(variant), born: at, changed: at });
-        if !self.locator.is_wildcard() {
+        if !self.is_collection() {
             self.absence = Absence::Unknown;
             self.settled.get_or_insert(at);
         }
@@ -188,7 +202,7 @@ impl Selection {
     }
 
     fn note_change(&mut self, slot: &Name, before: Option<Commit>, now: Option<Commit>) {
-        if self.locator.is_wildcard() {
+        if self.is_collection() {
             before.map(|at| self.recent.remove(&(at, slot.clone())));
             self.recent.extend(now.map(|at| (at, slot.clone())));
         }
@@ -213,7 +227,7 @@ impl Selection {
 
     /// Whether a variant of the resource `name` is selected.
     pub(crate) fn shows(&self, name: &Name) -> bool {
-        match self.locator.is_wildcard() {
+        match self.is_collection() {
             true => self.live.contains_key(name),
             false => self.live.values().any(|member| member.variant.name() == name),
         }
@@ -226,7 +240,7 @@ impl Selection {
 
     /// The members that changed after `after`.
     pub(crate) fn changed_since(&self, after: Commit) -> Vec<&Member> {
-        if !self.locator.is_wildcard() {
+        if !self.is_collection() {
             return self.live.values().filter(|member| member.changed > after).collect();
         }
         let from = (Commit(after.0 + 1), Name::from(""));
@@ -235,7 +249,7 @@ impl Selection {
 
     /// Whether just this variant is selected.
     pub(crate) fn has(&self, key: &VariantKey) -> bool {
-        let slot = if self.locator.is_wildcard() { &key.name } else { &self.locator.name };
+        let slot = if self.is_collection() { &key.name } else { &self.locator.name };
         self.live.get(slot).is_some_and(|member| member.variant.key() == key)
     }
 

@@ -34,8 +34,8 @@ pub trait Subscriber: Send + Sync {
 pub struct Unsettled {
     /// Names that are neither present nor known to be absent.
     pub names: usize,
-    /// Wildcards of which it is not known what there is.
-    pub wildcards: usize,
+    /// Collections of which it is not known what there is.
+    pub collections: usize,
 }
 
 /// What streams read of a view without taking the type's lock.
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) subscription: Subscription,
     additions: AtomicU64,
     removals: AtomicU64,
-    /// How many selections still wait for an answer: names, then wildcards.
+    /// How many selections still wait for an answer: names, then collections.
     unsettled: [AtomicUsize; 2],
     subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
     pub(crate) watches: Watches,
@@ -60,12 +60,12 @@ impl Shared {
     }
 
     pub(crate) fn unsettled(&self) -> Unsettled {
-        let [names, wildcards] = &self.unsettled;
-        Unsettled { names: names.load(Ordering::Acquire), wildcards: wildcards.load(Ordering::Acquire) }
+        let [names, collections] = &self.unsettled;
+        Unsettled { names: names.load(Ordering::Acquire), collections: collections.load(Ordering::Acquire) }
     }
 
-    pub(crate) fn settle_one(&self, wildcard: bool) {
-        self.unsettled[usize::from(wildcard)].fetch_sub(1, Ordering::AcqRel);
+    pub(crate) fn settle_one(&self, collection: bool) {
+        self.unsettled[usize::from(collection)].fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
@@ -109,7 +109,7 @@ impl View {
             subscription,
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
-            unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.wildcards)],
+            unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.collections)],
             subscribers: Mutex::default(),
             watches: Watches::default(),
         };

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
 use weir_types::{
-    Absence, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach, ResourceLocator,
-    Scope, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
+    ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 struct Nobody;
@@ -62,7 +62,7 @@ fn w02_a_wildcard_by_locator_is_told_once_that_there_is_nothing() {
     let mut stream = attached(&database, Selector::located(WILDCARD, dev));
     assert_eq!(told(&mut stream, None).removed, []);
     let mut batch = Batch::new(eds(), Reach::Wildcard);
-    batch.answered.push(Scope::All);
+    batch.answered.push(Answered::all());
     database.commit(batch);
     assert_eq!(told(&mut stream, None).removed, [Removed::Locator(WILDCARD.into())]);
     assert_eq!(told(&mut stream, None).removed, []);

@@ -20,7 +20,7 @@ impl View for Attached {
 
     fn unsettled(&self) -> (usize, usize) {
         let unsettled = self.0.unsettled();
-        (unsettled.names, unsettled.wildcards)
+        (unsettled.names, unsettled.collections)
     }
 
     fn cursor(&self) -> Cursor {

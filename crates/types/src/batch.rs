@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::{DynamicParameters, Name, ResourceLocator, TypeUrl, Variant, VariantKey};
+use crate::{DynamicParameters, Name, ResourceLocator, TypeUrl, Variant, VariantKey, WILDCARD};
 
 /// Through which kind of subscription upstream sent something. A wildcard client never receives a resource
 /// that only somebody's explicit subscription brought, so the two are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
-    /// Answers explicit names; kept while a locator of the name is subscribed.
+    /// Answers explicit names and globs, which are names said in short; kept while a locator of the name, or a
+    /// glob that it belongs to, is subscribed.
     Named,
     /// Answers a wildcard; kept while a matching wildcard is subscribed.
     Wildcard,
@@ -66,6 +67,33 @@ pub struct Absent {
     pub absence: Absence,
 }
 
+/// Upstream's word that it has sent all there is of a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The wildcard or the glob; none for all of them.
+    pub collection: Option<Name>,
+    /// For whom.
+    pub scope: Scope,
+}
+
+impl Answered {
+    /// All collections, for everyone.
+    pub fn all() -> Self {
+        Self { collection: None, scope: Scope::All }
+    }
+
+    /// The wildcard.
+    pub fn wildcard(scope: Scope) -> Self {
+        Self { collection: Some(WILDCARD.into()), scope }
+    }
+
+    /// Whether `locator`, of a collection, is answered.
+    pub fn covers(&self, locator: &ResourceLocator) -> bool {
+        self.collection.as_ref().is_none_or(|collection| *collection == locator.name)
+            && self.scope.covers(&locator.parameters)
+    }
+}
+
 /// Everything that one upstream response changes; all or nothing of it is visible to subscribers.
 #[derive(Debug)]
 pub struct Batch {
@@ -79,8 +107,8 @@ pub struct Batch {
     pub removals: Vec<VariantKey>,
     /// Names that nothing matches. Applied after `upserts` and `removals`.
     pub absent: Vec<Absent>,
-    /// The wildcards that are answered: what was not sent for them does not exist.
-    pub answered: Vec<Scope>,
+    /// The collections that are answered: what was not sent for them does not exist.
+    pub answered: Vec<Answered>,
 }
 
 impl Batch {
@@ -108,5 +136,11 @@ impl Batch {
     pub fn mark_absent(&mut self, locator: &ResourceLocator, absence: Absence) {
         let scope = Scope::Exactly(locator.parameters.clone());
         self.absent.push(Absent { name: locator.name.clone(), scope, absence });
+    }
+
+    /// Upstream's word that all there is for this one locator, of a collection, has been sent.
+    pub fn mark_answered(&mut self, locator: &ResourceLocator) {
+        let scope = Scope::Exactly(locator.parameters.clone());
+        self.answered.push(Answered { collection: Some(locator.name.clone()), scope });
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::DynamicParameters;
+use crate::{DynamicParameters, xdstp};
 
 /// The name of a resource, or an alias of one.
 pub type Name = Arc<str>;
@@ -16,7 +16,7 @@ pub const WILDCARD: &str = "*";
 /// which is an `xdstp://` URI taken apart.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResourceLocator {
-    /// The resource's name or alias, or [`WILDCARD`].
+    /// The resource's name or alias, or that of a collection: [`WILDCARD`], or an `xdstp://` glob.
     pub name: Name,
     /// What the client says about itself.
     pub parameters: DynamicParameters,
@@ -31,6 +31,38 @@ impl ResourceLocator {
     /// Whether this asks for everything that the server sees fit.
     pub fn is_wildcard(&self) -> bool {
         &*self.name == WILDCARD
+    }
+
+    /// Whether any number of resources may answer this.
+    pub fn is_collection(&self) -> bool {
+        self.breadth() != Breadth::Name
+    }
+
+    /// How much this asks for.
+    pub fn breadth(&self) -> Breadth {
+        Breadth::of(&self.name)
+    }
+}
+
+/// How much a locator asks for. Where several ask for the same resource, the narrowest is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Breadth {
+    /// Everything that the server sees fit.
+    Wildcard,
+    /// The resources of a directory ([`xdstp`]).
+    Glob,
+    /// One resource, by its name or an alias.
+    Name,
+}
+
+impl Breadth {
+    /// How much is asked for by `name`.
+    pub fn of(name: &str) -> Self {
+        match name {
+            WILDCARD => Self::Wildcard,
+            name if xdstp::is_glob(name) => Self::Glob,
+            _ => Self::Name,
+        }
     }
 }
 
@@ -74,27 +106,5 @@ impl Selector {
 impl fmt::Debug for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}/{:?}", self.form, self.locator)
-    }
-}
-
-/// The authority that a resource name belongs to: that of an `xdstp://authority/…` name, else empty.
-pub fn authority(name: &str) -> &str {
-    name.strip_prefix("xdstp://").and_then(|rest| rest.split('/').next()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::authority;
-
-    #[test]
-    fn only_xdstp_names_have_an_authority() {
-        for (name, wanted) in [
-            ("backend", ""),
-            ("xdstp://acme.example/envoy.config.cluster.v3.Cluster/a?x=1", "acme.example"),
-            ("xdstp:///envoy.config.cluster.v3.Cluster/a", ""),
-            ("https://acme.example/a", ""),
-        ] {
-            assert_eq!(authority(name), wanted, "{name}");
-        }
     }
 }

@@ -14,7 +14,7 @@ use weir_testkit::client::DIALECTS;
 use weir_testkit::node::NodeBuilder;
 use weir_testkit::resource::PROBE;
 use weir_testkit::{Dialect, Published, XdsClient, node};
-use weir_types::{Absence, Batch, Reach, ResourceLocator, Scope, TypeUrl, Variant};
+use weir_types::{Absence, Answered, Batch, Reach, ResourceLocator, TypeUrl, Variant};
 
 use crate::observed;
 
@@ -213,7 +213,7 @@ impl Origin {
     /// Says that it has nothing for wildcards but what it has said.
     pub fn answer_wildcards(&self, type_url: &str) {
         let mut batch = Batch::new(TypeUrl::new(type_url), Reach::Local);
-        batch.answered.push(Scope::All);
+        batch.answered.push(Answered::all());
         self.0.database.commit(batch);
     }
 
@@ -241,8 +241,8 @@ impl State {
             resource.type_url == type_url.as_str() && named && resource.matches(&parameters)
         });
         let mut batch = Batch::new(type_url, Reach::Local);
-        if locator.is_wildcard() {
-            batch.answered.push(Scope::Exactly(locator.parameters.clone()));
+        if locator.is_collection() {
+            batch.mark_answered(locator);
         } else if !exists {
             batch.mark_absent(locator, Absence::Known);
         }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use weir_types::{Absence, Absent, Batch, Commit, DynamicParameters, Form, Name, Reach, Variant, VariantKey};
+use weir_types::{
+    Absence, Absent, Answered, Batch, Breadth, Commit, DynamicParameters, Form, Name, Reach, Variant,
+    VariantKey,
+};
 
 use super::Core;
 use crate::view::{SelectionId, Shared, ViewId};
@@ -27,13 +30,22 @@ impl Core {
         for absent in &batch.absent {
             self.mark_absent(absent, at, &mut touched);
         }
-        let answered = |parameters: &_| batch.answered.iter().any(|scope| scope.covers(parameters));
-        let wildcards: Vec<SelectionId> =
-            self.wildcards.iter().filter(|(p, _)| answered(p)).map(|(_, id)| *id).collect();
-        for id in wildcards {
+        for id in self.answered(&batch.answered) {
             self.update(id, at, &mut touched, |selection| selection.mark_answered(at));
         }
         touched.into_values().collect()
+    }
+
+    /// The selections of collections of which all has been sent.
+    fn answered(&self, answered: &[Answered]) -> Vec<SelectionId> {
+        let mut ids = Vec::new();
+        for Answered { collection, scope } in answered {
+            let one = collection.as_ref().map(|name| self.collections.get(name).into_iter().flatten());
+            let all = collection.is_none().then(|| self.collections.values().flatten());
+            let asked = one.into_iter().flatten().chain(all.into_iter().flatten());
+            ids.extend(asked.filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| *id));
+        }
+        ids
     }
 
     fn put_in(&mut self, mut variant: Variant, reach: Reach, names: &mut BTreeSet<Name>) {
@@ -50,6 +62,9 @@ impl Core {
         entry.share_bytes(&mut variant);
         let variant = Arc::new(variant);
         let old = entry.set(reach).insert(Arc::clone(&variant));
+        if old.is_none() {
+            self.directories.insert(variant.name());
+        }
         let same = |old: &Arc<Variant>| {
             old.version(Form::Located) == variant.version(Form::Located)
                 && old.content().upstream_version == variant.content().upstream_version
@@ -105,9 +120,14 @@ impl Core {
                 .flat_map(|e| &e.selections)
                 .any(|(parameters, id)| matches(parameters) && asks(parameters, *id))
         };
+        let collected = |breadth| {
+            let mut collecting =
+                self.collecting(variant.name()).filter(|(parameters, _)| matches(parameters));
+            collecting.any(|(_, id)| self.selections[id.0].breadth() == breadth)
+        };
         match reach {
             Reach::Local => true,
-            Reach::Named => asked(&|_, _| true),
+            Reach::Named => asked(&|_, _| true) || collected(Breadth::Glob),
             Reach::Wildcard => {
                 let heard = |parameters: &DynamicParameters, id: SelectionId| {
                     let entry = self.names.get(variant.name());
@@ -115,7 +135,7 @@ impl Core {
                         || entry.is_some_and(|entry| entry.named.any(parameters))
                 };
                 // What a wildcard brought stands in for what is asked for by name, until that is answered.
-                self.wildcards.keys().any(matches) || asked(&|parameters, id| !heard(parameters, id))
+                collected(Breadth::Wildcard) || asked(&|parameters, id| !heard(parameters, id))
             }
         }
     }
@@ -151,8 +171,8 @@ impl Core {
 
     fn reselect_name(&mut self, name: &Name, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
         let named = self.names.get(name).map(|entry| entry.selections.values().copied().collect::<Vec<_>>());
-        let wildcards: Vec<SelectionId> = self.wildcards.values().copied().collect();
-        for id in named.into_iter().flatten().chain(wildcards) {
+        let collections: Vec<SelectionId> = self.collecting(name).map(|(_, id)| id).collect();
+        for id in named.into_iter().flatten().chain(collections) {
             self.reselect(id, name, at, touched);
         }
         self.tidy_name(name);
@@ -160,9 +180,11 @@ impl Core {
 
     /// Forgets a name that nothing is left of.
     pub(super) fn tidy_name(&mut self, name: &Name) {
-        if self.names.get(name).is_some_and(|entry| entry.is_empty()) {
-            self.names.remove(name);
+        if self.names.get(name).is_none_or(|entry| !entry.is_empty()) {
+            return;
         }
+        self.names.remove(name);
+        self.directories.remove(name);
     }
 
     fn mark_absent(&mut self, absent: &Absent, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use weir_types::{
-    Absence, Commit, Cursor, Form, Name, ResourceLocator, Selector, Variant, VariantKey, Version, WILDCARD,
-};
+use weir_types::{Absence, Breadth, Commit, Cursor, Form, Name, Selector, Variant, VariantKey, Version};
 
 use super::Core;
 use super::question::{Diff, Query, Removed, Shape};
@@ -42,11 +40,18 @@ impl Core {
         })
     }
 
+    /// Whether two selections of a view may show one resource.
+    fn may_overlap(&self, view: &View) -> bool {
+        let breadth_of = |id: &SelectionId| self.selections[id.0].breadth();
+        let located = || view.selections.keys().any(|selector| selector.form == Form::Located);
+        let mut breadths = view.selections.values().map(breadth_of);
+        let first = breadths.next();
+        breadths.len() > 0 && (located() || breadths.any(|breadth| Some(breadth) != first))
+    }
+
     /// An order-independent hash of what the view shows.
     fn version(&self, view: &View) -> Version {
-        let overlapping = view.selections.len() > 1
-            && view.selections.keys().any(|s| s.locator.is_wildcard() || s.form == Form::Located);
-        if !overlapping {
+        if !self.may_overlap(view) {
             let sums = view.selections.iter().map(|(s, id)| self.selections[id.0].sum(s.form));
             return Version(sums.fold(0, u64::wrapping_add));
         }
@@ -78,8 +83,8 @@ pub(super) struct Collector<'a> {
     pub(super) core: &'a Core,
     pub(super) view: &'a View,
     pub(super) query: &'a Query<'a>,
-    /// What is sent, and whether a name asked for it (rather than a wildcard).
-    sent: BTreeMap<Identity, (&'a Arc<Variant>, Form, bool)>,
+    /// What is sent, and the narrowest that asked for it.
+    sent: BTreeMap<Identity, (&'a Arc<Variant>, Form, Breadth)>,
     pub(super) removed: BTreeSet<Removed>,
     pub(super) changed: bool,
 }
@@ -121,26 +126,25 @@ impl<'a> Collector<'a> {
     /// Whether what `selection` shows changed after the cursor.
     fn has_news(&self, selection: &Selection) -> bool {
         let additions = self.query.after.additions;
-        // A wildcard is answered even if there is nothing.
-        let answered =
-            || selection.locator.is_wildcard() && selection.settled.is_some_and(|at| at > additions);
+        // A collection is answered even if there is nothing.
+        let answered = || selection.is_collection() && selection.settled.is_some_and(|at| at > additions);
         answered()
             || selection.live().any(|member| member.changed > additions)
             || selection.gone().any(|old| self.is_untold(old))
     }
 
     fn collect_selection(&mut self, form: Form, selection: &'a Selection) {
-        let after = self.query.after;
-        let by_name = !selection.locator.is_wildcard();
+        let (after, breadth) = (self.query.after, selection.breadth());
+        let by_name = breadth == Breadth::Name;
         if self.query.shape == Shape::Everything {
             for member in selection.live() {
-                self.send(&member.variant, form, by_name);
+                self.send(&member.variant, form, breadth);
             }
         } else {
             for member in selection.changed_since(after.additions) {
-                let elsewhere = !by_name && self.is_answered_by_name(&member.variant, form, selection);
+                let elsewhere = self.is_answered_by_narrower(&member.variant, form, selection);
                 if !elsewhere && !self.is_held(member, form, selection) {
-                    self.send(&member.variant, form, by_name);
+                    self.send(&member.variant, form, breadth);
                 }
             }
         }
@@ -157,13 +161,18 @@ impl<'a> Collector<'a> {
         self.collect_emptiness(form, selection, after.additions);
     }
 
-    /// A wildcard by locator is told that it was answered with nothing: on a stream with several of them, an
-    /// empty response would not say to which.
-    pub(super) fn collect_emptiness(&mut self, form: Form, wildcard: &Selection, after: Commit) {
-        let empty = wildcard.locator.is_wildcard() && wildcard.live().next().is_none();
-        let news = wildcard.settled.is_some_and(|at| at > after);
-        if self.query.shape == Shape::Changes && form == Form::Located && empty && news {
-            self.removed.insert(Removed::absent(&wildcard.locator.name, form));
+    /// A glob is told that it was answered with nothing (TP1), and so is a wildcard by locator: on a stream
+    /// with several of them, an empty response would not say to which.
+    pub(super) fn collect_emptiness(&mut self, form: Form, collection: &Selection, after: Commit) {
+        let told = match collection.breadth() {
+            Breadth::Wildcard => form == Form::Located,
+            Breadth::Glob => true,
+            Breadth::Name => false,
+        };
+        let empty = collection.live().next().is_none();
+        let news = collection.settled.is_some_and(|at| at > after);
+        if self.query.shape == Shape::Changes && told && empty && news {
+            self.removed.insert(Removed::absent(&collection.locator.name, form));
         }
     }
 
@@ -193,19 +202,17 @@ impl<'a> Collector<'a> {
         if self.query.shape == Shape::Everything {
             if self.query.hold_removals && !swapped && self.is_last_life(form, selection, tombstone) {
                 let identity = identity(&tombstone.variant, form);
-                self.sent.entry(identity).or_insert((&tombstone.variant, form, false));
+                self.sent.entry(identity).or_insert((&tombstone.variant, form, Breadth::Wildcard));
             }
             return;
         }
-        let wildcard = ResourceLocator::new(WILDCARD, selection.locator.parameters.clone());
-        let wildcard = Selector { locator: wildcard, form };
-        let other = self.other_answer(&key.name, &wildcard).map(|member| &member.variant);
-        if let Some(other) = other.filter(|other| identity(other, form) == identity(&tombstone.variant, form))
-        {
-            // What a name answers, the client has anyway.
-            let by_name = !selection.locator.is_wildcard();
-            if by_name && other.version(form) != tombstone.variant.version(form) {
-                self.send(other, form, false);
+        let same = |other: &Variant| identity(other, form) == identity(&tombstone.variant, form);
+        let other = self.answer_below(&key.name, form, &selection.locator.parameters, None);
+        if let Some((other, breadth)) = other.filter(|(other, _)| same(other)) {
+            // What a narrower one answers, the client has anyway.
+            let is_news = breadth <= selection.breadth();
+            if is_news && other.version(form) != tombstone.variant.version(form) {
+                self.send(other, form, breadth);
             }
         } else if swapped || !self.query.hold_removals {
             self.removed.insert(Removed::variant(key, form));
@@ -240,10 +247,10 @@ impl<'a> Collector<'a> {
         old.died > removals && old.born <= additions
     }
 
-    pub(super) fn send(&mut self, variant: &'a Arc<Variant>, form: Form, by_name: bool) {
-        let slot = self.sent.entry(identity(variant, form)).or_insert((variant, form, by_name));
-        if by_name && !slot.2 {
-            *slot = (variant, form, by_name);
+    pub(super) fn send(&mut self, variant: &'a Arc<Variant>, form: Form, asked: Breadth) {
+        let slot = self.sent.entry(identity(variant, form)).or_insert((variant, form, asked));
+        if asked > slot.2 {
+            *slot = (variant, form, asked);
         }
     }
 

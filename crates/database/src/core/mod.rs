@@ -22,8 +22,10 @@ use std::time::Instant;
 
 use slab::Slab;
 pub(crate) use subscribe::Standing;
+use weir_types::xdstp::collections_of;
 use weir_types::{
-    Commit, DynamicParameters, Fingerprint, Form, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
+    Breadth, Commit, Directories, DynamicParameters, Fingerprint, Form, Name, Reach, ResourceLocator,
+    TypeUrl, Variant, VariantKey,
 };
 
 pub use question::{Diff, Query, Removed, Shape};
@@ -68,8 +70,10 @@ pub(crate) struct Core {
     names: HashMap<Name, NameEntry>,
     /// Which resources list an alias.
     aliases: HashMap<Name, BTreeSet<Name>>,
-    /// The wildcard selections, by their parameters.
-    wildcards: HashMap<DynamicParameters, SelectionId>,
+    /// The selections of collections, by the collection and their parameters.
+    collections: HashMap<Name, HashMap<DynamicParameters, SelectionId>>,
+    /// The names of which there are variants, by their glob.
+    directories: Directories,
     selections: Slab<Selection>,
     views: Slab<View>,
     by_fingerprint: HashMap<Fingerprint, ViewId>,
@@ -117,20 +121,14 @@ impl NameEntry {
     }
 }
 
-/// For whom a match is looked up: who asked for the name, or who asked for everything.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    ByName,
-    ByWildcard,
-}
-
 impl Core {
     pub(crate) fn new(type_url: TypeUrl, last: Commit) -> Self {
         Self {
             type_url,
             names: HashMap::new(),
             aliases: HashMap::new(),
-            wildcards: HashMap::new(),
+            collections: HashMap::new(),
+            directories: Directories::default(),
             selections: Slab::new(),
             views: Slab::new(),
             by_fingerprint: HashMap::new(),
@@ -146,11 +144,21 @@ impl Core {
 
     /// What a locator selects, if anyone asks for it or did so lately.
     fn selection(&self, locator: &ResourceLocator) -> Option<&Selection> {
-        let id = match locator.is_wildcard() {
-            true => self.wildcards.get(&locator.parameters),
-            false => self.names.get(&locator.name)?.selections.get(&locator.parameters),
+        self.selection_id(locator).map(|id| &self.selections[id.0])
+    }
+
+    fn selection_id(&self, locator: &ResourceLocator) -> Option<SelectionId> {
+        let by_parameters = match locator.is_collection() {
+            true => self.collections.get(&locator.name)?,
+            false => &self.names.get(&locator.name)?.selections,
         };
-        id.map(|id| &self.selections[id.0])
+        by_parameters.get(&locator.parameters).copied()
+    }
+
+    /// The selections of the collections that the resource `name` may be part of.
+    fn collecting(&self, name: &Name) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
+        let sets = collections_of(name).filter_map(|collection| self.collections.get(&*collection));
+        sets.flatten().map(|(parameters, id)| (parameters, *id))
     }
 
     /// The newest commit of this type.
@@ -182,12 +190,19 @@ impl Core {
     }
 
     /// The variant of the resource `name` for `parameters`. What answered the name itself is preferred for
-    /// those who asked by name; nobody who asked for everything gets what only a name brought (w01).
-    fn lookup(&mut self, name: &Name, parameters: &DynamicParameters, asked: Asked) -> Option<Arc<Variant>> {
+    /// those who asked by name; nobody who asked for everything gets what only a name brought (w01). A glob
+    /// is its names: what answers one of them is part of it.
+    fn lookup(
+        &mut self,
+        name: &Name,
+        parameters: &DynamicParameters,
+        asked: Breadth,
+    ) -> Option<Arc<Variant>> {
         let entry = self.names.get_mut(name)?;
         let reaches: &[Reach] = match asked {
-            Asked::ByName => &[Reach::Named, Reach::Wildcard, Reach::Local],
-            Asked::ByWildcard => &[Reach::Wildcard, Reach::Local],
+            Breadth::Name => &[Reach::Named, Reach::Wildcard, Reach::Local],
+            Breadth::Glob => &[Reach::Named, Reach::Local],
+            Breadth::Wildcard => &[Reach::Wildcard, Reach::Local],
         };
         for reach in reaches {
             let Some(found) = entry.set(*reach).select(parameters) else { continue };
@@ -205,7 +220,7 @@ impl Core {
 
     /// The variant that answers a locator by name or alias.
     fn answer(&mut self, name: &Name, parameters: &DynamicParameters) -> Option<Arc<Variant>> {
-        if let Some(own) = self.lookup(name, parameters, Asked::ByName) {
+        if let Some(own) = self.lookup(name, parameters, Breadth::Name) {
             return Some(own);
         }
         let entries = self.aliases.get(name)?.iter().filter_map(|resource| self.names.get(resource));
@@ -220,10 +235,11 @@ impl Core {
         at: Commit,
         touched: &mut HashMap<ViewId, Arc<Shared>>,
     ) {
-        let locator = self.selections[id.0].locator.clone();
-        let (slot, variant) = match locator.is_wildcard() {
-            true => (name, self.lookup(name, &locator.parameters, Asked::ByWildcard)),
-            false => (&locator.name, self.answer(&locator.name, &locator.parameters)),
+        let selection = &self.selections[id.0];
+        let (locator, breadth) = (selection.locator.clone(), selection.breadth());
+        let (slot, variant) = match breadth {
+            Breadth::Name => (&locator.name, self.answer(&locator.name, &locator.parameters)),
+            collection => (name, self.lookup(name, &locator.parameters, collection)),
         };
         self.update(id, at, touched, |selection| selection.select(slot, variant.as_ref(), at));
     }
@@ -240,11 +256,11 @@ impl Core {
         let was_settled = selection.is_settled();
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
-        let wildcard = selection.locator.is_wildcard();
+        let collection = selection.is_collection();
         for view_id in &selection.views {
             let view = &mut self.views[view_id.0];
             if settled {
-                view.shared.settle_one(wildcard);
+                view.shared.settle_one(collection);
             }
             view.touch(id, at, change);
             touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));

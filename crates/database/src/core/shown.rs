@@ -1,7 +1,8 @@
 //! Everything that a view shows, to look up.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use weir_types::xdstp::collections_of;
 use weir_types::{Form, Name, VariantKey};
 
 use super::Core;
@@ -10,18 +11,21 @@ use crate::view::View;
 
 /// Everything that a view shows, to look up.
 pub(super) struct Shown<'a> {
-    wildcards: Vec<(Form, &'a Selection)>,
+    collections: HashMap<&'a str, Vec<(Form, &'a Selection)>>,
     plain: HashSet<&'a Name>,
     located: HashSet<&'a VariantKey>,
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(core: &'a Core, view: &View) -> Self {
-        let mut shown = Self { wildcards: Vec::new(), plain: HashSet::new(), located: HashSet::new() };
+    pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
+        let mut shown = Self { collections: HashMap::new(), plain: HashSet::new(), located: HashSet::new() };
         for (selector, id) in &view.selections {
             let selection = &core.selections[id.0];
             match selector.form {
-                form if selector.locator.is_wildcard() => shown.wildcards.push((form, selection)),
+                form if selection.is_collection() => {
+                    let of_name = shown.collections.entry(&*selector.locator.name).or_default();
+                    of_name.push((form, selection));
+                }
                 Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
                 Form::Located => shown.located.extend(selection.live().map(|member| member.variant.key())),
             }
@@ -30,18 +34,23 @@ impl<'a> Shown<'a> {
     }
 
     pub(super) fn by_plain_name(&self, name: &Name) -> bool {
-        let mut plain = self.wildcards.iter().filter(|(form, _)| *form == Form::Plain);
-        self.plain.contains(name) || plain.any(|(_, selection)| selection.shows(name))
+        let collected = || self.collecting(name).any(|(form, s)| form == Form::Plain && s.shows(name));
+        self.plain.contains(name) || collected()
     }
 
     pub(super) fn located(&self, key: &VariantKey) -> bool {
-        let mut located = self.wildcards.iter().filter(|(form, _)| *form == Form::Located);
-        self.located.contains(key) || located.any(|(_, selection)| selection.has(key))
+        let collected = || self.collecting(&key.name).any(|(form, s)| form == Form::Located && s.has(key));
+        self.located.contains(key) || collected()
     }
 
     pub(super) fn any_of(&self, name: &Name) -> bool {
         self.plain.contains(name)
-            || self.wildcards.iter().any(|(_, selection)| selection.shows(name))
+            || self.collecting(name).any(|(_, selection)| selection.shows(name))
             || self.located.iter().any(|key| key.name == *name)
+    }
+
+    /// The collections that the resource `name` may be part of.
+    fn collecting(&self, name: &Name) -> impl Iterator<Item = (Form, &'a Selection)> {
+        collections_of(name).filter_map(|name| self.collections.get(&*name)).flatten().copied()
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Commit, Cursor, Selector, Subscription};
+use weir_types::{Breadth, Commit, Cursor, Selector, Subscription};
 
-use super::{Asked, Core};
+use super::Core;
 use crate::demand::{Demand, Refusal};
 use crate::selection::Selection;
 use crate::view::{SelectionId, Shared, Unsettled, View, ViewId};
@@ -90,8 +90,8 @@ impl Core {
             self.idle.remove(&selection);
             let selection = &mut self.selections[selection.0];
             selection.views.insert(id);
-            let count = match selection.locator.is_wildcard() {
-                true => &mut unsettled.wildcards,
+            let count = match selection.is_collection() {
+                true => &mut unsettled.collections,
                 false => &mut unsettled.names,
             };
             *count += usize::from(!selection.is_settled());
@@ -103,22 +103,17 @@ impl Core {
     /// The selection of a locator. A new one is wanted from upstream, and idle until a view contains it.
     fn ensure_selection(&mut self, selector: &Selector, demand: &Demand) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
-        let known = match locator.is_wildcard() {
-            true => self.wildcards.get(&locator.parameters),
-            false => self.names.get(&locator.name).and_then(|e| e.selections.get(&locator.parameters)),
-        };
-        if let Some(id) = known {
-            return Ok(*id);
+        if let Some(id) = self.selection_id(locator) {
+            return Ok(id);
         }
         demand.want(&self.type_url, locator)?;
         let id = SelectionId(self.selections.insert(Selection::new(locator.clone())));
         self.idle.insert(id, None);
-        if locator.is_wildcard() {
-            self.wildcards.insert(locator.parameters.clone(), id);
-        } else {
-            let entry = self.names.entry(locator.name.clone()).or_default();
-            entry.selections.insert(locator.parameters.clone(), id);
-        }
+        let by_parameters = match locator.is_collection() {
+            true => self.collections.entry(locator.name.clone()).or_default(),
+            false => &mut self.names.entry(locator.name.clone()).or_default().selections,
+        };
+        by_parameters.insert(locator.parameters.clone(), id);
         self.fill(id, self.last);
         Ok(id)
     }
@@ -126,14 +121,18 @@ impl Core {
     /// Selects for a new selection what is already here.
     fn fill(&mut self, id: SelectionId, at: Commit) {
         let locator = self.selections[id.0].locator.clone();
-        if !locator.is_wildcard() {
-            let answer = self.answer(&locator.name, &locator.parameters);
-            self.selections[id.0].select(&locator.name, answer.as_ref(), at);
-            return;
-        }
-        let names: Vec<_> = self.names.keys().cloned().collect();
+        let breadth = locator.breadth();
+        let names: Vec<_> = match breadth {
+            Breadth::Name => {
+                let answer = self.answer(&locator.name, &locator.parameters);
+                self.selections[id.0].select(&locator.name, answer.as_ref(), at);
+                return;
+            }
+            Breadth::Glob => self.directories.members(&locator.name).cloned().collect(),
+            Breadth::Wildcard => self.names.keys().cloned().collect(),
+        };
         for name in names {
-            let found = self.lookup(&name, &locator.parameters, Asked::ByWildcard);
+            let found = self.lookup(&name, &locator.parameters, breadth);
             self.selections[id.0].select(&name, found.as_ref(), at);
         }
     }

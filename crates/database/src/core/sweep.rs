@@ -50,10 +50,16 @@ impl Core {
         let selection = self.selections.remove(id.0);
         let locator = &selection.locator;
         demand.drop(&self.type_url, locator);
-        if locator.is_wildcard() {
-            self.wildcards.remove(&locator.parameters);
+        if locator.is_collection() {
+            if let Some(by_parameters) = self.collections.get_mut(&locator.name) {
+                by_parameters.remove(&locator.parameters);
+                if by_parameters.is_empty() {
+                    self.collections.remove(&locator.name);
+                }
+            }
             let names = selection.live().map(|member| member.variant.name().clone()).collect();
-            return self.evict_unreachable(&names, Reach::Wildcard, changed);
+            let reach = if locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
+            return self.evict_unreachable(&names, reach, changed);
         }
         if let Some(entry) = self.names.get_mut(&locator.name) {
             entry.selections.remove(&locator.parameters);

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Batch, Constraints, Content, Cursor, DynamicParameters, Name, Reach, ResourceLocator, Scope,
+    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, Name, Reach, ResourceLocator,
     Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
@@ -119,7 +119,14 @@ impl Fixture {
 
     pub fn answer_wildcards(&self) {
         let mut batch = Batch::new(cds(), Reach::Wildcard);
-        batch.answered.push(Scope::All);
+        batch.answered.push(Answered::all());
+        self.database.commit(batch);
+    }
+
+    /// Says that all there is of a collection was sent.
+    pub fn answer(&self, collection: &Selector) {
+        let mut batch = Batch::new(cds(), Reach::Named);
+        batch.mark_answered(&collection.locator);
         self.database.commit(batch);
     }
 

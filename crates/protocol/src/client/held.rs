@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Constraints, Name, Variant, VariantKey};
+use weir_types::{Constraints, Directories, Name, Variant, VariantKey};
 
 /// How the server of the current stream stands to a held variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +24,13 @@ pub(super) struct HeldVariant {
     pub(super) standing: Standing,
 }
 
-/// All held variants of a type, found by name and by alias.
+/// All held variants of a type, found by name, by alias and by glob.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     by_name: HashMap<Name, Vec<HeldVariant>>,
     /// The names of the resources that list an alias.
     by_alias: HashMap<Name, HashSet<Name>>,
+    directories: Directories,
 }
 
 impl Held {
@@ -40,6 +41,7 @@ impl Held {
         for alias in &*aliases {
             self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
         }
+        self.directories.insert(name);
         self.by_name.entry(name.clone()).or_default().push(HeldVariant {
             constraints: constraints.clone(),
             version: Arc::clone(&variant.content().upstream_version),
@@ -54,6 +56,7 @@ impl Held {
         let removed = variants.swap_remove(index);
         if variants.is_empty() {
             self.by_name.remove(&key.name);
+            self.directories.remove(&key.name);
         }
         let still = self.variants(&key.name).iter().flat_map(|held| held.aliases.iter().cloned());
         let still: HashSet<Name> = still.collect();
@@ -85,7 +88,7 @@ impl Held {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The variants that answer a locator of `name`: by their name or by an alias.
+    /// The variants that answer a locator of `name`: by their name, by an alias, or as part of a glob.
     pub(super) fn answering(&self, name: &str) -> impl Iterator<Item = (&Name, &HeldVariant)> {
         let named = self.by_name.get_key_value(name).into_iter();
         let aliased = self.by_alias.get(name).into_iter().flatten();
@@ -93,7 +96,15 @@ impl Held {
         let aliased = aliased.filter_map(|resource| self.by_name.get_key_value(resource)).filter(
             move |(_, variants)| variants.iter().any(|v| v.aliases.iter().any(|alias| &**alias == name)),
         );
-        named.chain(aliased).flat_map(|(name, variants)| variants.iter().map(move |held| (name, held)))
+        let named = named.chain(aliased).map(|(name, variants)| (name, variants.as_slice()));
+        let all = named.chain(self.members(name));
+        all.flat_map(|(name, variants)| variants.iter().map(move |held| (name, held)))
+    }
+
+    /// The held resources that belong to `glob`.
+    pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = (&Name, &[HeldVariant])> {
+        let members = self.directories.members(glob).filter_map(|member| self.by_name.get_key_value(member));
+        members.map(|(name, variants)| (name, variants.as_slice()))
     }
 
     /// Every held variant, by name.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use weir_types::xdstp::collections_of;
 use weir_types::{
     Absence, Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey, WILDCARD,
 };
@@ -122,14 +123,16 @@ impl Logical {
             .any(|name| self.wanted[name].keys().any(|parameters| naming.matches(constraints, parameters)))
     }
 
-    /// The wanted names that a resource with this name and these aliases answers, the wildcard among them.
+    /// The wanted names that a resource with this name and these aliases answers, those of collections among
+    /// them.
     pub(super) fn asking<'a>(
         &'a self,
         name: &'a Name,
         aliases: &'a [Name],
     ) -> impl Iterator<Item = &'a Name> {
-        let names = std::iter::once(name).chain(aliases).map(|name| &**name);
-        names.chain([WILDCARD]).filter_map(|name| Some(self.wanted.get_key_value(name)?.0))
+        let wanted = |name: &str| Some(self.wanted.get_key_value(name)?.0);
+        let names = std::iter::once(name).chain(aliases).filter_map(move |name| wanted(name));
+        names.chain(collections_of(name).filter_map(move |name| wanted(&name)))
     }
 
     /// How many locators a resource with this name and these aliases may answer.

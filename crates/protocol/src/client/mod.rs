@@ -6,7 +6,8 @@
 //! # Contract
 //! - [`subscribe`](ClientStream::subscribe) and [`unsubscribe`](ClientStream::unsubscribe) at any time.
 //!   Wildcards and explicit names of one type belong on different streams: what a response brings cannot be
-//!   told apart otherwise. The caller sees to that.
+//!   told apart otherwise. The caller sees to that. Globs go with the names: what belongs to one can be told
+//!   by its name.
 //! - [`connected`](ClientStream::connected) when a new stream is open, [`disconnected`] when it is gone.
 //!   Nothing is withdrawn in between.
 //! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
@@ -25,6 +26,7 @@
 //! [`poll_timeout`]: ClientStream::poll_timeout
 //! [`poll_transmit`]: ClientStream::poll_transmit
 
+mod collections;
 mod held;
 mod logical;
 mod message;
@@ -42,7 +44,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
-use weir_types::{Absent, Constraints, DynamicParameters, Name, Scope, TypeUrl, VariantKey};
+use weir_types::{
+    Absent, Answered, Constraints, DynamicParameters, Name, ResourceLocator, Scope, TypeUrl, VariantKey,
+};
 
 pub use self::message::{Applied, Rejected, Request, Response};
 pub use self::subscriptions::Handover;
@@ -112,6 +116,11 @@ impl Naming {
                 Scope::Projected { keys: Arc::clone(keys), parameters: parameters.clone() }
             }
         }
+    }
+
+    fn answered(&self, collection: &ResourceLocator) -> Answered {
+        let scope = self.scope(&collection.parameters);
+        Answered { collection: Some(collection.name.clone()), scope }
     }
 
     fn absent(&self, name: &Name, parameters: &DynamicParameters, absence: weir_types::Absence) -> Absent {

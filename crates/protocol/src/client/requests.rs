@@ -170,7 +170,9 @@ impl Logical {
         let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
         let mut watched = Vec::new();
         for locator in sent {
-            let served = self.is_served(naming, &locator.name, &locator.parameters);
+            // What answers a collection says nothing of what else there is.
+            let served =
+                !locator.is_collection() && self.is_served(naming, &locator.name, &locator.parameters);
             let late_wildcard = locator.is_wildcard() && !in_first;
             let Some(interest) = self.interest(&locator) else { continue };
             if interest.requested {

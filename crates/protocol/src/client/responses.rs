@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Absence, Batch, Name, Reach, Variant, VariantKey, WILDCARD};
+use weir_types::{Absence, Batch, Breadth, Name, Reach, Variant, VariantKey, WILDCARD};
 
 use super::held::Standing;
 use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
-use super::{ClientStream, Naming, Ticket};
+use super::{ClientStream, Naming, Settings, Ticket};
 use crate::Dialect;
 
 /// How long the message of a NACK may get, in bytes; the rest is counted.
@@ -25,8 +25,8 @@ impl ClientStream {
         };
         let batch = Batch::new(response.type_url.clone(), logical.reach());
         let mut application =
-            Application { naming: &self.settings.naming, logical, batch, doubtful: BTreeSet::new() };
-        let mut said = Said::sort_out(response, application.naming);
+            Application { settings: &self.settings, logical, batch, doubtful: BTreeSet::new() };
+        let mut said = Said::sort_out(response, &self.settings.naming);
         application.upsert(&mut said);
         match self.settings.dialect {
             Dialect::Delta => application.sweep_before(&said),
@@ -35,14 +35,14 @@ impl ClientStream {
         }
         application.remove(&said);
         application.mark_absent();
-        application.answer_wildcards(&said);
+        application.answer_collections(&said);
         self.tickets += 1;
         application.conclude(said, self.tickets)
     }
 }
 
 /// A response, taken apart.
-struct Said {
+pub(super) struct Said {
     version: Arc<str>,
     nonce: Arc<str>,
     /// With their stored keys.
@@ -50,12 +50,12 @@ struct Said {
     /// Refreshed without being sent: stored keys.
     heartbeats: Vec<VariantKey>,
     /// As the server named them.
-    removed: Vec<VariantKey>,
+    pub(super) removed: Vec<VariantKey>,
     rejected: Vec<Rejected>,
     /// Names of which something was sent, acceptable or not.
     mentioned: HashSet<Name>,
     /// Names of which something was not acceptable.
-    spoiled: HashSet<Name>,
+    pub(super) spoiled: HashSet<Name>,
 }
 
 impl Said {
@@ -141,10 +141,10 @@ impl Said {
 }
 
 /// A response on its way into the state.
-struct Application<'a> {
-    naming: &'a Naming,
-    logical: &'a mut Logical,
-    batch: Batch,
+pub(super) struct Application<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) logical: &'a mut Logical,
+    pub(super) batch: Batch,
     /// Names whose locators may have lost their variant, or never had one.
     doubtful: BTreeSet<Name>,
 }
@@ -156,9 +156,9 @@ impl Application<'_> {
         }
         for variant in said.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
-            if self.logical.reaches(self.naming, name, aliases, &variant.key().constraints) {
+            if self.logical.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
                 self.logical.held.insert(&variant);
-                self.logical.note_answer(self.naming, &variant);
+                self.logical.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }
         }
@@ -193,7 +193,7 @@ impl Application<'_> {
     /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response
     /// is gone when all that asked for it have got another.
     fn sweep_superseded(&mut self, said: &Said) {
-        if !matches!(self.naming, Naming::Locators) {
+        if !matches!(self.settings.naming, Naming::Locators) {
             return;
         }
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
@@ -218,7 +218,7 @@ impl Application<'_> {
     fn remove(&mut self, said: &Said) {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
         for removed in said.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
-            let stored = self.naming.stored(removed);
+            let stored = self.settings.naming.stored(removed);
             if sent.contains(&stored) {
                 continue;
             }
@@ -233,11 +233,12 @@ impl Application<'_> {
             }
             self.drop_held(stored);
             self.doubtful.insert(removed.name.clone());
+            self.empty(&removed.name);
         }
     }
 
     /// Forgets a variant that the server has no more.
-    fn drop_held(&mut self, key: VariantKey) {
+    pub(super) fn drop_held(&mut self, key: VariantKey) {
         if let Some(held) = self.logical.held.remove(&key) {
             self.doubtful.insert(key.name.clone());
             self.doubtful.extend(held.aliases.iter().cloned());
@@ -250,30 +251,16 @@ impl Application<'_> {
         for name in std::mem::take(&mut self.doubtful) {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
             for (parameters, interest) in sets.iter_mut().filter(|(_, interest)| interest.requested) {
-                if &*name != WILDCARD && !self.logical.is_served(self.naming, &name, parameters) {
+                if Breadth::of(&name) == Breadth::Name
+                    && !self.logical.is_served(&self.settings.naming, &name, parameters)
+                {
                     interest.answered = true;
                     interest.absence = Absence::Known;
                     interest.deadline = None;
-                    self.batch.absent.push(self.naming.absent(&name, parameters, Absence::Known));
+                    self.batch.absent.push(self.settings.naming.absent(&name, parameters, Absence::Known));
                 }
             }
             self.logical.wanted.insert(name, sets);
-        }
-    }
-
-    /// A wildcard that was in the first request of its type is answered by the first response; one that came
-    /// later by whatever can only be meant for it, or by its own name among the removed.
-    fn answer_wildcards(&mut self, said: &Said) {
-        let Some(wildcards) = self.logical.wanted.get_mut(WILDCARD) else { return };
-        let by_name = said.removed.iter().any(|removed| &*removed.name == WILDCARD);
-        for (parameters, interest) in wildcards.iter_mut().filter(|(_, i)| i.requested && !i.answered) {
-            let mut sent = self.batch.upserts.iter();
-            let anything = interest.in_first || matches!(self.naming, Naming::Names { .. });
-            if anything || by_name || sent.any(|v| v.key().constraints.matches(parameters)) {
-                interest.answered = true;
-                interest.deadline = None;
-                self.batch.answered.push(self.naming.scope(parameters));
-            }
         }
     }
 

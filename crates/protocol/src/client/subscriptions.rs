@@ -1,6 +1,8 @@
 //! What is wanted: subscribing, unsubscribing, and moving a type to another stream.
 
-use weir_types::{Absence, Batch, ResourceLocator, TypeUrl};
+use std::collections::HashSet;
+
+use weir_types::{Absence, Batch, Breadth, Name, ResourceLocator, TypeUrl};
 
 use super::held::{HeldVariant, Standing};
 use super::logical::{Interest, Logical};
@@ -68,8 +70,8 @@ impl ClientStream {
         let served = logical.is_served(naming, &locator.name, &locator.parameters);
         let mut batch = Batch::new(type_url.clone(), logical.reach());
         let interest = logical.interest(locator).filter(|interest| interest.answered)?;
-        if locator.is_wildcard() {
-            batch.answered.push(naming.scope(&locator.parameters));
+        if locator.is_collection() {
+            batch.answered.push(naming.answered(locator));
         } else if !served && interest.absence != Absence::Unknown {
             batch.absent.push(naming.absent(&locator.name, &locator.parameters, interest.absence));
         }
@@ -95,21 +97,27 @@ impl ClientStream {
 impl Logical {
     /// Before another locator of a name is asked for: a variant of that name in its answer would look like the
     /// successor of those that are held from an earlier stream. So the server is asked for all of the name
-    /// again. The same goes for wildcards, which have all names.
+    /// again. The same goes for collections, which have many names.
     fn settle_before(&mut self, locator: &ResourceLocator) {
-        let doubtful = match locator.is_wildcard() {
-            true => self.held.iter().any(|(_, variants)| is_before(variants)),
-            false => is_before(self.held.variants(&locator.name)),
+        let doubtful: HashSet<&Name> = match locator.breadth() {
+            Breadth::Wildcard => before(self.held.iter()).collect(),
+            Breadth::Glob => before(self.held.members(&locator.name)).collect(),
+            Breadth::Name => {
+                before([(&locator.name, self.held.variants(&locator.name))].into_iter()).collect()
+            }
         };
-        if doubtful {
-            let sets = self.wanted.get(&locator.name).into_iter().flatten();
-            let all =
-                sets.map(|(parameters, _)| ResourceLocator::new(locator.name.clone(), parameters.clone()));
-            self.conversation.subscribe.extend(all);
-        }
+        let asking: HashSet<&Name> = doubtful.into_iter().flat_map(|name| self.asking(name, &[])).collect();
+        let all = asking.into_iter().flat_map(|name| {
+            let sets = self.wanted.get(name).into_iter().flatten();
+            sets.map(|(parameters, _)| ResourceLocator::new(name.clone(), parameters.clone()))
+        });
+        let all: Vec<_> = all.collect();
+        self.conversation.subscribe.extend(all);
     }
 }
 
-fn is_before(variants: &[HeldVariant]) -> bool {
-    variants.iter().any(|held| held.standing == Standing::Before)
+/// The names of what is held from an earlier stream.
+fn before<'a>(held: impl Iterator<Item = (&'a Name, &'a [HeldVariant])>) -> impl Iterator<Item = &'a Name> {
+    let before = |variants: &[HeldVariant]| variants.iter().any(|held| held.standing == Standing::Before);
+    held.filter(move |(_, variants)| before(variants)).map(|(name, _)| name)
 }

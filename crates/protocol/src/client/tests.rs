@@ -1,5 +1,6 @@
 //! Conversations, as tables of what is said and what it comes to.
 
+mod collections;
 mod convergence;
 mod delta;
 mod holding;
@@ -171,6 +172,10 @@ fn absent(batch: &Batch, absence: Absence) -> Vec<ResourceLocator> {
     absent
 }
 
+fn answered(text: &str) -> Answered {
+    Naming::Locators.answered(&locator(text))
+}
+
 fn prod_scope() -> Scope {
     Scope::Projected { keys: Arc::from([Arc::from("env")]), parameters: params("env=prod") }
 }
@@ -326,19 +331,22 @@ fn w02_wildcards_are_answered() {
         f.subscribe(&cds(), &["*{env=prod}"]);
         f.connect();
         let applied = f.respond(&cds(), vec![], &[]);
-        assert_eq!((applied.batch.reach, applied.batch.answered), (Reach::Wildcard, vec![prod_scope()]));
+        assert_eq!(
+            (applied.batch.reach, applied.batch.answered),
+            (Reach::Wildcard, vec![Answered::wildcard(prod_scope())])
+        );
         assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, []);
 
         let mut f = Fixture::native(dialect);
         f.subscribe(&cds(), &["*{env=prod}"]);
         f.connect();
-        assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, [Scope::Exactly(params("env=prod"))]);
+        assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, [answered("*{env=prod}")]);
         f.subscribe(&cds(), &["*{env=test}", "*{env=dev}"]);
         f.sent();
         assert_eq!(f.respond(&cds(), vec![variant("a[env=prod]", "1")], &[]).batch.answered, []);
         let both = vec![variant("a[env=prod]", "1"), variant("a[env=test]", "1")];
-        assert_eq!(f.respond(&cds(), both, &[]).batch.answered, [Scope::Exactly(params("env=test"))]);
-        assert_eq!(f.time_out()[0].answered, [Scope::Exactly(params("env=dev"))]);
+        assert_eq!(f.respond(&cds(), both, &[]).batch.answered, [answered("*{env=test}")]);
+        assert_eq!(f.time_out()[0].answered, [answered("*{env=dev}")]);
     }
 }
 
@@ -366,5 +374,5 @@ fn late_comers_hear_what_is_known() {
     let known = Absent { name: "b".into(), scope: prod_scope(), absence: Absence::Known };
     assert_eq!(recall("b"), Some(vec![known]));
     let mut f = Fixture::named(Dialect::Delta).with(&cds(), &["*"], vec![]);
-    assert_eq!(f.stream.recall(&cds(), &locator("*")).unwrap().answered, [prod_scope()]);
+    assert_eq!(f.stream.recall(&cds(), &locator("*")).unwrap().answered, [Answered::wildcard(prod_scope())]);
 }

@@ -33,8 +33,8 @@ impl ClientStream {
                 batches.push(Batch::new(type_url, reach));
             }
             let naming = &self.settings.naming;
-            if locator.is_wildcard() {
-                batches[index].answered.push(naming.scope(&locator.parameters));
+            if locator.is_collection() {
+                batches[index].answered.push(naming.answered(&locator));
             } else {
                 let absent = naming.absent(&locator.name, &locator.parameters, Absence::TimedOut);
                 batches[index].absent.push(absent);

@@ -12,8 +12,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use weir_types::xdstp::collections_of;
 use weir_types::{
-    Commit, DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD,
+    Commit, DynamicParameters, Form, KnownVersions, Name, ResourceLocator, Selector, Subscription, TypeUrl,
+    Version, WILDCARD,
 };
 
 use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
@@ -202,25 +204,27 @@ impl<V: View> Logical<V> {
         if removed.is_empty() {
             return;
         }
-        let names: HashSet<&Name> = match removed.iter().any(|gone| gone.locator.is_wildcard()) {
-            true => self.view.subscription().iter().map(|selector| &selector.locator.name).collect(),
-            false => {
-                let gone: HashSet<&Name> = removed.iter().map(|gone| &gone.locator.name).collect();
-                known.names().filter(|name| !gone.contains(name)).collect()
-            }
+        let asked: HashSet<&str> = self.view.subscription().iter().map(|s| &*s.locator.name).collect();
+        let gone: HashSet<&str> = removed.iter().map(|gone| &*gone.locator.name).collect();
+        let collected = |name: &Name| collections_of(name).any(|collection| gone.contains(&*collection));
+        let keeps = |name: &Name| match collected(name) {
+            true => asked.contains(&**name),
+            false => !gone.contains(&**name),
         };
-        self.known = Some(Arc::new(known.filtered(|name| names.contains(name))));
+        self.known = Some(Arc::new(known.filtered(keeps)));
     }
 
     /// A client that asks again for what it states to hold is to get it, also if it is not there yet.
     fn doubt(&mut self, again: &[Selector]) {
-        let asked = |name: &Name| again.iter().any(|s| s.locator.is_wildcard() || s.locator.name == *name);
+        let again: HashSet<&str> = again.iter().map(|selector| &*selector.locator.name).collect();
+        let collected = |name: &Name| collections_of(name).any(|collection| again.contains(&*collection));
+        let asked = |name: &Name| again.contains(&**name) || collected(name);
         if let Some(known) = self.known.as_ref().filter(|known| known.names().any(asked)) {
             self.known = Some(Arc::new(known.doubting(asked)));
         }
     }
 
-    /// A client that unsubscribes from a name which a wildcard covers too cannot know whether to keep it.
+    /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it.
     fn owe_covered(&mut self, unsubscribed: Vec<Selector>, parameters: &DynamicParameters) {
         let covered = unsubscribed.into_iter().filter(|gone| self.covers(gone, parameters));
         let covered: Vec<_> = covered.collect();
@@ -232,9 +236,11 @@ impl<V: View> Logical<V> {
             Form::Plain => parameters.clone(),
             Form::Located => gone.locator.parameters.clone(),
         };
-        let mut wildcard = Selector::plain(WILDCARD, parameters);
-        wildcard.form = gone.form;
-        !gone.locator.is_wildcard() && self.view.subscription().contains(&wildcard)
+        let mut wider = collections_of(&gone.locator.name).map(|collection| Selector {
+            locator: ResourceLocator::new(collection, parameters.clone()),
+            form: gone.form,
+        });
+        !gone.locator.is_wildcard() && wider.any(|wider| self.view.subscription().contains(&wider))
     }
 
     /// Owes those of `names` that the client is subscribed to.

@@ -36,7 +36,7 @@ pub trait View {
     fn subscription(&self) -> &Subscription;
     /// The newest commits that concern the subscription.
     fn head(&self) -> Head;
-    /// How many names, and how many wildcards, are not answered by upstream yet.
+    /// How many names, and how many collections, are not answered by upstream yet.
     fn unsettled(&self) -> (usize, usize);
     /// Up to where the client was told.
     fn cursor(&self) -> Cursor;

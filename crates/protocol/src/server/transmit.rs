@@ -284,15 +284,15 @@ impl<V: View> Logical<V> {
     fn gates_first_response(&self, dialect: Dialect) -> bool {
         let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
         let subscription = self.view.subscription();
-        let wildcard = || subscription.iter().any(|selector| selector.locator.is_wildcard());
-        !subscription.is_empty() && (full_state || wildcard())
+        let collection = || subscription.iter().any(|selector| selector.locator.is_collection());
+        !subscription.is_empty() && (full_state || collection())
     }
 
     fn has_additions(&self, dialect: Dialect) -> bool {
         if !self.answered && self.gates_first_response(dialect) {
             let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
-            let (names, wildcards) = self.view.unsettled();
-            return wildcards == 0 && (names == 0 || !full_state);
+            let (names, collections) = self.view.unsettled();
+            return collections == 0 && (names == 0 || !full_state);
         }
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
     }

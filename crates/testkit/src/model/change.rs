@@ -1,6 +1,6 @@
 //! What an upstream says in one response, as a value that can be printed and applied twice.
 
-use weir_types::{Absent, Batch, Content, Reach, Scope, TypeUrl, Variant, VariantKey};
+use weir_types::{Absent, Answered, Batch, Content, Reach, TypeUrl, Variant, VariantKey};
 
 /// A [`Batch`] that can be cloned.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub struct Change {
     pub removals: Vec<VariantKey>,
     /// Names that nothing matches.
     pub absent: Vec<Absent>,
-    /// The wildcards that are answered.
-    pub answered: Vec<Scope>,
+    /// The collections that are answered.
+    pub answered: Vec<Answered>,
 }
 
 impl Change {

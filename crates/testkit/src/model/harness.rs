@@ -45,7 +45,7 @@ impl View for Place {
 
     fn unsettled(&self) -> (usize, usize) {
         let unsettled = self.0.unsettled();
-        (unsettled.names, unsettled.wildcards)
+        (unsettled.names, unsettled.collections)
     }
 
     fn cursor(&self) -> Cursor {

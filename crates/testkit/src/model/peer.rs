@@ -65,7 +65,7 @@ impl Peer {
         let unsettled = logical.view().0.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
         let first =
-            logical.outstanding().is_none() && (unsettled.wildcards > 0 || full && unsettled.names > 0);
+            logical.outstanding().is_none() && (unsettled.collections > 0 || full && unsettled.names > 0);
         // What points at clusters waits for their endpoints, and all removals wait for that.
         let endpoints =
             self.stream.logical().iter().find(|l| l.type_url().kind() == Kind::ClusterLoadAssignment);

@@ -249,8 +249,8 @@ impl OfType {
             let known = self.answers.get(locator).copied().unwrap_or_default();
             let said = match &*locator.name {
                 WILDCARD => {
-                    let mut scopes = change.answered.iter();
-                    scopes.any(|scope| scope.covers(&locator.parameters)).then_some(Absence::Known)
+                    let mut answered = change.answered.iter();
+                    answered.any(|answered| answered.covers(locator)).then_some(Absence::Known)
                 }
                 name => {
                     let about = |a: &&Absent| *a.name == *name && a.scope.covers(&locator.parameters);

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Absent, Constraints, Content, DynamicParameters, Kind, Name, Reach, Scope, Selector, TypeUrl,
-    VariantKey, WILDCARD,
+    Absence, Absent, Answered, Constraints, Content, DynamicParameters, Kind, Name, Reach, Scope, Selector,
+    TypeUrl, VariantKey, WILDCARD,
 };
 
 use super::{Change, World};
@@ -187,7 +187,7 @@ impl Said {
             scope: scope(*set),
             absence: if *known { Absence::Known } else { Absence::TimedOut },
         }));
-        change.answered.extend(self.answered.map(scope));
+        change.answered.extend(self.answered.map(scope).map(Answered::wildcard));
         change
     }
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use weir_database::{Database, Settings};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack};
-use weir_types::{Absence, Absent, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, TypeUrl};
+use weir_types::{
+    Absence, Absent, Answered, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, TypeUrl,
+};
 
 use super::client::Client;
 use super::harness::Frames;
@@ -278,7 +280,7 @@ impl World {
         }
         for (type_url, locators) in open {
             let mut change = Change::new(type_url, Reach::Wildcard);
-            change.answered.push(Scope::All);
+            change.answered.push(Answered::all());
             change.absent.extend(locators.into_iter().filter(|l| !l.is_wildcard()).map(|locator| Absent {
                 name: locator.name,
                 scope: Scope::Exactly(locator.parameters),

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use weir_database::{Database, DemandChange, Settings};
 use weir_types::constraints::Expr;
-use weir_types::{
-    Absence, Constraints, Content, Kind, Name, Reach, Scope, Selector, TypeUrl, Variant, VariantKey,
-};
+use weir_types::{Absence, Constraints, Content, Kind, Name, Reach, Selector, TypeUrl, Variant, VariantKey};
 
 use super::history::{History, Variants};
 use super::proxy::sorted;
@@ -86,7 +84,7 @@ impl Origin {
             let DemandChange::Wanted(type_url, locator) = change else { continue };
             let mut answer = Change::new(type_url.clone(), Reach::Local).batch();
             match locator.is_wildcard() {
-                true => answer.answered.push(Scope::Exactly(locator.parameters.clone())),
+                true => answer.mark_answered(locator),
                 false => answer.mark_absent(locator, Absence::Known),
             }
             self.database.commit(answer);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use weir_types::{Absence, Batch, Name, Reach, ResourceLocator, Scope, TypeUrl, Variant, VariantKey};
+use weir_types::{Absence, Answered, Batch, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey};
 
 use super::load::Loaded;
 
@@ -21,7 +21,7 @@ struct Variants {
 #[derive(Debug, Default)]
 pub(super) struct Source {
     held: BTreeMap<TypeUrl, Variants>,
-    /// The names that are wanted; wildcards need no memory.
+    /// The names that are wanted; collections need no memory.
     wanted: BTreeMap<TypeUrl, BTreeSet<ResourceLocator>>,
 }
 
@@ -57,8 +57,8 @@ impl Source {
     /// What is wanted now: answered at once, since all there is is here.
     pub(super) fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator) -> Option<Batch> {
         let mut batch = Batch::new(type_url.clone(), Reach::Local);
-        if locator.is_wildcard() {
-            batch.answered.push(Scope::Exactly(locator.parameters));
+        if locator.is_collection() {
+            batch.mark_answered(&locator);
             return Some(batch);
         }
         let held = self.held.get(&type_url).is_some_and(|variants| variants.answer(&locator));
@@ -116,7 +116,7 @@ fn difference(type_url: &TypeUrl, before: &Variants, after: &Variants) -> [Batch
     }
     for batch in [&mut coming, &mut going] {
         if !batch.is_empty() {
-            batch.answered.push(Scope::All);
+            batch.answered.push(Answered::all());
         }
     }
     [coming, going]

@@ -24,7 +24,7 @@ struct Server {
 
 impl Server {
     fn matching(&self, locator: &ResourceLocator) -> Vec<VariantKey> {
-        let all = self.variants.keys().filter(|key| key.name == locator.name);
+        let all = self.variants.keys().filter(|key| asks(locator, &key.name));
         all.filter(|key| key.constraints.matches(&locator.parameters)).cloned().collect()
     }
 
@@ -50,7 +50,7 @@ impl Server {
             self.told_absent.remove(locator);
             // What is asked for again is sent again; what is gone is still to be told.
             let variants = &self.variants;
-            self.told.retain(|key, _| key.name != locator.name || !variants.contains_key(key));
+            self.told.retain(|key, _| !asks(locator, &key.name) || !variants.contains_key(key));
         }
         for (name, version) in &request.initial_versions {
             let same =
@@ -64,7 +64,7 @@ impl Server {
     fn forget_unwanted(&mut self) {
         let wanted = &self.wanted;
         self.told.retain(|key, _| {
-            wanted.iter().any(|l| l.name == key.name && key.constraints.matches(&l.parameters))
+            wanted.iter().any(|l| asks(l, &key.name) && key.constraints.matches(&l.parameters))
         });
     }
 
@@ -95,7 +95,7 @@ impl Server {
             sent.is_empty() && removed.is_empty() && gone.is_empty() && !std::mem::take(&mut self.owes);
         self.told = complete.clone();
         let back: Vec<_> = sent.keys().map(|key| key.name.clone()).collect();
-        self.told_absent.retain(|locator| !back.contains(&locator.name));
+        self.told_absent.retain(|locator| !back.iter().any(|name| asks(locator, name)));
         let resources = if full { complete } else { sent };
         let variant =
             |(key, version): (VariantKey, u64)| Ok(Variant::new(key, content(&version.to_string())));
@@ -107,6 +107,14 @@ impl Server {
             removed,
         })
     }
+}
+
+const NAMES: [&str; 2] = ["xdstp://s/T/dir/a", "xdstp://s/T/dir/b"];
+const GLOB: &str = "xdstp://s/T/dir/*";
+
+/// Whether `locator` is for the resource `name`, or for the directory of all.
+fn asks(locator: &ResourceLocator, name: &Name) -> bool {
+    [GLOB, name].contains(&&*locator.name)
 }
 
 #[derive(Clone, Debug)]
@@ -122,12 +130,13 @@ enum Step {
 /// Variants never overlap: TP2 leaves open what happens then.
 fn any_step() -> impl Strategy<Value = Step> {
     let locator = || {
-        ("[ab]", prop::sample::select(vec!["", "env=prod", "env=test"]))
+        let names = prop::sample::select(vec![NAMES[0], NAMES[1], GLOB]);
+        (names, prop::sample::select(vec!["", "env=prod", "env=test"]))
             .prop_map(|(name, parameters)| ResourceLocator::new(name, params(parameters)))
     };
     let key = || {
-        ("[ab]", prop::sample::select(vec!["[env=prod]", "[env=test]", "[!env]"]))
-            .prop_map(|(n, c)| key(&format!("{n}{c}")))
+        let constraints = prop::sample::select(vec!["[env=prod]", "[env=test]", "[!env]"]);
+        (prop::sample::select(NAMES.to_vec()), constraints).prop_map(|(n, c)| key(&format!("{n}{c}")))
     };
     prop_oneof![
         3 => locator().prop_map(Step::Subscribe),
@@ -167,7 +176,7 @@ impl World {
                 self.wanted.remove(&locator);
                 self.stream.unsubscribe(&cds(), &locator);
                 let reached = |key: &VariantKey| {
-                    self.wanted.iter().any(|l| l.name == key.name && key.constraints.matches(&l.parameters))
+                    self.wanted.iter().any(|l| asks(l, &key.name) && key.constraints.matches(&l.parameters))
                 };
                 self.committed.retain(|key, _| reached(key));
             }

@@ -1,4 +1,4 @@
-use weir_types::{Absence, Batch, Reach, Scope};
+use weir_types::{Absence, Answered, Batch, Reach, Scope};
 
 use super::super::source::Source;
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 /// `cds +a[anyone] -b[env=prod]`
 fn shown(batches: &[Batch]) -> Vec<String> {
     let show = |batch: &Batch| {
-        assert_eq!((batch.reach, &batch.answered[..]), (Reach::Local, &[Scope::All][..]));
+        assert_eq!((batch.reach, &batch.answered[..]), (Reach::Local, &[Answered::all()][..]));
         let added = batch.upserts.iter().map(|variant| format!(" +{:?}", variant.key()));
         let removed = batch.removals.iter().map(|key| format!(" -{key:?}"));
         batch.type_url.short_name().to_owned() + &added.chain(removed).collect::<String>()
@@ -119,7 +119,7 @@ fn i09_an_alias_is_a_name() {
 fn s11_a_wildcard_is_answered_also_where_there_is_nothing() {
     let mut source = Source::default();
     let batch = source.want(cds(), locator("*", &[("env", "x")])).unwrap();
-    assert_eq!(batch.answered, [Scope::Exactly(params(&[("env", "x")]))]);
+    assert_eq!(batch.answered, [Answered::wildcard(Scope::Exactly(params(&[("env", "x")])))]);
     assert!(batch.absent.is_empty());
 }
 

@@ -1,0 +1,195 @@
+//! Glob collections: what they show, beside names and wildcards, and when they are answered.
+
+#![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use support::*;
+use weir_database::{Query, Shape};
+use weir_types::Reach::{Local, Named, Wildcard};
+use weir_types::{KnownVersions, Selector, WILDCARD};
+
+const GLOB: &str = "xdstp://auth/T/dir/*?k=v";
+const A: &str = "xdstp://auth/T/dir/a?k=v";
+const B: &str = "xdstp://auth/T/dir/b?k=v";
+
+fn nothing() -> (Vec<String>, Vec<String>) {
+    Default::default()
+}
+
+/// What is told of resources and their contents, and of names that are gone.
+fn told(resources: &[(&str, &str)], removed: &[&str]) -> (Vec<String>, Vec<String>) {
+    let resources = resources.iter().map(|(name, body)| format!("{name}[anyone]={body}"));
+    (resources.collect(), removed.iter().map(|name| format!("Name({name:?})")).collect())
+}
+
+#[test]
+fn w04_a_glob_shows_the_names_of_its_directory_with_equal_parameters() {
+    let fixture = Fixture::new();
+    fixture.put(Local, anyone(A), "1");
+    let mut stream = fixture.attach(&[plain(GLOB)]);
+    assert_eq!(stream.told(), told(&[(A, "1")], &[]));
+    for other in [
+        "xdstp://auth/T/dir/a",
+        "xdstp://auth/T/dir/a?k=w",
+        "xdstp://auth/T/dir/a?j=v&k=v",
+        "xdstp://auth/T/dir/deeper/a?k=v",
+        "xdstp://auth/T/a?k=v",
+        "xdstp://auth/U/dir/a?k=v",
+        "xdstp://other/T/dir/a?k=v",
+        "dir/a",
+    ] {
+        fixture.put(Local, anyone(other), "1");
+        assert_eq!(stream.told(), nothing(), "{other}");
+    }
+    fixture.put(Local, anyone(B), "1");
+    assert_eq!(stream.told(), told(&[(B, "1")], &[]));
+    fixture.remove(Local, anyone(A));
+    assert_eq!(stream.told(), told(&[], &[A]));
+}
+
+#[test]
+fn w04_a_glob_is_its_names_and_not_the_wildcard() {
+    let fixture = Fixture::new();
+    let (mut all, mut glob) = (fixture.attach(&[wildcard()]), fixture.attach(&[plain(GLOB)]));
+    fixture.put(Named, anyone(A), "1");
+    assert_eq!((all.told(), glob.told()), (nothing(), told(&[(A, "1")], &[])), "w01");
+    fixture.put(Wildcard, anyone(B), "1");
+    assert_eq!((all.told(), glob.told()), (told(&[(B, "1")], &[]), nothing()));
+    let mut by_name = fixture.attach(&[plain(A)]);
+    assert_eq!(by_name.told(), told(&[(A, "1")], &[]), "p10: served at once");
+}
+
+#[test]
+fn w04_an_empty_glob_is_told_by_its_name_in_either_form() {
+    let fixture = Fixture::new();
+    let (mut plainly, mut by_locator) =
+        (fixture.attach(&[plain(GLOB)]), fixture.attach(&[located(GLOB, prod())]));
+    assert_eq!(plainly.attachment.unsettled().collections, 1);
+    fixture.answer(&located(GLOB, test()));
+    assert_eq!(plainly.attachment.unsettled().collections, 1, "of other parameters");
+    fixture.answer(&plain(GLOB));
+    assert_eq!(plainly.attachment.unsettled().collections, 0);
+    assert_eq!(plainly.told(), told(&[], &[GLOB]));
+    assert_eq!(by_locator.told(), (vec![], vec![format!("Locator({GLOB:?})")]));
+    fixture.answer(&plain(GLOB));
+    assert_eq!((plainly.told(), by_locator.told()), (nothing(), nothing()), "once");
+    let mut late = fixture.attach(&[plain(GLOB)]);
+    assert_eq!(late.told(), told(&[], &[GLOB]));
+    fixture.put(Named, anyone(A), "1");
+    assert_eq!(plainly.told(), told(&[(A, "1")], &[]));
+    let mut later = fixture.attach(&[plain(GLOB)]);
+    assert_eq!(later.told(), told(&[(A, "1")], &[]));
+}
+
+#[test]
+fn w06_a_name_beside_its_glob_is_told_once() {
+    let fixture = Fixture::new();
+    let mut stream = fixture.attach(&[plain(GLOB), plain(A)]);
+    fixture.commit(Named, vec![variant(anyone(A), "1"), variant(anyone(B), "1")], vec![]);
+    assert_eq!(stream.told(), told(&[(A, "1"), (B, "1")], &[]));
+    fixture.remove(Named, anyone(A));
+    assert_eq!(stream.told(), told(&[], &[A]));
+}
+
+#[test]
+fn w06_the_narrowest_answer_counts_and_the_next_one_follows_it() {
+    let fixture = Fixture::new();
+    let mut stream = fixture.attach(&[wildcard(), plain(GLOB)]);
+    fixture.put(Wildcard, anyone(A), "of the wildcard");
+    assert_eq!(stream.told(), told(&[(A, "of the wildcard")], &[]));
+    fixture.put(Named, anyone(A), "of the glob");
+    assert_eq!(stream.told(), told(&[(A, "of the glob")], &[]));
+    fixture.put(Wildcard, anyone(A), "again of the wildcard");
+    assert_eq!(stream.told(), nothing());
+    fixture.remove(Named, anyone(A));
+    assert_eq!(stream.told(), told(&[(A, "again of the wildcard")], &[]));
+    fixture.remove(Wildcard, anyone(A));
+    assert_eq!(stream.told(), told(&[], &[A]));
+}
+
+/// What is told of `owed`, which is not subscribed any more.
+fn told_of(stream: &mut Stream, owed: Selector) -> (Vec<String>, Vec<String>) {
+    let (after, owed) = (stream.attachment.cursor(), BTreeSet::from([owed]));
+    let query = Query { after, shape: Shape::Changes, hold_removals: false, owed: &owed, known: None };
+    said(&stream.attachment.diff(&query))
+}
+
+#[test]
+fn i04_unsubscribing_beside_a_wider_collection_is_answered_from_that() {
+    let fixture = Fixture::new();
+    fixture.put(Local, anyone(A), "1");
+    let mut stream = fixture.attach(&[plain(GLOB), plain(A), plain(B)]);
+    stream.told();
+    stream.change(&[], &[plain(A), plain(B)]);
+    assert_eq!(told_of(&mut stream, plain(A)), told(&[(A, "1")], &[]));
+    assert_eq!(told_of(&mut stream, plain(B)), told(&[], &[B]));
+
+    let mut stream = fixture.attach(&[wildcard(), plain(GLOB)]);
+    fixture.put(Named, anyone(B), "1");
+    stream.told();
+    stream.change(&[], &[plain(GLOB)]);
+    assert_eq!(told_of(&mut stream, plain(GLOB)), told(&[(A, "1")], &[B]), "the wildcard has not got both");
+}
+
+#[test]
+fn i05_what_has_gone_of_a_glob_is_told_to_who_states_it() {
+    let fixture = Fixture::new();
+    fixture.put(Local, anyone(A), "1");
+    let stream = fixture.attach(&[plain(GLOB)]);
+    fixture.answer(&plain(GLOB));
+    let known: KnownVersions = [(A, "?"), (B, "?"), ("xdstp://auth/T/other/b", "?")].into_iter().collect();
+    let (after, owed) = (stream.attachment.cursor(), BTreeSet::new());
+    let query =
+        Query { after, shape: Shape::Changes, hold_removals: false, owed: &owed, known: Some(&known) };
+    assert_eq!(said(&stream.attachment.diff(&query)), told(&[(A, "1")], &[B]));
+}
+
+#[test]
+fn p11_the_globs_of_two_parameter_sets_are_two_sets() {
+    let fixture = Fixture::new();
+    let mut stream = fixture.attach(&[located(GLOB, prod())]);
+    fixture.commit(Named, vec![variant(only(A, "prod"), "1"), variant(only(B, "test"), "1")], vec![]);
+    assert_eq!(stream.told(), (vec![format!("{A}[env=prod]=1")], vec![]));
+    assert_eq!(fixture.database.statistics().variants, 1, "nobody asks for the other");
+    stream.change(&[located(GLOB, test())], &[]);
+    fixture.put(Named, only(B, "test"), "2");
+    assert_eq!(stream.told(), (vec![format!("{B}[env=test]=2")], vec![]));
+}
+
+#[test]
+fn a_glob_is_given_up_with_what_only_it_reached() {
+    let mut fixture = Fixture::new();
+    let glob = fixture.attach(&[plain(GLOB), located(WILDCARD, test())]);
+    let mut by_name = fixture.attach(&[plain(A)]);
+    fixture.commit(Named, vec![variant(anyone(A), "1"), variant(anyone(B), "1")], vec![]);
+    by_name.told();
+    drop(glob);
+    fixture.idle();
+    let statistics = fixture.database.statistics();
+    assert_eq!((statistics.variants, statistics.selections), (1, 1));
+    assert_eq!(by_name.told(), nothing());
+
+    let glob = fixture.attach(&[plain(GLOB)]);
+    drop(by_name);
+    fixture.idle();
+    assert_eq!(fixture.database.statistics().variants, 1, "the glob has it still");
+    drop(glob);
+    fixture.idle();
+    assert_eq!(fixture.database.statistics().variants, 0);
+}
+
+#[test]
+fn s07_the_version_of_a_view_counts_each_resource_once() {
+    let fixture = Fixture::new();
+    fixture.commit(Local, vec![variant(anyone(A), "1"), variant(anyone(B), "1")], vec![]);
+    let version = |selectors: &[Selector]| fixture.attach(selectors).pending(Shape::Changes, false).version;
+    let both = version(&[plain(A), plain(B)]);
+    assert_eq!(version(&[plain(GLOB)]), both);
+    assert_eq!(version(&[plain(GLOB), plain(A)]), both);
+    assert_eq!(version(&[wildcard(), plain(GLOB)]), both);
+    assert_eq!(version(&[plain(GLOB), plain("xdstp://auth/T/other/*")]), both);
+    assert_ne!(version(&[plain(A)]), both);
+}

@@ -1,0 +1,76 @@
+//! What a response says of collections: that all there is of one was sent, or that there is nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use weir_types::xdstp::glob_of;
+use weir_types::{Answered, Breadth, Constraints, Name, VariantKey};
+
+use super::Naming;
+use super::responses::{Application, Said};
+use crate::Dialect;
+
+impl Application<'_> {
+    /// A glob among the removed has no members. Nobody can tell which of several parameter sets is meant, and
+    /// what is asked for by its own name too has an answer of its own.
+    pub(super) fn empty(&mut self, glob: &Name) {
+        let wanted = &self.logical.wanted;
+        if Breadth::of(glob) != Breadth::Glob || wanted.get(glob).is_none_or(|sets| sets.len() != 1) {
+            return;
+        }
+        let sent: HashSet<&VariantKey> = self.batch.upserts.iter().map(|variant| variant.key()).collect();
+        let members = self.logical.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
+        let members = members.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone()));
+        let gone: Vec<_> = members.filter(|key| !sent.contains(key)).collect();
+        gone.into_iter().for_each(|key| self.drop_held(key));
+    }
+
+    /// Notes which collections are answered by the response. Its own name among the removed answers any.
+    ///
+    /// A wildcard that was in the first request of its type is answered by the first response; one that came
+    /// later by whatever can only be meant for it. A glob, which shares the stream with names, is answered by
+    /// what belongs to it, by anything where nothing else is asked for, and by the whole state.
+    pub(super) fn answer_collections(&mut self, said: &Said) {
+        let brought = self.brought(said);
+        let by_name = |name: &Name| said.removed.iter().any(|removed| removed.name == *name);
+        let whole = self.settings.dialect == Dialect::Sotw && self.batch.type_url.is_full_state();
+        let alone = self.logical.locators().take(2).count() == 1;
+        let by_node = matches!(self.settings.naming, Naming::Names { .. });
+        for (name, sets) in &mut self.logical.wanted {
+            let breadth = Breadth::of(name);
+            for (parameters, interest) in sets.iter_mut().filter(|(_, i)| i.requested && !i.answered) {
+                let matches = |constraints: &Constraints| constraints.matches(parameters);
+                let answered = match breadth {
+                    Breadth::Name => continue,
+                    Breadth::Wildcard => {
+                        let mut sent = self.batch.upserts.iter().map(|variant| &variant.key().constraints);
+                        interest.in_first || by_node || sent.any(matches)
+                    }
+                    Breadth::Glob => {
+                        let mut sent = brought.get(&**name).into_iter().flatten();
+                        alone || whole && interest.in_first || sent.any(matches)
+                    }
+                };
+                if answered || by_name(name) {
+                    interest.answered = true;
+                    interest.deadline = None;
+                    let scope = self.settings.naming.scope(parameters);
+                    self.batch.answered.push(Answered { collection: Some(name.clone()), scope });
+                }
+            }
+        }
+    }
+
+    /// What came, by the glob that it belongs to: what cannot be accepted is an answer too.
+    fn brought(&self, said: &Said) -> HashMap<String, Vec<Constraints>> {
+        let mut brought = HashMap::<String, Vec<Constraints>>::new();
+        let spoiled = said.spoiled.iter().map(|name| (name, Constraints::unconstrained()));
+        let sent =
+            self.batch.upserts.iter().map(|variant| (variant.name(), variant.key().constraints.clone()));
+        for (name, constraints) in sent.chain(spoiled) {
+            if let Some(glob) = glob_of(name) {
+                brought.entry(glob).or_default().push(constraints);
+            }
+        }
+        brought
+    }
+}

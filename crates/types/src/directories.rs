@@ -1,0 +1,56 @@
+//! Names by their directory: what there is of each glob collection.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::Name;
+use crate::xdstp::glob_of;
+
+/// A set of canonical names, looked up by the glob that they belong to. Names that belong to none are not kept.
+#[derive(Clone, Debug, Default)]
+pub struct Directories(HashMap<String, HashSet<Name>>);
+
+impl Directories {
+    /// Adds a name.
+    pub fn insert(&mut self, name: &Name) {
+        if let Some(glob) = glob_of(name) {
+            self.0.entry(glob).or_default().insert(name.clone());
+        }
+    }
+
+    /// Takes a name out.
+    pub fn remove(&mut self, name: &str) {
+        let Some(glob) = glob_of(name) else { return };
+        let Some(names) = self.0.get_mut(&glob) else { return };
+        names.remove(name);
+        if names.is_empty() {
+            self.0.remove(&glob);
+        }
+    }
+
+    /// The names that belong to `glob`, in no order.
+    pub fn members(&self, glob: &str) -> impl Iterator<Item = &Name> + use<'_> {
+        self.0.get(glob).into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn w04_names_are_found_by_their_glob() {
+        let names = ["xdstp://a/T/x/1?k=v", "xdstp://a/T/x/2?k=v", "xdstp://a/T/x/3", "x/4"].map(Name::from);
+        let mut directories = Directories::default();
+        names.iter().for_each(|name| directories.insert(name));
+        let members = |directories: &Directories, glob: &str| {
+            let mut members: Vec<Name> = directories.members(glob).cloned().collect();
+            members.sort_unstable();
+            members
+        };
+        assert_eq!(members(&directories, "xdstp://a/T/x/*?k=v"), names[..2]);
+        assert_eq!(members(&directories, "xdstp://a/T/x/*"), names[2..3]);
+        assert!(members(&directories, "*").is_empty());
+        names.iter().for_each(|name| directories.remove(name));
+        assert!(directories.0.is_empty(), "nothing is left behind");
+    }
+}
