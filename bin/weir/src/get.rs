@@ -17,7 +17,7 @@ use weir_upstream::{Naming, Settings};
 
 use self::held::{Change, Held};
 use self::show::{Format, Show};
-use crate::inputs::{NodeArgs, Pair, parameters, resource_type};
+use crate::inputs::{NodeArgs, Pair, parameters, resource_name, resource_type};
 use crate::output::{MISSING, note};
 
 /// How much longer than for a single resource is waited for an answer at all.
@@ -40,8 +40,8 @@ pub(crate) struct Args {
     /// The resource type: cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL
     #[arg(value_name = "TYPE", value_parser = resource_type)]
     type_url: TypeUrl,
-    /// The names of the resources; none is the wildcard
-    #[arg(value_name = "NAME")]
+    /// The names of the resources, or of glob collections (xdstp://…/*); none is the wildcard
+    #[arg(value_name = "NAME", value_parser = resource_name)]
     names: Vec<String>,
     /// The server: HOST:PORT or http://HOST:PORT
     #[arg(long, short, value_name = "ADDR", env = "WEIR_SERVER")]

@@ -1,5 +1,6 @@
 //! Arguments that several subcommands take.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use clap::Args;
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Any, Struct, Value};
+use weir_types::xdstp::{MalformedName, canonical};
 use weir_types::{DynamicParameters, TypeUrl};
 use weir_wire::discovery::Node;
 use weir_wire::json;
@@ -51,6 +53,11 @@ pub(crate) fn resource_type(text: &str) -> Result<TypeUrl, String> {
                      type.googleapis.com/envoy.config.cluster.v3.Cluster"
             .to_owned()),
     }
+}
+
+/// The name of a resource or a collection, in its canonical spelling.
+pub(crate) fn resource_name(text: &str) -> Result<String, MalformedName> {
+    canonical(text).map(Cow::into_owned)
 }
 
 /// Who the client is.

@@ -7,7 +7,8 @@ use prost::Message;
 use tonic::Status;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::{Form, ResourceLocator, Selector, TypeUrl, Version};
+use weir_types::xdstp::canonical_or_same;
+use weir_types::{Selector, TypeUrl, Version};
 use weir_wire::discovery::{self, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError};
 
@@ -185,11 +186,12 @@ impl Reader<'_> {
         locators: Vec<discovery::ResourceLocator>,
     ) -> Result<Vec<Selector>, Status> {
         self.limits.check_count(self.field, names.len() + locators.len())?;
-        let plain = names.into_iter().map(|name| Selector::plain(name, self.client.parameters.clone()));
+        let plain =
+            names.iter().map(|name| Selector::plain(canonical_or_same(name), self.client.parameters.clone()));
         let located = locators.into_iter().map(|locator| {
             let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
             let parameters = sent.with_defaults(&self.client.locator_defaults);
-            Selector { locator: ResourceLocator::new(locator.name, parameters), form: Form::Located }
+            Selector::located(canonical_or_same(&locator.name), parameters)
         });
         let selectors: HashSet<Selector> = plain.chain(located).collect();
         for selector in &selectors {

@@ -103,6 +103,8 @@ pub struct Published {
     pub ttl: Option<Duration>,
     /// Not to be stored by proxies.
     pub do_not_cache: bool,
+    /// Whether the wildcard leaves it out, so that only who names it gets it.
+    pub unlisted: bool,
 }
 
 impl Published {
@@ -122,6 +124,7 @@ impl Published {
             body: Some(body),
             ttl: None,
             do_not_cache: false,
+            unlisted: false,
         }
     }
 
@@ -182,6 +185,13 @@ impl Published {
     #[must_use]
     pub fn do_not_cache(mut self) -> Self {
         self.do_not_cache = true;
+        self
+    }
+
+    /// Leaves it out of the wildcard.
+    #[must_use]
+    pub fn unlisted(mut self) -> Self {
+        self.unlisted = true;
         self
     }
 

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use weir_database::{Database, DemandChange};
+use weir_types::xdstp::{MalformedName, canonical};
 use weir_types::{ResourceLocator, TypeUrl, authority};
 
 use crate::links::Links;
@@ -115,34 +116,48 @@ async fn meet(
 struct Router {
     database: Database,
     sources: HashMap<String, mpsc::UnboundedSender<DemandChange>>,
-    /// Authorities without a source, of which that was said.
-    unknown: HashSet<String>,
+    /// Authorities of which a name was refused, and that was said.
+    refused: HashSet<String>,
 }
 
 // === impl Router ===
 
 impl Router {
     fn new(database: Database) -> Self {
-        Self { database, sources: HashMap::new(), unknown: HashSet::new() }
+        Self { database, sources: HashMap::new(), refused: HashSet::new() }
     }
 
     fn route(&mut self, change: DemandChange) {
         let (DemandChange::Wanted(_, locator) | DemandChange::Dropped(_, locator)) = &change;
-        let authority = authority(&locator.name);
-        match (self.sources.get(authority), change) {
+        let source = match canonical(&locator.name) {
+            Ok(name) => self.sources.get(authority(&name)).ok_or(Refusal::UnknownAuthority),
+            Err(error) => Err(Refusal::Malformed(error)),
+        };
+        match (source, change) {
             // A source that has ended is noticed where it is joined.
-            (Some(source), change) => _ = source.send(change),
-            (None, DemandChange::Wanted(type_url, locator)) => self.refuse(type_url, &locator),
-            (None, DemandChange::Dropped(..)) => {}
+            (Ok(source), change) => _ = source.send(change),
+            (Err(reason), DemandChange::Wanted(type_url, locator)) => {
+                self.refuse(type_url, &locator, &reason)
+            }
+            (Err(_), DemandChange::Dropped(..)) => {}
         }
     }
 
-    /// Nothing will ever come for an authority without a source, so nobody has to wait for it.
-    fn refuse(&mut self, type_url: TypeUrl, locator: &ResourceLocator) {
+    /// Nothing will ever come for what no source has, so nobody has to wait for it.
+    fn refuse(&mut self, type_url: TypeUrl, locator: &ResourceLocator, reason: &Refusal) {
         let authority = authority(&locator.name);
-        if self.unknown.insert(authority.to_owned()) {
-            tracing::warn!(authority, name = %locator.name, "no upstream is configured for this authority");
+        if self.refused.insert(authority.to_owned()) {
+            tracing::warn!(authority, name = %locator.name, %reason, "refuses a name");
         }
         refuse(&self.database, type_url, locator);
     }
+}
+
+/// Why a name is met by no source.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("no upstream is configured for this authority")]
+    UnknownAuthority,
+    #[error(transparent)]
+    Malformed(#[from] MalformedName),
 }

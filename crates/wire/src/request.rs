@@ -4,12 +4,14 @@
 //! them. So it is not collected into a map before anyone knows that the map is needed: the entries are hashed
 //! where they stand, and read only if the same statement was not met before.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use prost::Message;
 use weir_types::KnownVersions;
+use weir_types::xdstp::canonical_or_same;
 
 use crate::discovery::DeltaDiscoveryRequest;
 use crate::scan::{ScanError, fields};
@@ -118,7 +120,7 @@ impl Statement {
 }
 
 /// A name and a version; what is missing is empty.
-fn entry(bytes: &[u8]) -> Result<(&str, &str), ScanError> {
+fn entry(bytes: &[u8]) -> Result<(Cow<'_, str>, &str), ScanError> {
     let (mut name, mut version) = ("", "");
     for field in fields(bytes) {
         let field = field?;
@@ -128,7 +130,7 @@ fn entry(bytes: &[u8]) -> Result<(&str, &str), ScanError> {
             _ => {}
         }
     }
-    Ok((name, version))
+    Ok((canonical_or_same(name), version))
 }
 
 #[cfg(test)]

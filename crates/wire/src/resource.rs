@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use weir_types::{ConstraintError, Constraints, Content, Kind, Name, TypeUrl, Variant, VariantKey, WILDCARD};
+use weir_types::xdstp::{self, MalformedName};
+use weir_types::{Breadth, ConstraintError, Constraints, Content, Kind, Name, TypeUrl, Variant, VariantKey};
 
 use crate::discovery::ResourceName;
 use crate::locator;
@@ -22,6 +23,9 @@ pub const MAX_NAME_LENGTH: usize = 4096;
 
 /// The type URL of the wrapper when it travels in an `Any`.
 pub const RESOURCE_TYPE_URL: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+
+/// The type URL of what stands in the place of a resource that is somewhere else.
+const REDIRECT_TYPE_URL: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 /// A resource that cannot be accepted; displayed, it is one clause of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +59,12 @@ pub enum Reason {
     /// There is no name, or an empty one.
     #[error("the name is empty")]
     NoName,
-    /// The name is that of the wildcard.
-    #[error("a resource cannot be named *")]
-    WildcardName,
+    /// The name is that of a collection.
+    #[error("a resource cannot have the name of a wildcard or a glob collection")]
+    CollectionName,
+    /// The name is not what it seems to be.
+    #[error(transparent)]
+    Name(#[from] MalformedName),
     /// A name or alias is too long.
     #[error("a name of {length} bytes is over the limit of {MAX_NAME_LENGTH}")]
     NameTooLong {
@@ -156,7 +163,8 @@ pub fn decode_any_among(
     if found != type_url.as_str() {
         return reject(Reason::WrongType { found: found.to_owned(), wanted: type_url.clone() });
     }
-    if matches!(type_url.kind(), Kind::VirtualHost | Kind::LbEndpoint) {
+    let is_list = type_url.as_str().ends_with("Collection");
+    if is_list || matches!(type_url.kind(), Kind::VirtualHost | Kind::LbEndpoint) {
         return reject(Reason::NeedsWrapper);
     }
     match name.clone() {
@@ -220,8 +228,11 @@ fn checked_name(name: &str) -> Result<Name, Reason> {
     match name.len() {
         0 => Err(Reason::NoName),
         length if length > MAX_NAME_LENGTH => Err(Reason::NameTooLong { length }),
-        _ if name == WILDCARD => Err(Reason::WildcardName),
-        _ => Ok(name.into()),
+        _ => {
+            let name = xdstp::canonical(name)?;
+            let collection = Breadth::of(&name) != Breadth::Name;
+            if collection { Err(Reason::CollectionName) } else { Ok(name.into()) }
+        }
     }
 }
 
@@ -244,7 +255,7 @@ pub fn eds_name(type_url: &TypeUrl, value: &[u8]) -> Option<Name> {
         }
     }
     let wanted = if service_name.is_empty() { name } else { service_name };
-    (discovery_type == Some(EDS) && !wanted.is_empty()).then(|| wanted.into())
+    (discovery_type == Some(EDS) && !wanted.is_empty()).then(|| xdstp::canonical_or_same(wanted).into())
 }
 
 fn eds_service_name(config: &[u8]) -> Option<&str> {
@@ -316,20 +327,25 @@ impl<'a> Wrapper<'a> {
             None => Ok(VariantKey::new(checked_name(self.name)?, Constraints::unconstrained())),
             Some(_) if !self.name.is_empty() => Err(Reason::TwoNames),
             Some(located) => {
-                checked_name(&located.name)?;
-                Ok(locator::decode_name(located)?)
+                let name = checked_name(&located.name)?;
+                Ok(VariantKey { name, ..locator::decode_name(located)? })
             }
         }
     }
 }
 
-/// The value of a wrapped body, which has to be of the response's type.
+/// The value of a wrapped body, which has to be of the response's type; or say where the resource is, or be a
+/// list of resources of that type (xRFC TP1, "Server redirects", "List").
 fn body_of<'a>(any: &'a [u8], type_url: &TypeUrl) -> Result<&'a [u8], Reason> {
     let (found, value) = open_any(any)?;
     if found == type_url.as_str() {
-        Ok(value)
-    } else {
-        Err(Reason::WrongType { found: found.to_owned(), wanted: type_url.clone() })
+        return Ok(value);
+    }
+    let is_list = found.strip_suffix("Collection").is_some_and(|entry| entry == type_url.as_str());
+    match is_list || found == REDIRECT_TYPE_URL {
+        // It is no resource of the type.
+        true => Ok(&[]),
+        false => Err(Reason::WrongType { found: found.to_owned(), wanted: type_url.clone() }),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use weir_types::xdstp::glob_of;
 use weir_types::{Absence, Batch, Form, Name, Variant, VariantKey};
 
 /// Everything that came, and what is known to be missing.
@@ -78,9 +79,13 @@ fn is_equal(left: &Variant, right: &Variant) -> bool {
         && left.content().upstream_version == right.content().upstream_version
 }
 
-/// Whether there is something under this name or alias.
+/// Whether there is something under this name or alias, or in this glob.
 fn is_held(variants: &BTreeMap<VariantKey, Arc<Variant>>, name: &Name) -> bool {
-    variants.values().any(|variant| variant.name() == name || variant.content().aliases.contains(name))
+    variants.values().any(|variant| {
+        variant.name() == name
+            || variant.content().aliases.contains(name)
+            || glob_of(variant.name()).is_some_and(|glob| *glob == **name)
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +136,15 @@ mod tests {
         assert_eq!(apply(&mut held, with("a", "2", &[])), ["changed"]);
         assert_eq!(apply(&mut held, without("a")), ["removed", "missing"]);
         assert!(held.is_missing_some());
+    }
+
+    #[test]
+    fn w04_a_glob_is_there_if_anything_belongs_to_it() {
+        let mut held = Held::new(&["xdstp://auth/T/dir/*".to_owned()]);
+        held.apply(with("xdstp://auth/T/other/a", "1", &[]));
+        assert!(held.is_missing_some());
+        held.apply(with("xdstp://auth/T/dir/a", "1", &[]));
+        assert!(!held.is_missing_some());
     }
 
     #[test]

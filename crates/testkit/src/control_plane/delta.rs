@@ -104,8 +104,7 @@ impl DeltaTopic {
         for wanted in self.wanted.iter().filter(|w| !w.is_wildcard()) {
             let there = matches.iter().any(|m| {
                 let parameters: HashMap<_, _> = wanted.parameters.clone().into_iter().collect();
-                (m.resource.name == wanted.name || m.resource.aliases.contains(&wanted.name))
-                    && m.resource.matches(&parameters)
+                wanted.names(&m.resource) && m.resource.matches(&parameters)
             });
             if there {
                 self.known_missing.remove(wanted);

@@ -25,8 +25,14 @@ impl Wanted {
         self.name == "*"
     }
 
+    /// Whether it is the name or an alias of the resource, or the directory that it is in.
+    pub(super) fn names(&self, resource: &Published) -> bool {
+        let own = self.name == resource.name || resource.aliases.contains(&self.name);
+        own || self.name.starts_with("xdstp://") && self.name == directory(&resource.name)
+    }
+
     fn matches(&self, resource: &Published, whom: &Whom) -> bool {
-        let named = self.is_wildcard() || self.name == resource.name || resource.aliases.contains(&self.name);
+        let named = self.is_wildcard() && !resource.unlisted || self.names(resource);
         named
             && resource.audience.includes(&whom.node)
             && match whom.knows {
@@ -37,6 +43,14 @@ impl Wanted {
                 }
             }
     }
+}
+
+/// The glob collection that the resource of this name is in (xRFC TP1).
+fn directory(name: &str) -> String {
+    let (path, parameters) = name.split_once('?').unwrap_or((name, ""));
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let mark = if parameters.is_empty() { "" } else { "?" };
+    format!("{directory}/*{mark}{parameters}")
 }
 
 /// Who asks, and what is understood of it.

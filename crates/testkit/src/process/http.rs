@@ -32,6 +32,14 @@ pub async fn get(server: SocketAddr, path: &str) -> Result<Answer, String> {
     Connection::to(server).get(path).await
 }
 
+/// One request on a connection of its own, with these headers.
+///
+/// # Errors
+/// When no whole answer came.
+pub async fn get_with(server: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Answer, String> {
+    Connection::to(server).try_get(path, headers).await.map_err(|e| e.to_string())
+}
+
 impl Connection {
     /// A connection, made with the first request.
     pub fn to(server: SocketAddr) -> Self {
@@ -43,20 +51,26 @@ impl Connection {
     /// # Errors
     /// When no whole answer came.
     pub async fn get(&mut self, path: &str) -> Result<Answer, String> {
-        let outcome = self.try_get(path).await;
+        let outcome = self.try_get(path, &[("host", "test")]).await;
         if outcome.is_err() {
             self.sender = None;
         }
         outcome.map_err(|e| e.to_string())
     }
 
-    async fn try_get(&mut self, path: &str) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    async fn try_get(
+        &mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         let mut sender = match self.sender.take() {
             Some(sender) if !sender.is_closed() => sender,
             _ => self.connect().await?,
         };
         sender.ready().await?;
-        let request = Request::get(path).header("host", "test").body(Empty::new())?;
+        let request = Request::get(path);
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let request = request.body(Empty::new())?;
         let response = sender.send_request(request).await?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await?.to_bytes();

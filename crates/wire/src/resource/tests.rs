@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use prost::Message;
 use weir_types::constraints::Expr;
+use weir_types::xdstp::MalformedName;
 
 use super::*;
 use crate::discovery::{self, Resource, resource};
@@ -106,7 +107,9 @@ fn e03_unacceptable_resources_say_why() {
     let negative = prost_types::Duration { seconds: -1, nanos: 0 };
     for (resource, name, wanted) in [
         (named(""), None, Reason::NoName),
-        (named("*"), None, Reason::WildcardName),
+        (named("*"), None, Reason::CollectionName),
+        (named("xdstp://auth/T/dir/*"), None, Reason::CollectionName),
+        (named("xdstp://auth/T"), None, Reason::Name(MalformedName::NoId)),
         (named(&long), None, Reason::NameTooLong { length: long.len() }),
         (Resource { resource_name: free(), ..named("a") }, Some("a"), Reason::TwoNames),
         (Resource { resource: Some(foreign.into()), ..named("a") }, Some("a"), wrong),
@@ -206,4 +209,46 @@ fn a_body_that_a_response_repeats_is_copied_once() {
     let [one, two] = [(); 2].map(|()| decode_any_among(&mut bodies, &any, &cds(), "").unwrap());
     let place = |variant: &Variant| variant.content().body.as_ref().map(|body| body.as_ptr());
     assert_eq!(place(&one), place(&two));
+}
+
+#[test]
+fn w03_names_are_spelled_in_one_way() {
+    let (asked, canonical) = ("xdstp://auth/T/a?b=2&a=1", "xdstp://auth/T/a?a=1&b=2");
+    let wrapped = Resource { name: asked.into(), resource: Some(body(asked)), ..Resource::default() };
+    let variant = decode(&wrapped.encode_to_vec(), &cds(), "").unwrap();
+    assert_eq!(&**variant.name(), canonical);
+    assert_eq!(variant.content().body.as_ref(), Some(&body(asked)), "but not in the body");
+    let bare = decode_any(&body(asked), &cds(), "").unwrap();
+    assert_eq!(&**bare.name(), canonical);
+    let constrained = located(asked, Constraints::new(Expr::value("env", "prod")));
+    let constrained = Resource { resource_name: Some(constrained), ..Resource::default() };
+    assert_eq!(&**decode(&constrained.encode_to_vec(), &cds(), "").unwrap().name(), canonical);
+    let cluster = Cluster {
+        name: "a".into(),
+        discovery_type: Some(3),
+        eds_cluster_config: Some(EdsClusterConfig { service_name: asked.into() }),
+        ..Cluster::default()
+    };
+    assert_eq!(eds_name(&cds(), &cluster.encode_to_vec()).as_deref(), Some(canonical), "o03");
+}
+
+#[test]
+fn w05_redirects_and_lists_pass_unchanged() {
+    for (response, body) in [
+        (cds().as_str(), "type.googleapis.com/xds.core.v3.ResourceLocator"),
+        (cds().as_str(), "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection"),
+        (
+            "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection",
+            "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection",
+        ),
+    ] {
+        let body = Bytes::from(packed(body, b"\x0a\x03any"));
+        let name = "xdstp://auth/envoy.config.cluster.v3.ClusterCollection/a#entry=b";
+        let resource = Resource { name: name.into(), resource: Some(body.clone()), ..Resource::default() };
+        let variant = decode(&resource.encode_to_vec(), &TypeUrl::new(response), "").unwrap();
+        assert_eq!((&**variant.name(), variant.content().body.as_ref()), (name, Some(&body)));
+    }
+    let list = "type.googleapis.com/envoy.config.cluster.v3.ClusterCollection";
+    let rejected = decode_any(&packed(list, b"\x0a\x03any"), &TypeUrl::new(list), "").unwrap_err();
+    assert_eq!(rejected.reason, Reason::NeedsWrapper, "it does not carry its name");
 }

@@ -1,0 +1,122 @@
+//! On demand: i10, with what i09, i12, i13 and w01 have to do with it, through a whole Weir.
+
+use weir_testkit::client::DIALECTS;
+use weir_testkit::control_plane::State;
+use weir_testkit::{Dialect, FakeControlPlane, Published, type_url};
+
+use crate::weir::{Speaks, Weir, in_each_dialect};
+
+/// Every name that was ever asked for of a type, each as often as that was.
+fn asked(state: &State, type_url: &str) -> Vec<String> {
+    let requests = state.requests_for(type_url);
+    requests.flat_map(|r| r.names.iter().cloned().chain(r.locators.iter().map(|l| l.name.clone()))).collect()
+}
+
+#[tokio::test]
+async fn i10_a_virtual_host_is_fetched_when_it_is_asked_for_and_no_other() {
+    let vhds = type_url("vhds");
+    for speaks in [Speaks::Nodes, Speaks::Locators] {
+        let control_plane = match speaks {
+            Speaks::Nodes => FakeControlPlane::start().await,
+            Speaks::Locators => FakeControlPlane::start_tp2().await,
+        };
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
+        control_plane.set_all([
+            Published::text(vhds, "r/vh1", "1").alias("r/one.test").alias("r/uno.test"),
+            Published::text(vhds, "r/vh2", "1").alias("r/two.test"),
+            Published::text(vhds, "r/none.test", "").alias("r/none.test").without_body(),
+        ]);
+        let mut client = weir.client(Dialect::Delta, "prod").await;
+        client.subscribe(vhds, &[]);
+        client.expect_nothing().await;
+        assert!(control_plane.look(|state| asked(state, vhds)).is_empty(), "i13: nothing is asked for yet");
+
+        client.subscribe(vhds, &["r/one.test"]);
+        let one = client.accept(vhds).await;
+        assert_eq!((one.names(), &*one.resource("r/vh1").aliases[0]), (vec!["r/vh1"], "r/one.test"));
+        client.subscribe(vhds, &["r/none.test"]);
+        assert_eq!(client.accept(vhds).await.resource("r/none.test").body, None, "i12");
+        assert_eq!(control_plane.look(|state| asked(state, vhds)), ["r/one.test", "r/none.test"]);
+
+        // Who comes later is served from the cache.
+        let mut late = weir.client(Dialect::Delta, "prod").await;
+        late.subscribe(vhds, &["r/one.test"]);
+        assert_eq!(late.accept(vhds).await.names(), ["r/vh1"]);
+        assert_eq!(control_plane.look(|state| asked(state, vhds)), ["r/one.test", "r/none.test"]);
+        control_plane.set(Published::text(vhds, "r/vh1", "2").alias("r/one.test"));
+        assert_eq!(late.accept(vhds).await.resource("r/vh1").text(), "2");
+        assert_eq!(client.accept(vhds).await.resource("r/vh1").text(), "2");
+        // A host that was missing appears when it is pushed.
+        control_plane.remove(vhds, "r/none.test");
+        control_plane.set(Published::text(vhds, "r/vh3", "1").alias("r/none.test"));
+        loop {
+            let told = client.accept(vhds).await;
+            if told.names() == ["r/vh3"] {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn i10_a_cluster_beside_a_wildcard_is_fetched_by_its_name_only() {
+    let cds = type_url("cds");
+    for speaks in [Speaks::Nodes, Speaks::Locators] {
+        in_each_dialect(speaks, async |control_plane, weir, ends| {
+            control_plane.set_all([
+                Published::text(cds, "listed", "1"),
+                Published::text(cds, "lazy", "1").unlisted(),
+                Published::text(cds, "other", "1").unlisted(),
+            ]);
+            let mut client = weir.client(ends.downstream, "prod").await;
+            let mut wildcard = weir.client(ends.downstream, "prod").await;
+            client.subscribe(cds, &["*"]);
+            wildcard.subscribe(cds, &["*"]);
+            assert_eq!(client.accept(cds).await.names(), ["listed"]);
+            assert_eq!(wildcard.accept(cds).await.names(), ["listed"]);
+
+            client.subscribe(cds, &["lazy"]);
+            assert!(client.accept(cds).await.names().contains(&"lazy"));
+            let named = control_plane.look(|state| asked(state, cds));
+            let named: Vec<_> = named.into_iter().filter(|name| name != "*" && name != "lazy").collect();
+            assert!(named.is_empty(), "only that name: {named:?}");
+            wildcard.expect_nothing().await;
+
+            control_plane.set_all(["listed", "lazy"].map(|name| {
+                let resource = Published::text(cds, name, "2");
+                if name == "lazy" { resource.unlisted() } else { resource }
+            }));
+            let mut seen = std::collections::BTreeSet::new();
+            while seen.len() < 2 {
+                let told = client.accept(cds).await;
+                seen.extend(told.texts().into_iter().filter(|(_, text)| text == "2").map(|(name, _)| name));
+            }
+            assert_eq!(wildcard.accept(cds).await.names(), ["listed"], "w01");
+
+            client.unsubscribe(cds, &["lazy"]);
+            if ends.downstream == Dialect::Delta {
+                assert_eq!(client.accept(cds).await.removed, ["lazy"], "i04");
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn i10_a_missing_cluster_beside_a_wildcard_is_answered_at_once() {
+    let cds = type_url("cds");
+    for upstream in DIALECTS {
+        let control_plane = FakeControlPlane::start().await;
+        let weir = Weir::start(control_plane.address(), upstream, Speaks::Nodes).await;
+        control_plane.set(Published::text(cds, "listed", "1"));
+        let mut client = weir.client(Dialect::Delta, "prod").await;
+        client.subscribe(cds, &["*"]);
+        client.accept(cds).await;
+        client.subscribe(cds, &["missing"]);
+        if upstream == Dialect::Delta {
+            assert_eq!(client.accept(cds).await.removed, ["missing"]);
+        }
+        control_plane.set(Published::text(cds, "missing", "now").unlisted());
+        assert_eq!(client.accept(cds).await.names(), ["missing"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! What a real Envoy asks for only when a request needs it: virtual hosts (VHDS) and clusters (ODCDS).
+
+mod support;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{Bed, Source, for_all, local};
+use weir_testkit::control_plane::State;
+use weir_testkit::process::http::{self, Answer};
+use weir_testkit::process::{Backend, Envoy, EnvoyOptions, free_port};
+use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes, static_cluster};
+use weir_testkit::wait::until_within;
+use weir_testkit::{Dialect, Published, type_url};
+
+/// Well before Envoy gives up by itself.
+const PROMPT: Duration = Duration::from_secs(8);
+
+const SOURCES: [Source; 2] = [Source::Streams("ads-delta"), Source::Native("ads-delta")];
+
+fn over_ads() -> Value {
+    json!({ "ads": {}, "resource_api_version": "V3" })
+}
+
+/// A listener whose requests may wait for what they need.
+fn patient_listener(port: u16, config: &Value) -> Value {
+    let mut typed_config = config.clone();
+    typed_config["@type"] = json!("type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand");
+    let mut listener = listener("l", port, "r");
+    let manager = &mut listener["filter_chains"][0]["filters"][0]["typed_config"];
+    let filters = manager["http_filters"].as_array_mut().expect("a list");
+    filters.insert(0, json!({ "name": "envoy.filters.http.on_demand", "typed_config": typed_config }));
+    listener
+}
+
+fn virtual_host(name: &str, domain: &str, cluster: &str) -> Published {
+    published(&json!({
+        "@type": type_url("vhds"),
+        "name": name,
+        "domains": [domain],
+        "routes": [{ "match": { "prefix": "/" }, "route": { "cluster": cluster } }],
+    }))
+    .alias(&format!("r/{domain}"))
+}
+
+/// Every name that was ever asked for of a type, each as often as that was.
+fn asked(state: &State, type_url: &str) -> Vec<String> {
+    let requests = state.requests_for(type_url);
+    requests.flat_map(|r| r.names.iter().cloned().chain(r.locators.iter().map(|l| l.name.clone()))).collect()
+}
+
+async fn get(port: u16, headers: &[(&str, &str)]) -> Answer {
+    let answer = tokio::time::timeout(PROMPT, http::get_with(local(port), "/", headers)).await;
+    answer.expect("a prompt answer").expect("a whole answer")
+}
+
+/// Asks until `body` is the answer.
+async fn get_until(port: u16, headers: &[(&str, &str)], body: &str) {
+    until_within(PROMPT, body, || async {
+        let answer = http::get_with(local(port), "/", headers).await.ok()?;
+        (answer.status == 200 && answer.body == body).then_some(())
+    })
+    .await;
+}
+
+async fn live_envoy(server: SocketAddr, id: &str) -> Envoy {
+    let mut envoy = Envoy::start(server, &EnvoyOptions::new(Dialect::Delta, id));
+    envoy.live().await;
+    envoy
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i10_a_virtual_host_comes_with_the_first_request_for_it() {
+    let vhds = type_url("vhds");
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    for source in SOURCES {
+        let ports = [free_port(), free_port()];
+        let mut bare = routes("r", "none");
+        bare["virtual_hosts"] = json!([]);
+        bare["vhds"] = json!({ "config_source": over_ads() });
+        let resources = |port| {
+            for_all([
+                eds_cluster("c1"),
+                eds_cluster("c2"),
+                assignment("c1", &[one.address()]),
+                assignment("c2", &[two.address()]),
+                patient_listener(port, &json!({})),
+                bare.clone(),
+            ])
+        };
+        let mut bed = Bed::start(source, &resources(ports[0])).await;
+        let missing = Published::text(vhds, "r/none.test", "").alias("r/none.test").without_body();
+        bed.control_plane().set_all([
+            virtual_host("r/vh1", "one.test", "c1"),
+            virtual_host("r/vh2", "two.test", "c2"),
+            missing,
+        ]);
+        let _envoy = live_envoy(bed.address(), "envoy-1").await;
+        let control_plane = bed.control_plane.as_ref().expect("there is a control plane");
+        assert!(control_plane.look(|state| asked(state, vhds)).is_empty(), "i13");
+
+        assert_eq!(get(ports[0], &[("host", "one.test")]).await.body, "one");
+        assert_eq!(control_plane.look(|state| asked(state, vhds)), ["r/one.test"]);
+        assert_eq!(get(ports[0], &[("host", "none.test")]).await.status, 404, "i12");
+
+        let moved = virtual_host("r/vh1", "one.test", "c2");
+        control_plane.set(moved);
+        get_until(ports[0], &[("host", "one.test")], "two").await;
+
+        // Another Envoy is served what is here already; and so is one that comes back.
+        let _other = live_envoy(bed.address(), "envoy-2").await;
+        let before = control_plane.look(|state| asked(state, vhds).len());
+        control_plane.reset_streams();
+        get_until(ports[0], &[("host", "one.test")], "two").await;
+        let stated = control_plane.look(|state| {
+            asked(state, vhds)[before..].iter().all(|name| ["r/one.test", "r/none.test"].contains(&&**name))
+        });
+        assert!(stated, "nothing but what was asked for");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i10_a_cluster_comes_with_the_first_request_for_it() {
+    let cds = type_url("cds");
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    for source in SOURCES {
+        let port = free_port();
+        let odcds = json!({ "odcds": { "source": over_ads(), "timeout": "5s" } });
+        let mut by_header = routes("r", "none");
+        by_header["virtual_hosts"][0]["routes"][0]["route"] = json!({ "cluster_header": "x-cluster" });
+        let items =
+            for_all([static_cluster("listed", &[one.address()]), patient_listener(port, &odcds), by_header]);
+        let bed = Bed::start(source, &items).await;
+        let control_plane = bed.control_plane.as_ref().expect("there is a control plane");
+        control_plane.set_all(
+            ["lazy", "other"].map(|name| published(&static_cluster(name, &[two.address()])).unlisted()),
+        );
+        let mut envoy = live_envoy(bed.address(), "envoy").await;
+        assert_eq!(get(port, &[("host", "a"), ("x-cluster", "listed")]).await.body, "one");
+        assert_eq!(get(port, &[("host", "a"), ("x-cluster", "lazy")]).await.body, "two");
+        let named = control_plane.look(|state| asked(state, cds));
+        assert!(named.iter().all(|name| ["*", "lazy"].contains(&&**name)), "only that one: {named:?}");
+        assert_eq!(get(port, &[("host", "a"), ("x-cluster", "missing")]).await.status, 503);
+        // The wildcard goes on beside it, and so does the lazily fetched one.
+        control_plane.set(published(&static_cluster("late", &[one.address()])));
+        let active = "cluster_manager.active_clusters";
+        envoy.wait_for_stat(PROMPT, active, |count| count == 4).await;
+        control_plane.set(published(&static_cluster("lazy", &[one.address()])).unlisted());
+        get_until(port, &[("host", "a"), ("x-cluster", "lazy")], "one").await;
+    }
+}
