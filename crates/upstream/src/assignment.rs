@@ -2,7 +2,8 @@
 //!
 //! What a server sends for a wildcard and for explicit names of the same type cannot be told apart on one
 //! stream. So the primary stream carries the wildcards, and the names of all types that have none, in the
-//! upstream's own order; names of a type that has a wildcard go on a secondary stream.
+//! upstream's own order; names of a type that has a wildcard go on a secondary stream. Globs are names here: what
+//! belongs to one can be told by its name.
 
 use std::collections::HashSet;
 

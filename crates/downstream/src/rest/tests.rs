@@ -7,7 +7,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use weir_database::{Database, DemandChange};
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Batch, Constraints, Content, Reach, ResourceLocator, Scope, Variant, VariantKey};
+use weir_types::{
+    Absence, Answered, Batch, Constraints, Content, Reach, ResourceLocator, Variant, VariantKey,
+};
 use weir_wire::json::any_from;
 
 use super::*;
@@ -87,7 +89,7 @@ fn answer_wildcards(database: Database) {
                 && locator.is_wildcard()
             {
                 let mut batch = Batch::new(type_url, Reach::Local);
-                batch.answered.push(Scope::All);
+                batch.answered.push(Answered::all());
                 source.commit(batch);
             }
         }
