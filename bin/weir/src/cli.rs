@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::output::complain;
-use crate::{check, explain, get, serve};
+use crate::{check, explain, export, get, serve};
 
 /// A caching xDS proxy
 ///
@@ -35,6 +35,7 @@ enum Command {
     Serve(serve::Args),
     Check(check::Args),
     Get(get::Args),
+    Export(export::Args),
     Explain(explain::Args),
     /// Print a completion script for a shell
     #[command(
@@ -52,6 +53,7 @@ impl Cli {
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args, &mut io::stdout().lock()),
             Command::Get(args) => get::run(&args),
+            Command::Export(args) => export::run(&args),
             Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
             Command::Completions { shell } => {
                 let mut script = Vec::new();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use weir_config::{Config, Level, LogFormat, Parameters, Source};
 use weir_database::ParameterSets;
+use weir_downstream::export::Export;
 use weir_downstream::{Limits, NodeField, NodeRule, NodeRules};
 use weir_telemetry::{Format, Logs};
 
@@ -45,6 +46,18 @@ pub(crate) fn database(config: &Config) -> weir_database::Settings {
 
 fn shared(keys: &[String]) -> Arc<[Arc<str>]> {
     keys.iter().map(|key| Arc::from(key.as_str())).collect()
+}
+
+/// Which subscriptions are written to files.
+pub(crate) fn exports(config: &Config) -> Vec<Export> {
+    let export = |export: &weir_config::Export| Export {
+        type_url: export.type_url.clone(),
+        names: export.names.clone(),
+        parameters: export.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+        to: export.to.clone(),
+        format: export.format,
+    };
+    config.exports.iter().map(export).collect()
 }
 
 /// How clients are served.

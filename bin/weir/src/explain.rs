@@ -14,7 +14,7 @@ use weir_upstream::files::{self, Loaded, Resource};
 use weir_wire::discovery::Node;
 
 use crate::convert;
-use crate::inputs::{NodeArgs, Pair, parameters, resource_type};
+use crate::inputs::{NodeArgs, Pair, parameters};
 use crate::output::MISSING;
 use crate::table::Table;
 
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// The resource's name
     name: String,
     /// The resource's type: cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL
-    #[arg(long = "type", short, value_name = "TYPE", value_parser = resource_type)]
+    #[arg(long = "type", short, value_name = "TYPE")]
     type_url: TypeUrl,
     /// The configuration file
     #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]

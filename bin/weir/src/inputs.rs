@@ -11,8 +11,8 @@ use clap::Args;
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Any, Struct, Value};
+use weir_types::DynamicParameters;
 use weir_types::xdstp::{MalformedName, canonical};
-use weir_types::{DynamicParameters, TypeUrl};
 use weir_wire::discovery::Node;
 use weir_wire::json;
 
@@ -42,17 +42,6 @@ impl FromStr for Pair {
 /// The dynamic parameters that are given as pairs.
 pub(crate) fn parameters(pairs: &[Pair]) -> DynamicParameters {
     pairs.iter().map(|pair| (pair.key.as_str(), pair.value.as_str())).collect()
-}
-
-/// A resource type, by short name or URL.
-pub(crate) fn resource_type(text: &str) -> Result<TypeUrl, String> {
-    match TypeUrl::from_short_name(text) {
-        Some(type_url) => Ok(type_url),
-        None if text.contains('/') => Ok(TypeUrl::new(text)),
-        None => Err("allowed are cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL like \
-                     type.googleapis.com/envoy.config.cluster.v3.Cluster"
-            .to_owned()),
-    }
 }
 
 /// The name of a resource or a collection, in its canonical spelling.
@@ -153,12 +142,5 @@ mod tests {
         ] {
             assert_eq!(parse_node(text).unwrap_err().to_string(), wanted);
         }
-    }
-
-    #[test]
-    fn types_have_short_names() {
-        assert_eq!(resource_type("cds").unwrap().short_name(), "cds");
-        assert_eq!(resource_type("a.example/acme.Widget").unwrap().as_str(), "a.example/acme.Widget");
-        assert!(resource_type("clusters").unwrap_err().starts_with("allowed are cds,"));
     }
 }

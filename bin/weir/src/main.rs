@@ -4,11 +4,13 @@ mod check;
 mod cli;
 mod convert;
 mod explain;
+mod export;
 mod get;
 mod inputs;
 mod output;
 mod ready;
 mod serve;
+mod subscribe;
 mod table;
 
 use std::process::ExitCode;

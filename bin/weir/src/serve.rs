@@ -103,6 +103,12 @@ fn start(
         weir_upstream::run(database.clone(), sources, status.clone(), stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(upstream.await?) });
 
+    let exports = convert::exports(config);
+    if !exports.is_empty() {
+        let export = weir_downstream::export::run(database.clone(), exports, stop.clone().cancelled_owned());
+        tasks.spawn(async move { Ok(export.await?) });
+    }
+
     let server = weir_downstream::Server::new(convert::downstream(config), database);
     let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::metadata::Metadata;
 use crate::values::{
     AcknowledgeMode, Address, DurationText, Endpoint, Level, LogFormat, NackUpstream, NodeField, Pattern,
-    Protocol, Size, Text, Transport,
+    Protocol, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -28,6 +28,8 @@ pub(crate) struct File {
     pub(crate) upstream: Vec<Upstream>,
     #[serde(default)]
     pub(crate) dynamic_parameters: Vec<DynamicParameter>,
+    #[serde(default)]
+    pub(crate) export: Vec<Export>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -172,6 +174,18 @@ pub(crate) struct DynamicParameter {
     pub(crate) default: Option<String>,
     #[serde(default)]
     pub(crate) fill_locators: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Export {
+    #[serde(rename = "type")]
+    pub(crate) type_url: Text<ResourceType>,
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+    #[serde(default)]
+    pub(crate) parameters: BTreeMap<String, String>,
+    pub(crate) to: PathBuf,
 }
 
 pub(crate) fn seconds<const N: u64>() -> Text<DurationText> {

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_types::{FileFormat, TypeUrl};
+
 use crate::metadata::Metadata;
 use crate::template::Template;
 use crate::values::{Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
@@ -28,6 +30,8 @@ pub struct Config {
     pub upstreams: Vec<Upstream>,
     /// How clients get dynamic parameters from their `Node`.
     pub node_rules: Vec<NodeRule>,
+    /// Which subscriptions are written to files.
+    pub exports: Vec<Export>,
 }
 
 /// Who this instance is: sent upstream, and the id to clients as `control_plane.identifier`.
@@ -226,4 +230,19 @@ pub struct NodeRule {
     pub default: Option<String>,
     /// Whether clients that send locators are given the parameter too, where they omit its key.
     pub fill_locators: bool,
+}
+
+/// A subscription that is written to a file.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// The type of the resources.
+    pub type_url: TypeUrl,
+    /// Their names; none is the wildcard.
+    pub names: Vec<String>,
+    /// For which dynamic parameters.
+    pub parameters: BTreeMap<String, String>,
+    /// The file; relative to where the program runs. Different from all others.
+    pub to: PathBuf,
+    /// Its format.
+    pub format: FileFormat,
 }

@@ -1,6 +1,7 @@
 //! The rules between values, and the defaults that depend on other values.
 
 mod acknowledge;
+mod export;
 mod node;
 mod upstream;
 
@@ -59,6 +60,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
     rule_keys.dedup();
     let node = node::settings(file.node);
     let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
+    let exports = export::validate(file.export, directory, &mut findings);
     if !findings.0.is_empty() {
         return Err(findings.0);
     }
@@ -74,6 +76,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
         limits: limits(file.limits),
         upstreams,
         node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
+        exports,
     })
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
+use weir_types::{NoSuchType, TypeUrl};
 
 /// How an upstream is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -57,6 +58,18 @@ pub enum NackUpstream {
     Any,
     /// When so many percent of those that have answered have: 1 to 100.
     Percent(u8),
+}
+
+/// A resource type, by short name or URL.
+#[derive(Clone, Debug)]
+pub(crate) struct ResourceType(pub(crate) TypeUrl);
+
+impl FromStr for ResourceType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|error: NoSuchType| format!("{text:?} is no resource type; {error}"))
+    }
 }
 
 /// The least severe messages that are logged.

@@ -211,7 +211,7 @@ impl Selection {
     fn account(&mut self, variant: &Variant, with: fn(u64, u64) -> u64) {
         for form in [Form::Plain, Form::Located] {
             let sum = &mut self.sums[form as usize];
-            *sum = with(*sum, fingerprint(variant, form));
+            *sum = with(*sum, variant.summand(form));
         }
     }
 
@@ -282,10 +282,4 @@ impl Selection {
         self.graves = self.gone.values().map(Vec::len).sum();
         self.prune_at = PRUNE_FLOOR.max(2 * self.graves);
     }
-}
-
-/// What one variant contributes to the version of a view.
-pub(crate) fn fingerprint(variant: &Variant, form: Form) -> u64 {
-    let version = variant.version(form).0;
-    xxhash_rust::xxh3::xxh3_64_with_seed(variant.name().as_bytes(), version)
 }

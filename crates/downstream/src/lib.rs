@@ -5,6 +5,7 @@
 //! (that is the database's), and never speaks to an upstream.
 
 mod connection;
+pub mod export;
 mod frames;
 mod known;
 mod messages;

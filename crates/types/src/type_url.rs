@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// The resource types that the protocol text treats in a way of their own.
@@ -176,6 +177,24 @@ impl Kind {
     }
 }
 
+/// A text that names no resource type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "allowed are cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL like \
+     type.googleapis.com/envoy.config.cluster.v3.Cluster"
+)]
+pub struct NoSuchType;
+
+/// By short name or URL.
+impl FromStr for TypeUrl {
+    type Err = NoSuchType;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchType> {
+        let url = || text.contains('/').then(|| Self::new(text));
+        Self::from_short_name(text).or_else(url).ok_or(NoSuchType)
+    }
+}
+
 impl PartialEq for TypeUrl {
     fn eq(&self, other: &Self) -> bool {
         (self.kind, self.version) == (other.kind, other.version)
@@ -234,6 +253,9 @@ mod tests {
         }
         assert_eq!(TypeUrl::new("type.googleapis.com/acme.Widget").short_name(), "other");
         assert_eq!(TypeUrl::from_short_name("xds"), None);
+        assert_eq!("cds".parse(), Ok(TypeUrl::new(KNOWN[0].2)));
+        assert_eq!("a.example/acme.Widget".parse(), Ok(TypeUrl::new("a.example/acme.Widget")));
+        assert_eq!("clusters".parse::<TypeUrl>(), Err(NoSuchType));
     }
 
     #[test]

@@ -41,6 +41,11 @@ impl Version {
         let version = Self(u64::from_str_radix(text, 16).ok()?);
         (text.len() == 16).then_some(version)
     }
+
+    /// The version of all of `variants` together, in whatever order.
+    pub fn of_all<'a>(variants: impl Iterator<Item = (&'a Variant, Form)>) -> Self {
+        Self(variants.map(|(variant, form)| variant.summand(form)).fold(0, u64::wrapping_add))
+    }
 }
 
 impl fmt::Display for Version {
@@ -144,6 +149,11 @@ impl Variant {
             Form::Plain => self.versions[0],
             Form::Located => self.versions[1],
         }
+    }
+
+    /// What it adds to the version of a set, for a client that asked in `form`.
+    pub fn summand(&self, form: Form) -> u64 {
+        xxh3_64_with_seed(self.key.name.as_bytes(), self.version(form).0)
     }
 }
 

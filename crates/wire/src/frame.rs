@@ -16,7 +16,7 @@ use crate::discovery::{ResourceError, ResourceName, Status};
 use crate::resource::RESOURCE_TYPE_URL;
 
 /// The length of a gRPC frame's header: a flag, and the length of the message.
-const HEADER: usize = 5;
+pub(crate) const HEADER: usize = 5;
 
 /// gRPC's NOT_FOUND.
 const NOT_FOUND: i32 = 5;

@@ -9,6 +9,7 @@ pub mod discovery {
 pub mod json;
 
 pub mod constraints;
+pub mod file;
 pub mod frame;
 pub mod locator;
 pub mod request;

@@ -11,7 +11,7 @@ use weir_types::{Absence, Constraints, Name, TypeUrl, Variant};
 use weir_wire::constraints::encode;
 use weir_wire::json::any_to_json;
 
-use super::held::{Change, Held};
+use crate::subscribe::{Change, Held};
 use crate::table::Table;
 
 /// How constraints are written as an Any.
@@ -40,7 +40,7 @@ pub(super) struct Show {
 
 impl Show {
     /// Everything that there is, and what is missing.
-    pub(super) fn all(&self, held: &Held, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_all(&self, held: &Held, out: &mut dyn Write) -> io::Result<()> {
         match self.format {
             Format::Table => self.all_in_table(held, out),
             Format::Json => writeln!(out, "{:#}", self.document(held)),
@@ -49,7 +49,7 @@ impl Show {
     }
 
     /// What is different now.
-    pub(super) fn changes(&self, changes: &[Change], out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write_changes(&self, changes: &[Change], out: &mut dyn Write) -> io::Result<()> {
         match self.format {
             Format::Table => self.changes_in_table(changes, out),
             Format::Json => changes.iter().try_for_each(|change| writeln!(out, "{}", change_to_json(change))),
@@ -208,7 +208,7 @@ mod tests {
     fn shown(format: Format) -> String {
         let show = Show { format, type_url: TypeUrl::new("a/b"), located: true };
         let mut out = Vec::new();
-        show.all(&held(), &mut out).unwrap();
+        show.write_all(&held(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

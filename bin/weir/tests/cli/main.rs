@@ -4,6 +4,7 @@
 mod check;
 mod completions;
 mod explain;
+mod export;
 mod get;
 mod serve;
 mod server;

@@ -219,6 +219,27 @@ fn rules_between_values() {
 }
 
 #[test]
+fn f03_exports_have_a_type_and_a_file_of_their_own() {
+    for (exports, wanted) in [
+        (
+            "[[export]]\ntype = 'clusters'\nto = 'x.yaml'\n",
+            "5: export[0].type: \"clusters\" is no resource type; allowed are cds, eds,",
+        ),
+        (
+            "[[export]]\ntype = 'cds'\nto = 'x.toml'\n",
+            "6: export[0].to: \"x.toml\" says no format; the end has to be .yaml,",
+        ),
+        (
+            "[[export]]\ntype = 'cds'\nto = 'x.pb'\n[[export]]\ntype = 'lds'\nto = 'x.pb'\n",
+            "9: export[1].to: \"x.pb\" is also export[0].to; each export needs a file of its own",
+        ),
+    ] {
+        let error = error(&[HEAD, FILES, exports]);
+        assert!(error.starts_with(wanted), "{error}");
+    }
+}
+
+#[test]
 fn p15_templates_know_the_keys_of_the_upstream() {
     let rule = "[[dynamic_parameters]]\nkey = 'zone'\nfrom = 'node.locality.zone'\n";
     for (node, wanted) in [

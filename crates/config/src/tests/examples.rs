@@ -51,7 +51,13 @@ fn keys(prefix: &str, value: &toml::Value, found: &mut BTreeSet<String>) {
         toml::Value::Table(table) => {
             for (key, value) in table {
                 let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-                if !["node.metadata", "upstream.node.metadata", "downstream.wrap_resources"].contains(&prefix)
+                if ![
+                    "node.metadata",
+                    "upstream.node.metadata",
+                    "downstream.wrap_resources",
+                    "export.parameters",
+                ]
+                .contains(&prefix)
                 {
                     keys(&key, value, found);
                     found.insert(key);
@@ -97,6 +103,7 @@ fn the_reference_has_every_key() {
         ("[[upstream]]", "upstream"),
         ("[upstream.node]", "upstream.node"),
         ("[[dynamic_parameters]]", "dynamic_parameters"),
+        ("[[export]]", "export"),
     ] {
         assert_eq!(of_table(table), allowed(&text, header), "{header}");
     }
@@ -113,7 +120,8 @@ fn the_documentation_has_the_keys_of_the_reference() {
     let text = read("docs/configuration.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<_> = rows.map(str::to_owned).collect();
-    let tables = ["node", "log", "downstream", "admin", "cache", "limits", "upstream", "dynamic_parameters"];
+    let tables =
+        ["node", "log", "downstream", "admin", "cache", "limits", "upstream", "dynamic_parameters", "export"];
     let known = keys_of_reference().into_iter().filter(|key| !tables.contains(&key.as_str())).collect();
     assert_eq!(documented, known);
 }

@@ -8,7 +8,7 @@ use weir_types::{Absence, Breadth, Commit, Cursor, Form, Name, Selector, Variant
 use super::Core;
 use super::question::{Diff, Query, Removed, Shape};
 use super::shown::Shown;
-use crate::selection::{Member, Selection, Tombstone, fingerprint};
+use crate::selection::{Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
 impl Core {
@@ -69,7 +69,7 @@ impl Core {
 }
 
 fn version_of<'a>(resources: impl Iterator<Item = (&'a Arc<Variant>, Form)>) -> Version {
-    Version(resources.map(|(variant, form)| fingerprint(variant, form)).fold(0, u64::wrapping_add))
+    Version::of_all(resources.map(|(variant, form)| (&**variant, form)))
 }
 
 /// What a client tells resources apart by: the name, and the constraints where they are sent.

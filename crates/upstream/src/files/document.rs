@@ -88,7 +88,7 @@ impl Common {
                     &mut common.version_info
                 }
                 "type_url" | "typeUrl" => &mut common.type_url,
-                "resources" | "nonce" | "@type" => continue,
+                "resources" | "nonce" | "@type" | "canary" | "control_plane" | "controlPlane" => continue,
                 other => {
                     return Err(Error::custom(format_args!("unrecognized field name '{other}'")).at(key.line));
                 }

@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_types::{TypeUrl, VariantKey};
+use weir_types::{FileFormat, TypeUrl, VariantKey};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::resource::{Format, Origin, Problem, Resource, parse};
+use super::resource::{Origin, Problem, Resource, parse};
 
 /// The directory, or the one file, cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +113,7 @@ impl Listing {
                     self.problems.push(unreadable(&Arc::from(&*path), &error));
                     self.unreadable.push(path);
                 }
-            } else if Format::of(&path).is_some() {
+            } else if FileFormat::of(&path).is_some() {
                 self.files.push(path.into());
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use serde::de::Error as _;
-use weir_types::{TypeUrl, Variant};
+use weir_types::{FileFormat, TypeUrl, Variant};
 
 use super::de::Error;
 use super::node::Syntax;
@@ -74,30 +74,6 @@ pub(super) fn parse(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec
     })
 }
 
-/// The format of a file, by the end of its name: those that Envoy knows, and what else is usual.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Yaml,
-    Json,
-    /// An encoded `DiscoveryResponse`.
-    Binary,
-    /// The same in the text format of protobuf.
-    Text,
-}
-
-impl Format {
-    /// The format of `file`; none if it is none that holds resources.
-    pub(super) fn of(file: &Path) -> Option<Self> {
-        match file.extension()?.to_str()? {
-            "yaml" | "yml" => Some(Self::Yaml),
-            "json" => Some(Self::Json),
-            "pb" => Some(Self::Binary),
-            "pb_text" | "textproto" | "txtpb" => Some(Self::Text),
-            _ => None,
-        }
-    }
-}
-
 /// A resource in a file.
 pub(super) struct Found {
     pub(super) type_url: TypeUrl,
@@ -107,11 +83,11 @@ pub(super) struct Found {
 }
 
 fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
-    let found = match Format::of(file).unwrap_or(Format::Yaml) {
-        Format::Yaml => text(bytes).and_then(|text| document::read(text, Syntax::Yaml)),
-        Format::Json => text(bytes).and_then(|text| document::read(text, Syntax::Json)),
-        Format::Binary => message::read_binary(bytes),
-        Format::Text => text(bytes).and_then(message::read_text),
+    let found = match FileFormat::of(file).unwrap_or(FileFormat::Yaml) {
+        FileFormat::Yaml => text(bytes).and_then(|text| document::read(text, Syntax::Yaml)),
+        FileFormat::Json => text(bytes).and_then(|text| document::read(text, Syntax::Json)),
+        FileFormat::Binary => message::read_binary(bytes),
+        FileFormat::Text => text(bytes).and_then(message::read_text),
     };
     let origin = |line| Origin { file: Arc::clone(file), line };
     match found {

@@ -28,7 +28,7 @@ fn f01_all_shapes_of_a_file_hold_the_same() {
         "- resource: { '@type': $CLUSTER, name: a }",
         "- '@type': type.googleapis.com/envoy.service.discovery.v3.Resource\n  name: a\n  \
          resource: { '@type': $CLUSTER, name: a }",
-        "version_info: ''\ntype_url: $CLUSTER\nnonce: ''\nresources: [{ '@type': $CLUSTER, name: a }]",
+        "version_info: ''\ntype_url: $CLUSTER\nnonce: ''\ncontrol_plane: { identifier: x }\nresources: [{ '@type': $CLUSTER, name: a }]",
         "---\n---\n{ '@type': $CLUSTER, name: a }\n---\n",
     ] {
         let found = one(text);

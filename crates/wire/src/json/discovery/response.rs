@@ -41,7 +41,7 @@ pub fn response_to_json(message: &[u8], version: &str) -> Result<Bytes, Response
     set("resources", resources?.into());
     set("type_url", response.type_url.into());
     set("nonce", version.into());
-    if let Some(control_plane) = response.control_plane {
+    if let Some(control_plane) = response.control_plane.filter(|plane| !plane.identifier.is_empty()) {
         set(
             "control_plane",
             Map::from_iter([("identifier".to_owned(), control_plane.identifier.into())]).into(),

@@ -8,7 +8,7 @@ use weir_types::{Absence, Batch, Form, Name, Variant, VariantKey};
 
 /// Everything that came, and what is known to be missing.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     /// Each name that was asked for, and how its absence is known.
     wanted: BTreeMap<Name, Absence>,
     variants: BTreeMap<VariantKey, Arc<Variant>>,
@@ -16,7 +16,7 @@ pub(super) struct Held {
 
 /// Something that is different now.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(crate) enum Change {
     Added(Arc<Variant>),
     Changed(Arc<Variant>),
     Removed(Arc<Variant>),
@@ -25,13 +25,13 @@ pub(super) enum Change {
 
 impl Held {
     /// Nothing yet of `names`.
-    pub(super) fn new(names: &[String]) -> Self {
+    pub(crate) fn new(names: &[String]) -> Self {
         let wanted = names.iter().map(|name| (Name::from(name.as_str()), Absence::Unknown));
         Self { wanted: wanted.collect(), variants: BTreeMap::new() }
     }
 
     /// Applies what came.
-    pub(super) fn apply(&mut self, batch: Batch) -> Vec<Change> {
+    pub(crate) fn apply(&mut self, batch: Batch) -> Vec<Change> {
         let mut changes = Vec::new();
         for key in &batch.removals {
             changes.extend(self.variants.remove(key).map(Change::Removed));
@@ -58,18 +58,18 @@ impl Held {
     }
 
     /// What there is, by name.
-    pub(super) fn variants(&self) -> impl Iterator<Item = &Arc<Variant>> {
+    pub(crate) fn variants(&self) -> impl Iterator<Item = &Arc<Variant>> {
         self.variants.values()
     }
 
     /// What was named and is not there, and how that is known.
-    pub(super) fn missing(&self) -> impl Iterator<Item = (&Name, Absence)> {
+    pub(crate) fn missing(&self) -> impl Iterator<Item = (&Name, Absence)> {
         let missing = self.wanted.iter().filter(|(name, _)| !is_held(&self.variants, name));
         missing.map(|(name, absence)| (name, *absence))
     }
 
     /// Whether something that was named is not there.
-    pub(super) fn is_missing_some(&self) -> bool {
+    pub(crate) fn is_missing_some(&self) -> bool {
         self.missing().next().is_some()
     }
 }

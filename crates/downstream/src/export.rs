@@ -1,0 +1,246 @@
+//! Subscriptions written to files that an Envoy watches.
+//!
+//! Owns what is exported and how it stands. A file is written beside and renamed over, so that nobody reads half
+//! of it, and only when all of the subscription is known: what is missing in a file is deleted by who reads it.
+//! While that is not so, and when writing fails, the last good file stays.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use opentelemetry::metrics::Counter;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
+use weir_database::{Attachment, Database, Query, Refusal, Shape, Subscriber};
+use weir_types::{Cursor, DynamicParameters, FileFormat, Selector, TypeUrl, Version, WILDCARD};
+use weir_wire::file::{FormatError, response, write_as};
+
+/// How long after a failure a file is tried again, if nothing changes before.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// One file.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// The type of the resources.
+    pub type_url: TypeUrl,
+    /// Their names; none is the wildcard.
+    pub names: Vec<String>,
+    /// For whom.
+    pub parameters: DynamicParameters,
+    /// Where it is written.
+    pub to: PathBuf,
+    /// In which format.
+    pub format: FileFormat,
+}
+
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// Something in it cannot be said in this format.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The file system does not let us.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The writing thread is gone: the runtime is shutting down.
+    #[error("writing was interrupted")]
+    Interrupted(#[from] JoinError),
+}
+
+/// Keeps the files up to date until `shutdown`. What was written stays.
+///
+/// # Errors
+/// When a subscription is refused at the start.
+pub async fn run(
+    database: Database,
+    exports: Vec<Export>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Refusal> {
+    let mut tasks = JoinSet::new();
+    for export in exports {
+        tasks.spawn(Exporter::new(&database, export)?.run());
+    }
+    shutdown.await;
+    Ok(())
+}
+
+#[derive(Default)]
+struct Signal(Notify);
+
+impl Subscriber for Signal {
+    fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// One file, and how far it is.
+struct Exporter {
+    export: Export,
+    changed: Arc<Signal>,
+    attachment: Attachment,
+    /// The version of what was written last.
+    written: Option<Version>,
+    writes: Counter<u64>,
+    failures: Counter<u64>,
+}
+
+impl Exporter {
+    fn new(database: &Database, export: Export) -> Result<Self, Refusal> {
+        let changed = Arc::new(Signal::default());
+        let selector = |name: &str| Selector::plain(name, export.parameters.clone());
+        let names: Vec<Selector> = match &export.names[..] {
+            [] => vec![selector(WILDCARD)],
+            names => names.iter().map(|name| selector(name)).collect(),
+        };
+        let subscriber: Arc<dyn Subscriber> = changed.clone();
+        let attachment = database.attach(&export.type_url, &names, subscriber)?;
+        let meter = opentelemetry::global::meter("weir");
+        let counter = |name, about| meter.u64_counter(name).with_description(about).build();
+        Ok(Self {
+            export,
+            changed,
+            attachment,
+            written: None,
+            writes: counter("weir.export.writes", "Files written"),
+            failures: counter("weir.export.failures", "Attempts to write a file that failed"),
+        })
+    }
+
+    async fn run(mut self) {
+        loop {
+            let failed = self.update().await;
+            tokio::select! {
+                () = self.changed.0.notified() => {}
+                () = tokio::time::sleep(RETRY), if failed => {}
+            }
+        }
+    }
+
+    /// Writes the file, if it is not up to date. Returns whether that failed.
+    async fn update(&mut self) -> bool {
+        let unsettled = self.attachment.unsettled();
+        if unsettled.names + unsettled.collections > 0 {
+            return false;
+        }
+        let Some((version, response)) = self.response() else { return false };
+        let (to, format) = (self.export.to.clone(), self.export.format);
+        let bytes = response.len();
+        let writing = tokio::task::spawn_blocking(move || {
+            write(&to, &write_as(format, response, version)?)?;
+            Ok::<_, ExportError>(())
+        });
+        let outcome = writing.await.map_err(ExportError::from).flatten();
+        let (file, type_url) = (self.export.to.display(), &self.export.type_url);
+        match outcome {
+            Ok(()) => {
+                self.written = Some(version);
+                self.writes.add(1, &[]);
+                tracing::info!(%file, %type_url, %version, bytes, "exported");
+                false
+            }
+            Err(error) => {
+                self.failures.add(1, &[]);
+                tracing::error!(%file, %type_url, %error, "cannot export");
+                true
+            }
+        }
+    }
+
+    /// Everything that there is, if it is not what was written.
+    fn response(&mut self) -> Option<(Version, Bytes)> {
+        let diff = self.attachment.diff(&Query {
+            after: Cursor::default(),
+            shape: Shape::Everything,
+            hold_removals: false,
+            owed: &Default::default(),
+            known: None,
+        });
+        self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
+        if self.written == Some(diff.version) {
+            return None;
+        }
+        Some(response(&self.export.type_url, &diff.resources))
+    }
+}
+
+/// Replaces the file `to`, all at once.
+pub fn write(to: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = to.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    let beside = to.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| fs::rename(&beside, to));
+    if replaced.is_err() {
+        // There may be nothing to remove, or no right to.
+        _ = fs::remove_file(&beside);
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_types::{Answered, Batch, Constraints, Content, Reach, Variant, VariantKey};
+
+    use super::*;
+
+    fn world(to: &Path) -> (Database, Exporter) {
+        let database = Database::new(weir_database::Settings::default());
+        let export = Export {
+            type_url: TypeUrl::new("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
+            names: Vec::new(),
+            parameters: DynamicParameters::empty(),
+            to: to.to_owned(),
+            format: FileFormat::Binary,
+        };
+        let exporter = Exporter::new(&database, export).unwrap();
+        (database, exporter)
+    }
+
+    fn batch(exporter: &Exporter, names: &[&str]) -> Batch {
+        let mut batch = Batch::new(exporter.export.type_url.clone(), Reach::Wildcard);
+        batch.answered.push(Answered::all());
+        let variant = |name: &&str| {
+            let content = Content { body: Some(Bytes::from_static(b"")), ..Content::default() };
+            Variant::new(VariantKey::new(*name, Constraints::unconstrained()), content)
+        };
+        batch.upserts = names.iter().map(variant).collect();
+        batch
+    }
+
+    #[tokio::test]
+    async fn f03_nothing_is_written_before_everything_is_known_nor_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x.pb");
+        let (database, mut exporter) = world(&file);
+        assert!(!exporter.update().await && !file.exists(), "nobody has answered");
+
+        database.commit(batch(&exporter, &["a"]));
+        assert!(!exporter.update().await);
+        let first = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        database.commit(batch(&exporter, &["a"]));
+        assert!(!exporter.update().await && !file.exists(), "nothing has changed");
+
+        database.commit(batch(&exporter, &["a", "b"]));
+        assert!(!exporter.update().await);
+        assert!(fs::read(&file).unwrap().len() > first.len());
+    }
+
+    #[tokio::test]
+    async fn f03_a_failure_leaves_the_last_good_file_and_is_made_up_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("later");
+        let file = place.join("x.pb");
+        let (database, mut exporter) = world(&file);
+        database.commit(batch(&exporter, &["a"]));
+        assert!(exporter.update().await, "there is no directory");
+        fs::create_dir(&place).unwrap();
+        assert!(!exporter.update().await);
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "nothing is left beside");
+    }
+}
