@@ -144,7 +144,7 @@ fn respell(to: &mut String, part: &str, escaped: &[u8]) -> Result<(), MalformedN
             },
             byte => byte,
         };
-        if byte < b' ' || byte >= b'~' || escaped.contains(&byte) {
+        if !(b' '..b'~').contains(&byte) || escaped.contains(&byte) {
             // Writing to a text does not fail.
             _ = write!(to, "%{byte:02X}");
         } else {

@@ -36,7 +36,7 @@ pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Option<Response>, S
 /// Somebody who listens.
 pub(crate) enum Peer {
     Grpc(Channel),
-    Rest(rest::Http, TypeUrl),
+    Rest(Box<rest::Http>, TypeUrl),
 }
 
 /// A connection to `endpoint`.
@@ -47,7 +47,7 @@ pub(crate) async fn connect(
 ) -> Result<Peer, Box<dyn Error + Send + Sync>> {
     if let (Services::Rest(polling), Some(type_url)) = (settings.services, &method.implied) {
         let http = rest::connect(settings, polling, endpoint, method.path).await?;
-        return Ok(Peer::Rest(http, type_url.clone()));
+        return Ok(Peer::Rest(Box::new(http), type_url.clone()));
     }
     let channel = Endpoint::from_shared(endpoint.to_owned())?
         .connect_timeout(settings.connect_timeout)
@@ -74,7 +74,7 @@ pub(crate) struct Method {
 pub(crate) fn open(settings: &Settings, peer: Peer, method: &Method, writer: Writer) -> Open {
     match peer {
         Peer::Grpc(channel) => open_grpc(settings, channel, method, writer),
-        Peer::Rest(http, type_url) => rest::open(http, type_url, writer),
+        Peer::Rest(http, type_url) => rest::open(*http, type_url, writer),
     }
 }
 

@@ -9,7 +9,7 @@ use prost::Message as _;
 use tonic::body::Body;
 use tonic::codegen::http::{Request, Response, StatusCode};
 use tonic::service::AxumBody;
-use weir_wire::discovery::{DiscoveryResponse, Node};
+use weir_wire::discovery::DiscoveryResponse;
 use weir_wire::json::discovery::{request_from_json, response_to_json};
 
 use super::Shared;
@@ -53,7 +53,7 @@ fn stream_of(state: &mut state::State, path: &str, request: &state::Request) -> 
 }
 
 fn poll(shared: &Shared, request: &state::Request) -> Response<Body> {
-    let node = request.node.clone().unwrap_or_else(Node::default);
+    let node = request.node.clone().unwrap_or_default();
     let whom = Whom { node, knows: shared.parameters };
     let mut wanted: BTreeSet<Wanted> = whom.wanted(&request.names, &request.locators);
     if wanted.is_empty() && has_legacy_wildcard(&request.type_url) {
