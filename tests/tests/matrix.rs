@@ -5,7 +5,7 @@
 //! the client names it by locator, and the control plane is sent locators and sends constraints. Without, clients
 //! have the parameter from their `Node` by a rule, and a control plane has a stream, with a `Node` of its own, for each
 //! parameter set. Files have constraints in both. Every transport can carry locators, those of v2 too: the
-//! messages are the same, and control planes that do not know the fields do not see them.
+//! messages are the same, and control planes that do not know the fields do not see them. REST polls have them in JSON.
 
 mod support;
 
@@ -19,7 +19,8 @@ use support::{Bed, Item, Source, local};
 use weir_testkit::client::Change;
 use weir_testkit::constraints::locator;
 use weir_testkit::resources::{assignment, eds_cluster, name, published};
-use weir_testkit::{Dialect, Received, Service, XdsClient, node, type_url};
+use weir_testkit::{Dialect, Received, RestClient, Service, XdsClient, node, type_url};
+use weir_wire::discovery::ResourceLocator;
 
 /// The steps of each cell, in order.
 const STEPS: [&str; 6] = ["initial", "change", "addition", "removal", "client back", "server back"];
@@ -34,25 +35,31 @@ const TYPES: [&str; 2] = ["cds", "eds"];
 struct Kind {
     name: &'static str,
     dialect: Dialect,
-    /// The service of each of [`TYPES`]; one stream where they are equal.
-    services: [Service; 2],
+    /// The service of each of [`TYPES`], on one stream where they are equal; none for polls over REST.
+    services: Option<[Service; 2]>,
 }
 
-const CLIENTS: [Kind; 6] = [
-    Kind { name: "ADS SotW", dialect: Dialect::Sotw, services: [Service::Ads; 2] },
-    Kind { name: "ADS delta", dialect: Dialect::Delta, services: [Service::Ads; 2] },
-    Kind { name: "SotW", dialect: Dialect::Sotw, services: [Service::Own("cds"), Service::Own("eds")] },
-    Kind { name: "delta", dialect: Dialect::Delta, services: [Service::Own("cds"), Service::Own("eds")] },
-    Kind { name: "v2 ADS SotW", dialect: Dialect::Sotw, services: [Service::AdsV2; 2] },
-    Kind { name: "v2 ADS delta", dialect: Dialect::Delta, services: [Service::AdsV2; 2] },
+const CLIENTS: [Kind; 7] = [
+    Kind { name: "ADS SotW", dialect: Dialect::Sotw, services: Some([Service::Ads; 2]) },
+    Kind { name: "ADS delta", dialect: Dialect::Delta, services: Some([Service::Ads; 2]) },
+    Kind { name: "SotW", dialect: Dialect::Sotw, services: Some([Service::Own("cds"), Service::Own("eds")]) },
+    Kind {
+        name: "delta",
+        dialect: Dialect::Delta,
+        services: Some([Service::Own("cds"), Service::Own("eds")]),
+    },
+    Kind { name: "REST", dialect: Dialect::Sotw, services: None },
+    Kind { name: "v2 ADS SotW", dialect: Dialect::Sotw, services: Some([Service::AdsV2; 2]) },
+    Kind { name: "v2 ADS delta", dialect: Dialect::Delta, services: Some([Service::AdsV2; 2]) },
 ];
 
 /// Protocols of control planes, as the test bed calls them; none for files.
-const SERVERS: [Option<&str>; 7] = [
+const SERVERS: [Option<&str>; 8] = [
     Some("ads-sotw"),
     Some("ads-delta"),
     Some("sotw"),
     Some("delta"),
+    Some("rest"),
     Some("v2 ads-sotw"),
     Some("v2 ads-delta"),
     None,
@@ -89,7 +96,9 @@ struct Client {
     kind: Kind,
     locators: bool,
     server_is_sotw: bool,
+    /// None over REST.
     streams: Vec<XdsClient>,
+    poller: Option<RestClient>,
     held: BTreeMap<(&'static str, String), Bytes>,
     /// What it would state of a type on the next stream: by name in delta, under no name in SotW.
     versions: BTreeMap<(&'static str, String), String>,
@@ -99,10 +108,10 @@ struct Client {
 
 impl Client {
     async fn start(kind: Kind, server: Option<&str>, locators: bool, bed: &Bed) -> Self {
-        let server_is_sotw = server.is_some_and(|protocol| protocol.ends_with("sotw"));
+        let server_is_sotw = server.is_some_and(|protocol| protocol.ends_with("sotw") || protocol == "rest");
         let (streams, sent) = (Vec::new(), Vec::new());
         let (held, versions) = (BTreeMap::new(), BTreeMap::new());
-        let mut client = Self { kind, locators, server_is_sotw, streams, held, versions, sent };
+        let mut client = Self { kind, locators, server_is_sotw, streams, poller: None, held, versions, sent };
         client.connect(bed).await;
         client
     }
@@ -111,28 +120,63 @@ impl Client {
     async fn connect(&mut self, bed: &Bed) {
         let Kind { dialect, services, .. } = self.kind;
         let node = if self.locators { node("client") } else { node("client").metadata("env", "prod") };
-        self.streams.clear();
-        self.sent.clear();
+        self.disconnect();
+        let Some(services) = services else {
+            self.poller = Some(RestClient::connect(bed.address(), &node).await);
+            return;
+        };
         let own = services[0] != services[1];
         for service in services.into_iter().take(if own { 2 } else { 1 }) {
             self.streams.push(XdsClient::on(service, dialect, bed.address(), &node).await);
         }
-        for (short, names) in [("cds", &["*"][..]), ("eds", &["a", "b"])] {
+        for short in TYPES {
             let stated = self.versions.iter().filter(|((of, _), _)| *of == short);
             let stated = stated.map(|((_, name), version)| (name.clone(), version.clone()));
             let mut change = match dialect {
                 Dialect::Delta => Change { initial_versions: stated.collect(), ..Change::default() },
                 Dialect::Sotw => Change { version: stated.map(|(_, v)| v).next(), ..Change::default() },
             };
-            match self.locators {
-                true => {
-                    change.locators = names.iter().map(|name| locator(name, &[("env", "prod")])).collect()
-                }
-                false if short == "eds" => change.names = names.iter().map(ToString::to_string).collect(),
-                // The legacy wildcard.
-                false => {}
-            }
+            let (names, locators) = self.asks_for(short);
+            (change.names, change.locators) = (names.iter().map(ToString::to_string).collect(), locators);
             self.stream(short).change(type_url(short), change);
+        }
+    }
+
+    fn disconnect(&mut self) {
+        self.streams.clear();
+        self.poller = None;
+        self.sent.clear();
+    }
+
+    /// All clusters, by the legacy wildcard where there are no locators, and some endpoints.
+    fn asks_for(&self, short: &str) -> (&'static [&'static str], Vec<ResourceLocator>) {
+        let names: &[&str] = if short == "cds" { &["*"] } else { &["a", "b"] };
+        match self.locators {
+            true => (&[], names.iter().map(|name| locator(name, &[("env", "prod")])).collect()),
+            false if short == "cds" => (&[], Vec::new()),
+            false => (names, Vec::new()),
+        }
+    }
+
+    /// The next response of a type, or of whatever type comes on its stream.
+    async fn next(&mut self, short: &'static str) -> Result<Received, String> {
+        let (names, locators) = self.asks_for(short);
+        if let Some(poller) = &mut self.poller {
+            let path = if short == "cds" { "clusters" } else { "endpoints" };
+            let polling = async {
+                loop {
+                    if let Some(received) = poller.poll(path, names, &locators).await {
+                        return received;
+                    }
+                }
+            };
+            let polled = tokio::time::timeout(PATIENCE, polling).await;
+            return polled.map_err(|_| format!("{short} did not come"));
+        }
+        match self.stream(short).try_receive(PATIENCE).await {
+            Some(Ok(received)) => Ok(received),
+            Some(Err(status)) => Err(format!("the stream of {short} ended: {status}")),
+            None => Err(format!("{short} did not come")),
         }
     }
 
@@ -158,11 +202,8 @@ impl Client {
                 if !missing && (keeps || held.all(|(key, _)| wanted.contains_key(key))) {
                     break;
                 }
-                match self.stream(short).try_receive(PATIENCE).await {
-                    Some(Ok(received)) => self.take(&received),
-                    Some(Err(status)) => return Err(format!("the stream of {short} ended: {status}")),
-                    None => return Err(format!("{short} did not come")),
-                }
+                let received = self.next(short).await?;
+                self.take(&received);
             }
         }
         Ok(())
@@ -171,7 +212,9 @@ impl Client {
     fn take(&mut self, received: &Received) {
         let short = TYPES.into_iter().find(|short| type_url(short) == received.type_url);
         let short = short.expect("a type that was asked for");
-        self.stream(short).ack(received);
+        if self.poller.is_none() {
+            self.stream(short).ack(received);
+        }
         let gone = received.removed_variants.iter().map(|variant| &variant.name).chain(&received.removed);
         for name in gone {
             self.held.remove(&(short, name.clone()));
@@ -262,7 +305,7 @@ impl Column {
     /// A client that comes back gets what has changed, and in delta nothing else.
     async fn reconnect_clients(&mut self) {
         for client in &mut self.clients {
-            client.streams.clear();
+            client.disconnect();
         }
         self.set(&[(("cds", "a"), Some(3))]);
         for client in &mut self.clients {

@@ -96,6 +96,9 @@ fn speaking(
     parameters: &str,
 ) -> WeirBuilder {
     match protocol.strip_prefix("v2 ") {
+        None if protocol == "rest" => builder
+            .upstream(upstream, protocol, parameters)
+            .section("refresh_interval = \"50ms\"\nrefresh_jitter = \"10ms\""),
         Some(protocol) => builder.upstream(upstream, protocol, parameters).section("transport = \"v2\""),
         None => builder.upstream(upstream, protocol, parameters),
     }

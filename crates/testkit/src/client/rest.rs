@@ -80,7 +80,8 @@ impl RestClient {
     }
 
     async fn post(&mut self, path: &str, body: Vec<u8>) -> (u16, Bytes) {
-        if self.connection.is_closed() {
+        // Right behind an answer it may still be busy, or be about to close.
+        if self.connection.ready().await.is_err() {
             self.connection = open(self.server).await;
         }
         let request = Request::post(format!("/v3/discovery:{path}"))
