@@ -209,7 +209,7 @@ fn kept(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
 }
 
 fn once(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
-    let found = scenario::run(&scenario(options, Scenario::Variants, 1, 100))?;
+    let found = scenario::run(&scenario(options, Scenario::Variants, 1, 400))?;
     let ratio = found.last().and_then(|run| run.get(variants::RATIO)).unwrap_or(f64::NAN);
     keep(runs, found);
     Ok(ratio)

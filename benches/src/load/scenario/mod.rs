@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Run>> {
         Scenario::Churn => (1000, 1000),
         Scenario::Distinct => (5000, 10_000),
         Scenario::Slow => (100, 10),
-        Scenario::Variants => (1, 100),
+        Scenario::Variants => (1, 400),
         Scenario::Growth => (10_000, 10),
         _ => (1000, 10),
     };
