@@ -9,7 +9,7 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
-use weir_downstream::{Attached, Attacher, Frames};
+use weir_downstream::{Attached, Attacher, Frames, Wrapping};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Names, ServerStream};
 use weir_types::constraints::Expr;
@@ -77,7 +77,7 @@ impl Fleet {
     }
 
     fn step(&mut self, stream: usize) -> Option<Bytes> {
-        let mut frames = self.frames.of_stream(false);
+        let mut frames = self.frames.of_stream(Wrapping::default());
         self.streams[stream].poll_transmit(&mut frames).map(|transmit| transmit.frame)
     }
 

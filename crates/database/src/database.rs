@@ -39,6 +39,7 @@ struct Inner {
     commits: AtomicU64,
     serials: AtomicU64,
     ambiguities: AtomicU64,
+    expired: AtomicU64,
 }
 
 /// What a commit did.
@@ -75,6 +76,7 @@ impl Database {
             commits: AtomicU64::new(1),
             serials: AtomicU64::new(0),
             ambiguities: AtomicU64::new(0),
+            expired: AtomicU64::new(0),
         }))
     }
 
@@ -164,11 +166,14 @@ impl Database {
         self.0.demand.on_change(Box::new(wake));
     }
 
-    /// Gives up what has been idle for long enough at `now`. To be called about once a second.
+    /// Gives up what has been idle for long enough at `now`, and what has outlived its time to live. To be
+    /// called about once a second.
     pub fn sweep(&self, now: Instant) {
         let cores: Vec<_> = self.0.types.read().values().cloned().collect();
         for core in cores {
-            let touched = core.lock().sweep(now, self.0.settings.idle, &self.0.demand, || self.next_commit());
+            let (touched, expired) =
+                core.lock().sweep(now, self.0.settings.idle, &self.0.demand, || self.next_commit());
+            self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
             touched.iter().for_each(|view| view.wake_all());
         }
         self.0.demand.announce();
@@ -187,6 +192,11 @@ impl Database {
     /// How often more than one variant matched a parameter set, since the start.
     pub fn ambiguities(&self) -> u64 {
         self.0.ambiguities.load(Ordering::Relaxed)
+    }
+
+    /// How many variants have expired since the start: upstream did not refresh them within their time to live.
+    pub fn expired(&self) -> u64 {
+        self.0.expired.load(Ordering::Relaxed)
     }
 
     fn report(&self, core: &mut Core) {

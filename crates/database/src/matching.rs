@@ -21,6 +21,9 @@ pub struct VariantSet {
     variants: Vec<Filed>,
     index: Option<Index>,
     memo: HashMap<DynamicParameters, Answer>,
+    /// Variants whose time to live is over: for nobody any more, and kept since a heartbeat that comes after
+    /// all brings no body.
+    expired: Vec<Arc<Variant>>,
 }
 
 /// A variant, and beside it the hash of its content: equal ones are found without looking into each variant.
@@ -63,14 +66,20 @@ impl VariantSet {
         self.variants.iter().filter(move |filed| filed.content == content).map(|filed| &filed.variant)
     }
 
-    /// Whether there is no variant.
-    pub fn is_empty(&self) -> bool {
-        self.variants.is_empty()
+    /// The variants, and those whose time to live is over.
+    pub fn held(&self) -> impl Iterator<Item = &Arc<Variant>> {
+        self.iter().chain(&self.expired)
     }
 
-    /// The variant with exactly these constraints.
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.variants.is_empty() && self.expired.is_empty()
+    }
+
+    /// What is held with exactly these constraints.
     pub fn get(&self, constraints: &Constraints) -> Option<&Arc<Variant>> {
-        self.position(constraints).ok().map(|at| &self.variants[at].variant)
+        let live = self.position(constraints).ok().map(|at| &self.variants[at].variant);
+        live.or_else(|| self.expired.iter().find(|variant| variant.key().constraints == *constraints))
     }
 
     /// Adds a variant, or replaces the one with equal constraints, which is returned.
@@ -87,9 +96,29 @@ impl VariantSet {
 
     /// Takes out the variant with exactly these constraints.
     pub fn remove(&mut self, constraints: &Constraints) -> Option<Arc<Variant>> {
-        let at = self.position(constraints).ok()?;
+        let expired = self.take_expired(constraints);
+        let Ok(at) = self.position(constraints) else { return expired };
         self.forget();
         Some(self.variants.remove(at).variant)
+    }
+
+    /// Ends the life of the variant with exactly these constraints.
+    pub(crate) fn expire(&mut self, constraints: &Constraints) -> Option<&Arc<Variant>> {
+        let at = self.position(constraints).ok()?;
+        self.forget();
+        self.expired.push(self.variants.remove(at).variant);
+        self.expired.last()
+    }
+
+    /// Whether a variant that `parameters` match has expired.
+    pub(crate) fn has_expired(&self, parameters: &DynamicParameters) -> bool {
+        self.expired.iter().any(|variant| variant.key().constraints.matches(parameters))
+    }
+
+    /// Takes out what has expired of exactly these constraints.
+    pub(crate) fn take_expired(&mut self, constraints: &Constraints) -> Option<Arc<Variant>> {
+        let at = self.expired.iter().position(|variant| variant.key().constraints == *constraints)?;
+        Some(self.expired.swap_remove(at))
     }
 
     /// The variant that `parameters` match.

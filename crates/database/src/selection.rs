@@ -19,6 +19,8 @@ pub(crate) struct Member {
     pub(crate) born: Commit,
     /// When it was selected or its content last changed.
     pub(crate) changed: Commit,
+    /// When that happened, or upstream last vouched for it. Never before `changed`.
+    pub(crate) refreshed: Commit,
 }
 
 /// A variant that was selected once and that some stream may still hold.
@@ -35,6 +37,8 @@ pub(crate) struct Tombstone {
 pub(crate) enum Change {
     /// Something is new or different, or a question was answered.
     Added,
+    /// Something lives longer than was known.
+    Refreshed,
     /// Something went, and nothing took its place.
     Removed,
     /// Another resource took the place of one that went: an alias moved on.
@@ -55,7 +59,7 @@ pub(crate) struct Selection {
     gone: HashMap<Name, Vec<Tombstone>>,
     /// How many tombstones there are.
     graves: usize,
-    /// For a collection: the keys of `live`, by when they last changed.
+    /// For a collection: the keys of `live`, by when they were last refreshed.
     recent: BTreeSet<(Commit, Name)>,
     /// For a name: what is known of its absence.
     pub(crate) absence: Absence,
@@ -156,16 +160,17 @@ impl Selection {
         match (self.live.get_mut(slot), variant) {
             (None, None) => None,
             (Some(member), Some(new)) if member.variant.key() == new.key() => {
-                let changed = member.variant.version(Form::Located) != new.version(Form::Located);
+                let change = renewal(&member.variant, new);
                 let old = std::mem::replace(&mut member.variant, Arc::clone(new));
-                if !changed {
-                    return None;
+                let change = change?;
+                let before = std::mem::replace(&mut member.refreshed, at);
+                if change == Change::Added {
+                    member.changed = at;
                 }
-                let before = std::mem::replace(&mut member.changed, at);
                 self.note_change(slot, Some(before), Some(at));
                 self.account(&old, u64::wrapping_sub);
                 self.account(new, u64::wrapping_add);
-                Some(Change::Added)
+                Some(change)
             }
             (old, new) => {
                 let moved = old.zip(new).is_some_and(|(old, new)| old.variant.name() != new.name());
@@ -185,7 +190,8 @@ impl Selection {
     fn bear(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
-        self.live.insert(slot.clone(), Member { variant: Arc::clone(variant), born: at, changed: at });
+        let member = Member { variant: Arc::clone(variant), born: at, changed: at, refreshed: at };
+        self.live.insert(slot.clone(), member);
         if !self.is_collection() {
             self.absence = Absence::Unknown;
             self.settled.get_or_insert(at);
@@ -193,8 +199,8 @@ impl Selection {
     }
 
     fn bury(&mut self, slot: &Name, at: Commit) {
-        let Some(Member { variant, born, changed }) = self.live.remove(slot) else { return };
-        self.note_change(slot, Some(changed), None);
+        let Some(Member { variant, born, changed, refreshed }) = self.live.remove(slot) else { return };
+        self.note_change(slot, Some(refreshed), None);
         self.account(&variant, u64::wrapping_sub);
         self.graves += 1;
         let name = variant.name().clone();
@@ -238,10 +244,10 @@ impl Selection {
         self.live.get(name)
     }
 
-    /// The members that changed after `after`.
-    pub(crate) fn changed_since(&self, after: Commit) -> Vec<&Member> {
+    /// The members that changed or were refreshed after `after`.
+    pub(crate) fn renewed_since(&self, after: Commit) -> Vec<&Member> {
         if !self.is_collection() {
-            return self.live.values().filter(|member| member.changed > after).collect();
+            return self.live.values().filter(|member| member.refreshed > after).collect();
         }
         let from = (Commit(after.0 + 1), Name::from(""));
         self.recent.range(from..).filter_map(|(_, slot)| self.live.get(slot)).collect()
@@ -282,4 +288,15 @@ impl Selection {
         self.graves = self.gone.values().map(Vec::len).sum();
         self.prune_at = PRUNE_FLOOR.max(2 * self.graves);
     }
+}
+
+/// What it comes to that `new` takes the place of `old`, which is the same variant.
+fn renewal(old: &Variant, new: &Variant) -> Option<Change> {
+    let (was, is) = (old.lease(), new.lease());
+    // Refreshed too late, clients may have dropped it already.
+    let late = was.zip(is).is_some_and(|(was, is)| was.is_over(is.since()));
+    if late || old.version(Form::Located) != new.version(Form::Located) {
+        return Some(Change::Added);
+    }
+    (is.is_some() && is != was).then_some(Change::Refreshed)
 }

@@ -128,7 +128,7 @@ impl View {
         if change != Change::Removed {
             self.shared.additions.fetch_max(at.0, Ordering::AcqRel);
         }
-        if change != Change::Added {
+        if matches!(change, Change::Removed | Change::Moved) {
             self.shared.removals.fetch_max(at.0, Ordering::AcqRel);
         }
         self.note(selection, at);

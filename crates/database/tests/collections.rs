@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use support::*;
-use weir_database::{Query, Shape};
+use weir_database::{Query, Refresh, Shape};
 use weir_types::Reach::{Local, Named, Wildcard};
 use weir_types::{KnownVersions, Selector, WILDCARD};
 
@@ -113,7 +113,14 @@ fn w06_the_narrowest_answer_counts_and_the_next_one_follows_it() {
 /// What is told of `owed`, which is not subscribed any more.
 fn told_of(stream: &mut Stream, owed: Selector) -> (Vec<String>, Vec<String>) {
     let (after, owed) = (stream.attachment.cursor(), BTreeSet::from([owed]));
-    let query = Query { after, shape: Shape::Changes, hold_removals: false, owed: &owed, known: None };
+    let query = Query {
+        after,
+        shape: Shape::Changes,
+        hold_removals: false,
+        owed: &owed,
+        known: None,
+        refresh: Refresh::Unsaid,
+    };
     said(&stream.attachment.diff(&query))
 }
 
@@ -142,8 +149,14 @@ fn i05_what_has_gone_of_a_glob_is_told_to_who_states_it() {
     fixture.answer(&plain(GLOB));
     let known: KnownVersions = [(A, "?"), (B, "?"), ("xdstp://auth/T/other/b", "?")].into_iter().collect();
     let (after, owed) = (stream.attachment.cursor(), BTreeSet::new());
-    let query =
-        Query { after, shape: Shape::Changes, hold_removals: false, owed: &owed, known: Some(&known) };
+    let query = Query {
+        after,
+        shape: Shape::Changes,
+        hold_removals: false,
+        owed: &owed,
+        known: Some(&known),
+        refresh: Refresh::Unsaid,
+    };
     assert_eq!(said(&stream.attachment.diff(&query)), told(&[(A, "1")], &[B]));
 }
 

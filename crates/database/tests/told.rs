@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
+use weir_database::{Attachment, Database, Diff, Query, Refresh, Removed, Settings, Shape, Subscriber};
 use weir_types::{
     Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
     ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
@@ -35,7 +35,14 @@ fn declare_absent(database: &Database, name: &str, absence: Absence) {
 /// What is told of all that was not told yet.
 fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
     let (after, owed) = (stream.cursor(), BTreeSet::new());
-    let query = Query { after, shape: Shape::Changes, hold_removals: false, owed: &owed, known };
+    let query = Query {
+        after,
+        shape: Shape::Changes,
+        hold_removals: false,
+        owed: &owed,
+        known,
+        refresh: Refresh::Unsaid,
+    };
     let diff = stream.diff(&query);
     stream.advance(Cursor { removals: diff.to, additions: diff.to });
     diff
@@ -87,7 +94,14 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
     };
     let held_back = |stream: &mut Attachment| {
         let (after, owed) = (stream.cursor(), BTreeSet::new());
-        let query = Query { after, shape: Shape::Everything, hold_removals: true, owed: &owed, known: None };
+        let query = Query {
+            after,
+            shape: Shape::Everything,
+            hold_removals: true,
+            owed: &owed,
+            known: None,
+            refresh: Refresh::Unsaid,
+        };
         let diff = stream.diff(&query);
         stream.advance(Cursor { additions: diff.to, ..after });
         let bodies = diff.resources.iter().map(|(variant, _)| variant.content().body.clone());

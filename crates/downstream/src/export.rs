@@ -14,7 +14,7 @@ use bytes::Bytes;
 use opentelemetry::metrics::Counter;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
-use weir_database::{Attachment, Database, Query, Refusal, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Refresh, Refusal, Shape, Subscriber};
 use weir_types::{Cursor, DynamicParameters, FileFormat, Selector, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
@@ -157,6 +157,7 @@ impl Exporter {
             hold_removals: false,
             owed: &Default::default(),
             known: None,
+            refresh: Refresh::Unsaid,
         });
         self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
         if self.written == Some(diff.version) {

@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use moka::sync::Cache;
-use weir_database::{Diff, Query, Removed, Shape};
+use weir_database::{Diff, Query, Refresh, Removed, Shape};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nonce, Step, View};
 use weir_types::{Constraints, Cursor, Fingerprint, Form, Kind, Name, TypeUrl, Variant};
 use weir_wire::frame::Response;
 
 use crate::view::Attached;
+use crate::wrapping::Wrapping;
 
 /// How long a frame is kept that no stream has asked for.
 const IDLE: Duration = Duration::from_secs(10);
@@ -22,7 +23,8 @@ const IDLE: Duration = Duration::from_secs(10);
 struct Key {
     view: u64,
     dialect: Dialect,
-    wrapped: bool,
+    wrapping: Wrapping,
+    refresh: Refresh,
     after: Cursor,
     nonce: Nonce,
     everything: bool,
@@ -30,32 +32,48 @@ struct Key {
     forced: bool,
     owed: Fingerprint,
     known: u64,
+    /// Where it says how long something lives: when.
+    second: Option<u64>,
+}
+
+/// A step in bytes, and when it was made if it says how long something lives.
+#[derive(Clone)]
+struct Made {
+    framed: Framed<Bytes>,
+    second: Option<u64>,
 }
 
 /// The frames that streams may still ask for.
 pub struct Frames {
     control_plane: String,
-    cache: Cache<Key, Framed<Bytes>>,
+    cache: Cache<Key, Made>,
+    /// What seconds are counted from.
+    epoch: Instant,
 }
 
 impl Frames {
     /// No frames yet; at most `capacity` bytes are kept. Responses say that they are from `control_plane`.
     pub fn new(control_plane: String, capacity: u64) -> Self {
-        let weight = |_: &Key, framed: &Framed<Bytes>| {
-            let bytes = framed.frame.as_ref().map_or(0, Bytes::len) + size_of::<Key>();
+        let weight = |_: &Key, made: &Made| {
+            let bytes = made.framed.frame.as_ref().map_or(0, Bytes::len) + size_of::<Key>();
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let cache = Cache::builder().max_capacity(capacity).weigher(weight).time_to_idle(IDLE).build();
-        Self { control_plane, cache }
+        Self { control_plane, cache, epoch: now() }
     }
 
-    /// The frames of a stream, whose state-of-the-world resources are `wrapped` or not.
-    pub fn of_stream(&self, wrapped: bool) -> StreamFrames<'_> {
-        StreamFrames { frames: self, wrapped }
+    /// The frames of a stream, whose state-of-the-world resources are wrapped or not.
+    pub fn of_stream(&self, wrapping: Wrapping) -> StreamFrames<'_> {
+        StreamFrames { frames: self, wrapping }
     }
 
-    /// Works out and encodes a step.
-    fn make(&self, step: &Step<'_, Attached>, wrapped: bool) -> Framed<Bytes> {
+    /// How many seconds have passed.
+    fn second(&self) -> u64 {
+        now().saturating_duration_since(self.epoch).as_secs()
+    }
+
+    /// Works out and encodes a step that is made in this second.
+    fn make(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
         let type_url = step.logical.type_url();
         let diff = step.logical.view().0.diff(&Query {
             after: step.after,
@@ -63,13 +81,17 @@ impl Frames {
             hold_removals: step.hold_removals,
             owed: step.owed(),
             known: step.known().map(|known| &**known),
+            refresh: key.refresh,
         });
         let gone = Gone::new(&diff.removed, step.dialect);
         let says_something = match (step.everything, step.dialect) {
             (true, _) => diff.changed,
-            (false, Dialect::Delta) => !diff.resources.is_empty() || !diff.removed.is_empty(),
+            (false, Dialect::Delta) => {
+                !(diff.resources.is_empty() && diff.heartbeats.is_empty() && diff.removed.is_empty())
+            }
             (false, Dialect::Sotw) => !diff.resources.is_empty() || !gone.located.is_empty(),
         };
+        let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
         let frame = (says_something || step.forced).then(|| {
             let response = Response {
                 type_url,
@@ -77,9 +99,11 @@ impl Frames {
                 version: diff.version,
                 control_plane: &self.control_plane,
                 resources: &diff.resources,
+                heartbeats: &diff.heartbeats,
                 removed: &gone.plain,
                 removed_variants: if step.everything { &[] } else { &gone.located },
-                wrapped,
+                wrapped: key.wrapping.always,
+                at: tells_ttl.then(|| self.epoch + Duration::from_secs(second)),
             };
             match step.dialect {
                 Dialect::Sotw => response.sotw(),
@@ -87,8 +111,22 @@ impl Frames {
             }
         });
         let warming = warming(type_url, &diff);
-        Framed { to: diff.to, frame, version: diff.version, disputed: diff.disputed, warming }
+        let framed = Framed {
+            to: diff.to,
+            frame,
+            version: diff.version,
+            refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
+            disputed: diff.disputed,
+            warming,
+        };
+        let mut said = diff.resources.iter().chain(&diff.heartbeats);
+        let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
+        Made { framed, second: counts.then_some(second) }
     }
+}
+
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// What is gone, as the encoder takes it.
@@ -128,7 +166,20 @@ fn warming(type_url: &TypeUrl, diff: &Diff) -> Option<Arc<HashSet<Name>>> {
 /// The frames of one stream.
 pub struct StreamFrames<'a> {
     frames: &'a Frames,
-    wrapped: bool,
+    wrapping: Wrapping,
+}
+
+impl StreamFrames<'_> {
+    /// How this client is told that something lives on.
+    fn refresh(&self, step: &Step<'_, Attached>) -> Refresh {
+        match step.dialect {
+            Dialect::Sotw if self.wrapping.for_ttl => Refresh::Whole,
+            Dialect::Sotw => Refresh::Unsaid,
+            // A client that lacks what it rejected cannot know what a heartbeat is for.
+            Dialect::Delta if step.logical.rejects() => Refresh::Whole,
+            Dialect::Delta => Refresh::Heartbeat,
+        }
+    }
 }
 
 impl Framer<Attached> for StreamFrames<'_> {
@@ -138,10 +189,14 @@ impl Framer<Attached> for StreamFrames<'_> {
         let view = step.logical.view();
         let mut owed = Fingerprint::default();
         step.owed().iter().for_each(|selector| owed += Fingerprint::of(selector));
-        let key = Key {
+        let mut key = Key {
             view: view.0.view(),
             dialect: step.dialect,
-            wrapped: self.wrapped,
+            wrapping: match step.dialect {
+                Dialect::Sotw => self.wrapping,
+                Dialect::Delta => Wrapping::default(),
+            },
+            refresh: self.refresh(step),
             after: step.after,
             nonce: step.nonce(view.head().newest()),
             everything: step.everything,
@@ -149,7 +204,15 @@ impl Framer<Attached> for StreamFrames<'_> {
             forced: step.forced,
             owed,
             known: step.known().map_or(0, |known| known.fingerprint()),
+            second: None,
         };
-        self.frames.cache.get_with(key, || self.frames.make(step, self.wrapped))
+        let second = self.frames.second();
+        let made = self.frames.cache.get_with_by_ref(&key, || self.frames.make(step, &key, second));
+        if made.second.is_none_or(|made| made == second) {
+            return made.framed;
+        }
+        // Less is left by now.
+        key.second = Some(second);
+        self.frames.cache.get_with_by_ref(&key, || self.frames.make(step, &key, second)).framed
     }
 }

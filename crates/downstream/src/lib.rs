@@ -18,9 +18,11 @@ mod server;
 mod service;
 mod stream;
 mod view;
+mod wrapping;
 
 pub use frames::{Frames, StreamFrames};
 pub use node::{Client, Derived, NodeField, NodeRule, NodeRules};
 pub use request::Limits;
 pub use server::{Server, ServerError, Settings};
 pub use view::{Attached, Attacher};
+pub use wrapping::Wrapping;

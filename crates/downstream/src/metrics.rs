@@ -28,6 +28,7 @@ pub(crate) struct Metrics {
     streams: UpDownCounter<i64>,
     requests: Counter<u64>,
     responses: Counter<u64>,
+    heartbeats: Counter<u64>,
     acks: Counter<u64>,
     nacks: Counter<u64>,
     refused: Counter<u64>,
@@ -45,6 +46,7 @@ impl Metrics {
                 .build(),
             requests: counter("weir.downstream.requests", "Requests of clients, acknowledgements included"),
             responses: counter("weir.downstream.responses", "Responses sent to clients"),
+            heartbeats: counter("weir.downstream.heartbeats", "Responses that told clients what lives on"),
             acks: counter("weir.downstream.acks", "Responses that clients accepted"),
             nacks: counter("weir.downstream.nacks", "Responses that clients rejected"),
             refused: counter("weir.downstream.refused", "Streams ended because of what the client asked for"),
@@ -68,6 +70,11 @@ impl Metrics {
         self.responses.add(1, &[speech_label(speech), type_label(type_url)]);
     }
 
+    /// A response that says what lives on.
+    pub(crate) fn heartbeat(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
+        self.heartbeats.add(1, &[speech_label(speech), type_label(type_url)]);
+    }
+
     pub(crate) fn ack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
         self.acks.add(1, &[speech_label(speech), type_label(type_url)]);
     }
@@ -82,7 +89,12 @@ impl Metrics {
 }
 
 fn observe(meter: &Meter, database: &Database) {
-    let database = database.clone();
+    let (database, other) = (database.clone(), database.clone());
+    let _registered = meter
+        .u64_observable_counter("weir.database.expired")
+        .with_description("Resources that upstream did not refresh within their time to live")
+        .with_callback(move |observer| observer.observe(other.expired(), &[]))
+        .build();
     let _registered = meter
         .u64_observable_counter("weir.database.ambiguous_matches")
         .with_description("Parameter sets found to match more than one variant of a name")

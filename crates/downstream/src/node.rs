@@ -15,6 +15,9 @@ use weir_wire::discovery::Node;
 /// Clients that take resources of state-of-the-world responses wrapped say one of these.
 const WRAPPING_FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
 
+/// Clients that count down times to live say this.
+const TTL_FEATURE: &str = "xds.config.supports-resource-ttl";
+
 /// A field of the `Node` that a parameter is taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeField {
@@ -156,6 +159,8 @@ pub struct Client {
     pub locator_defaults: DynamicParameters,
     /// Whether it says that it takes wrapped resources in state-of-the-world responses.
     pub announces_wrapping: bool,
+    /// Whether it says that it counts down times to live.
+    pub announces_ttl: bool,
 }
 
 impl Client {
@@ -169,6 +174,7 @@ impl Client {
             parameters: rules.parameters(&node),
             locator_defaults: rules.derive(&node, |rule| rule.fill_locators),
             announces_wrapping: node.client_features.iter().any(|f| WRAPPING_FEATURES.contains(&&**f)),
+            announces_ttl: node.client_features.iter().any(|f| f == TTL_FEATURE),
             id: node.id,
             cluster: node.cluster,
             user_agent: node.user_agent_name,

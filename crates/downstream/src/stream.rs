@@ -37,6 +37,7 @@ use crate::rest::JsonFrames;
 use crate::scope::Scope;
 use crate::server::Settings;
 use crate::view::{Attached, Attacher};
+use crate::wrapping::Wrapping;
 
 /// What all streams share.
 pub(crate) struct Shared {
@@ -72,14 +73,12 @@ impl Shared {
         }
     }
 
-    /// The client that a first message's node describes, and whether it is sent state-of-the-world resources
-    /// wrapped.
-    pub(crate) fn meet(&self, node: Option<&[u8]>) -> Result<(Client, bool), Status> {
+    /// The client that a first message's node describes, and how it is sent resources.
+    pub(crate) fn meet(&self, node: Option<&[u8]>) -> Result<(Client, Wrapping), Status> {
         let client = Client::new(node, &self.rules)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
-        let wrapped = self.wrapping.get(&client.user_agent).copied();
-        let wrapped = wrapped.unwrap_or(client.announces_wrapping);
-        Ok((client, wrapped))
+        let wrapping = Wrapping::of(&client, self.wrapping.get(&client.user_agent).copied());
+        Ok((client, wrapping))
     }
 
     /// Makes a verdict known.
@@ -130,8 +129,7 @@ struct Open {
     machine: ServerStream<Attached>,
     scope: Scope,
     client: Arc<Client>,
-    /// Whether state-of-the-world resources are wrapped.
-    wrapped: bool,
+    wrapping: Wrapping,
 }
 
 /// Who is woken by changes: whoever polls last.
@@ -198,7 +196,7 @@ impl Stream {
             Some(open) => open,
             none => none.insert(self.meet(&request)?),
         };
-        open.wrapped |= request.has_locators();
+        open.wrapping.always |= request.has_locators();
         open.scope.admit(request.type_url_mut())?;
         let inbound = request.into_inbound(&open.client, &self.shared.limits, &self.shared.statements)?;
         let type_url = inbound.type_url.clone();
@@ -214,7 +212,7 @@ impl Stream {
 
     /// Makes the client's acquaintance by its first message.
     fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
-        let (client, wrapped) = self.shared.meet(request.node())?;
+        let (client, wrapping) = self.shared.meet(request.node())?;
         let scope = Scope::new(self.service);
         let machine = ServerStream::new(self.dialect, scope.is_aggregated(), client.parameters.clone());
         tracing::info!(
@@ -222,7 +220,7 @@ impl Stream {
             service = self.service.short_name(), transport = self.service.version.as_str(),
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
-        Ok(Open { machine, scope, client: Arc::new(client), wrapped })
+        Ok(Open { machine, scope, client: Arc::new(client), wrapping })
     }
 
     fn end(&self, status: Status) {
@@ -250,11 +248,14 @@ impl Stream {
             return Poll::Ready(Err(end));
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
-        let mut frames = self.shared.frames.of_stream(open.wrapped);
+        let mut frames = self.shared.frames.of_stream(open.wrapping);
         match open.machine.poll_transmit(&mut frames) {
             Some(transmit) => {
                 if let Some(logical) = open.machine.logical().get(transmit.index) {
                     self.shared.metrics.response(self.dialect, logical.type_url());
+                    if transmit.refreshes {
+                        self.shared.metrics.heartbeat(self.dialect, logical.type_url());
+                    }
                     tracing::debug!(
                         node = %open.client.id, type_url = %logical.type_url(), nonce = %transmit.nonce,
                         bytes = transmit.frame.len(), "response"

@@ -1,6 +1,7 @@
 //! What an upstream says in one breath: the unit that is committed atomically.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::{DynamicParameters, Name, ResourceLocator, TypeUrl, Variant, VariantKey, WILDCARD};
 
@@ -94,6 +95,15 @@ impl Answered {
     }
 }
 
+/// Upstream's word that a variant is what it was, and lives on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// The variant, which was sent before.
+    pub key: VariantKey,
+    /// For how long from now.
+    pub ttl: Duration,
+}
+
 /// Everything that one upstream response changes; all or nothing of it is visible to subscribers.
 #[derive(Debug)]
 pub struct Batch {
@@ -103,12 +113,16 @@ pub struct Batch {
     pub reach: Reach,
     /// Variants that are new or may have changed.
     pub upserts: Vec<Variant>,
+    /// Variants that are refreshed without being sent.
+    pub heartbeats: Vec<Heartbeat>,
     /// Variants that are gone.
     pub removals: Vec<VariantKey>,
     /// Names that nothing matches. Applied after `upserts` and `removals`.
     pub absent: Vec<Absent>,
     /// The collections that are answered: what was not sent for them does not exist.
     pub answered: Vec<Answered>,
+    /// When it was received: times to live count from then. Without it they do not count.
+    pub received: Option<Instant>,
 }
 
 impl Batch {
@@ -118,15 +132,18 @@ impl Batch {
             type_url,
             reach,
             upserts: Vec::new(),
+            heartbeats: Vec::new(),
             removals: Vec::new(),
             absent: Vec::new(),
             answered: Vec::new(),
+            received: None,
         }
     }
 
     /// Whether applying it would do nothing.
     pub fn is_empty(&self) -> bool {
         self.upserts.is_empty()
+            && self.heartbeats.is_empty()
             && self.removals.is_empty()
             && self.absent.is_empty()
             && self.answered.is_empty()

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-use crate::{Constraints, Form, Name};
+use crate::{Constraints, Form, Lease, Name};
 
 /// The identity of a variant (TP2: "these constraints are considered part of the unique identifier").
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,7 +73,8 @@ pub struct Content {
 }
 
 impl Content {
-    /// The hash of everything that a client gets to see of this content.
+    /// The hash of everything that a client gets to see of this content. Of a time to live, only whether there
+    /// is one: what is left of it changes by itself, and a heartbeat that changes it is not an update.
     fn version(&self) -> Version {
         let mut hash = Xxh3::new();
         let mut part = |bytes: &[u8]| {
@@ -82,7 +83,7 @@ impl Content {
         };
         part(&[u8::from(self.body.is_some())]);
         part(self.body.as_deref().unwrap_or_default());
-        part(&self.ttl.map_or([0xff; 16], |ttl| ttl.as_nanos().to_le_bytes()));
+        part(&[if self.ttl.is_some() { 0 } else { 0xff }; 16]);
         part(&self.extra);
         for alias in &*self.aliases {
             part(alias.as_bytes());
@@ -92,12 +93,13 @@ impl Content {
 }
 
 /// One content of a name, with the constraints that say for whom it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Variant {
     key: VariantKey,
     content: Content,
     /// Of the content alone, then of the content with its constraints.
     versions: [Version; 2],
+    lease: Option<Lease>,
 }
 
 impl Variant {
@@ -109,7 +111,36 @@ impl Variant {
         } else {
             Version(xxh3_64_with_seed(&key.constraints.stable_hash().to_le_bytes(), plain.0))
         };
-        Self { key, content, versions: [plain, located] }
+        Self { key, content, versions: [plain, located], lease: None }
+    }
+
+    /// The same, received at `at`: its time to live counts from then, if it has one.
+    #[must_use]
+    pub fn leased(mut self, at: Instant) -> Self {
+        self.lease = self.content.ttl.and_then(|ttl| Lease::new(at, ttl));
+        self
+    }
+
+    /// The same after a heartbeat at `at`: it lives for `ttl` from then.
+    #[must_use]
+    pub fn refreshed(&self, at: Instant, ttl: Duration) -> Self {
+        let mut refreshed = self.clone();
+        refreshed.content.ttl = Some(ttl);
+        if self.content.ttl.is_none() {
+            refreshed = Self::new(refreshed.key, refreshed.content);
+        }
+        refreshed.leased(at)
+    }
+
+    /// For how long it lives; none if it does so until further notice.
+    pub fn lease(&self) -> Option<Lease> {
+        self.lease
+    }
+
+    /// What is left at `now` of its time to live, if it has one: all of it while it does not count.
+    pub fn remaining(&self, now: Instant) -> Option<Duration> {
+        let ttl = self.content.ttl?;
+        Some(self.lease.map_or(ttl, |lease| lease.remaining(now).min(ttl)))
     }
 
     /// Which variant this is.
@@ -200,6 +231,36 @@ mod tests {
         assert_ne!(equal.version(Form::Located), held.version(Form::Located));
         let mut other = variant(content("other", "1"));
         assert!(!other.share_bytes(&held) && place(&other) != place(&held));
+    }
+
+    #[test]
+    fn t02_the_version_says_whether_there_is_a_time_to_live_not_how_long_it_is() {
+        let base = Content { body: Some(Bytes::from_static(b"body")), ..Content::default() };
+        let of = |ttl| variant(Content { ttl, ..base.clone() }).version(Form::Plain);
+        let (short, long) = (Duration::from_secs(1), Duration::from_secs(2));
+        assert_eq!(of(Some(short)), of(Some(long)));
+        assert_ne!(of(Some(short)), of(None));
+        let received = Instant::now();
+        for before in [Some(short), None] {
+            let leased = variant(Content { ttl: before, ..base.clone() }).leased(received);
+            let refreshed = leased.refreshed(received + short, long);
+            assert_eq!(refreshed.version(Form::Plain), of(Some(long)));
+            assert_eq!(refreshed.lease().map(|lease| lease.until()), Some(received + short + long));
+        }
+        assert_eq!(variant(base).leased(received).lease(), None);
+    }
+
+    #[test]
+    fn t03_what_is_left_is_said_and_never_more_than_there_was() {
+        let half = Duration::from_millis(500);
+        let ttl = |ttl| Content { ttl: Some(ttl), ..Content::default() };
+        let received = Instant::now();
+        let long = variant(ttl(Duration::from_secs(60))).leased(received);
+        assert_eq!(long.remaining(received + Duration::from_millis(10_001)), Some(Duration::from_secs(50)));
+        assert_eq!(variant(ttl(half)).leased(received).remaining(received), Some(half));
+        let still = variant(ttl(half));
+        assert_eq!(still.remaining(received + Duration::from_secs(9)), Some(half), "it does not count");
+        assert_eq!(variant(Content::default()).leased(received).remaining(received), None);
     }
 
     #[test]

@@ -184,7 +184,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                     Some(Ok(None)) => healthy = true,
                     Some(Ok(Some(response))) => {
                         healthy = true;
-                        let applied = self.stream.handle_response(response);
+                        let applied = self.stream.handle_response(response, Instant::now().into_std());
                         self.apply(applied);
                         flush_at = Some(Instant::now());
                     }

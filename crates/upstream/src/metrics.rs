@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use opentelemetry::metrics::{Counter, Histogram, UpDownCounter};
 use opentelemetry::{KeyValue, global};
+use weir_protocol::client::Applied;
 use weir_types::TypeUrl;
 
 /// The counters of one authority.
@@ -15,6 +16,7 @@ pub(crate) struct Metrics {
     responses: Counter<u64>,
     rejected: Counter<u64>,
     nacks: Counter<u64>,
+    heartbeats: Counter<u64>,
     held: UpDownCounter<i64>,
     hold_time: Histogram<f64>,
 }
@@ -31,6 +33,7 @@ impl Metrics {
             disconnects: counter("weir.upstream.disconnects", "Streams to control planes that ended"),
             responses: counter("weir.upstream.responses", "Responses of control planes"),
             rejected: counter("weir.upstream.rejected", "Resources of control planes that were not accepted"),
+            heartbeats: counter("weir.upstream.heartbeats", "Resources refreshed without being sent"),
             nacks: counter(
                 "weir.upstream.nacks",
                 "Responses of control planes that were rejected, for Weir's own reasons or its subscribers'",
@@ -55,9 +58,14 @@ impl Metrics {
         self.disconnects.add(1, &self.labels);
     }
 
-    pub(crate) fn responded(&self, type_url: &TypeUrl, rejected: usize) {
+    pub(crate) fn responded(&self, applied: &Applied) {
+        let type_url = &applied.batch.type_url;
         let labels = self.of_type(type_url);
+        let (rejected, heartbeats) = (applied.rejected.len(), applied.batch.heartbeats.len());
         self.responses.add(1, &labels);
+        if heartbeats > 0 {
+            self.heartbeats.add(heartbeats as u64, &labels);
+        }
         if rejected > 0 {
             self.rejected.add(rejected as u64, &labels);
             self.nack(type_url, "weir");

@@ -74,7 +74,7 @@ impl Watcher {
         let Name { authority, parameters, .. } = &self.name;
         let parameters = parameters.as_ref().map(tracing::field::display);
         let type_url = &applied.batch.type_url;
-        self.metrics.responded(type_url, applied.rejected.len());
+        self.metrics.responded(&applied);
         for rejected in &applied.rejected {
             tracing::warn!(authority, parameters, %type_url, reason = %rejected, "rejects a resource");
         }

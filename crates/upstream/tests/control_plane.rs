@@ -106,7 +106,10 @@ async fn u08_the_node_goes_with_the_first_request_only() {
         let nodes: Vec<_> = upstream.look(|s| s.requests.iter().filter_map(|r| r.node.clone()).collect());
         assert_eq!(nodes.len(), 1, "{dialect}");
         assert_eq!((&*nodes[0].id, &*nodes[0].user_agent_name), ("weir-1", "weir"));
-        assert_eq!(nodes[0].client_features, ["xds.config.resource-in-sotw"]);
+        assert_eq!(
+            nodes[0].client_features,
+            ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]
+        );
     }
 }
 

@@ -19,9 +19,12 @@ pub fn response(type_url: &TypeUrl, resources: &[(Arc<Variant>, Form)]) -> (Vers
         version,
         control_plane: "",
         resources,
+        heartbeats: &[],
         removed: &[],
         removed_variants: &[],
         wrapped: matches!(type_url.kind(), Kind::VirtualHost | Kind::LbEndpoint),
+        // A file does not count down; what has expired is written no more.
+        at: None,
     };
     let mut frame = response.sotw();
     frame.advance(HEADER);

@@ -4,13 +4,16 @@
 //! from the database into the one buffer that all streams share. What a plain encoder would make of the same
 //! response decodes to the same message (a property test holds that).
 
+mod wrapper;
+
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
-use weir_types::{Constraints, Content, Form, TypeUrl, Variant, Version};
+use weir_types::{Constraints, Form, TypeUrl, Variant, Version};
 
+use self::wrapper::{Wrapper, resource_name};
 use crate::constraints;
 use crate::discovery::{ResourceError, ResourceName, Status};
 use crate::resource::RESOURCE_TYPE_URL;
@@ -34,6 +37,8 @@ pub struct Response<'a> {
     pub control_plane: &'a str,
     /// What is new or different.
     pub resources: &'a [(Arc<Variant>, Form)],
+    /// What is as it was, and lives on: sent by name and version only, in the incremental dialect.
+    pub heartbeats: &'a [(Arc<Variant>, Form)],
     /// Resources that are gone, by plain name. State of the world cannot say it.
     pub removed: &'a [&'a str],
     /// Variants that are gone, or names of locators that nothing matches. State of the world says it as an
@@ -41,13 +46,16 @@ pub struct Response<'a> {
     pub removed_variants: &'a [(&'a str, Option<&'a Constraints>)],
     /// State of the world: whether each resource is wrapped in a `Resource`.
     pub wrapped: bool,
+    /// When it is said: from then on clients count down times to live. None for clients that are told of none.
+    pub at: Option<Instant>,
 }
 
 impl Response<'_> {
     /// A framed `DeltaDiscoveryResponse`.
     pub fn delta(&self) -> Bytes {
-        let resources: Vec<_> =
-            self.resources.iter().map(|(v, form)| Item::Wrapper(Wrapper::new(v, *form))).collect();
+        let whole = self.resources.iter().map(|(v, form)| Wrapper::new(v, *form, self.at));
+        let heartbeats = self.heartbeats.iter().map(|(v, form)| Wrapper::heartbeat(v, *form, self.at));
+        let resources: Vec<_> = whole.chain(heartbeats).map(Item::Wrapper).collect();
         let gone: Vec<_> = self.removed_variants.iter().map(|(name, c)| resource_name(name, *c)).collect();
         let removed = self.removed.iter().map(|name| (6, name.as_bytes()));
         let rest: Vec<_> = removed.chain(gone.iter().map(|name| (8, &**name))).collect();
@@ -86,13 +94,15 @@ impl Response<'_> {
         out.finish()
     }
 
+    fn says_ttl(&self, variant: &Variant) -> bool {
+        self.at.is_some() && variant.content().ttl.is_some()
+    }
+
     /// A time to live, constraints and a missing body can only be said by the wrapper.
     fn any<'a>(&self, variant: &'a Variant, form: Form) -> Item<'a> {
         match &variant.content().body {
-            Some(body) if !self.wrapped && form == Form::Plain && variant.content().ttl.is_none() => {
-                Item::Bare(body)
-            }
-            _ => Item::Wrapped(Wrapper::new(variant, form)),
+            Some(body) if !self.wrapped && form == Form::Plain && !self.says_ttl(variant) => Item::Bare(body),
+            _ => Item::Wrapped(Wrapper::new(variant, form, self.at)),
         }
     }
 }
@@ -129,61 +139,6 @@ impl Item<'_> {
     }
 }
 
-/// A `Resource` message.
-struct Wrapper<'a> {
-    version: String,
-    content: &'a Content,
-    name: &'a str,
-    /// Encoded, for clients that asked by locator.
-    resource_name: Option<Vec<u8>>,
-    ttl: Option<Vec<u8>>,
-    length: usize,
-}
-
-impl<'a> Wrapper<'a> {
-    fn new(variant: &'a Variant, form: Form) -> Self {
-        let key = variant.key();
-        let content = variant.content();
-        let resource_name = (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
-        let mut wrapper = Self {
-            version: variant.version(form).to_string(),
-            content,
-            name: &key.name,
-            resource_name,
-            ttl: content.ttl.map(duration),
-            length: 0,
-        };
-        wrapper.length = field(wrapper.version.len())
-            + wrapper.content.body.as_ref().map_or(0, |body| field(body.len()))
-            + field(wrapper.resource_name.as_ref().map_or(wrapper.name.len(), Vec::len))
-            + wrapper.content.aliases.iter().map(|alias| field(alias.len())).sum::<usize>()
-            + wrapper.ttl.as_ref().map_or(0, |ttl| field(ttl.len()))
-            + wrapper.content.extra.len();
-        wrapper
-    }
-
-    fn write(&self, out: &mut Out) {
-        out.bytes(1, self.version.as_bytes());
-        if let Some(body) = &self.content.body {
-            out.bytes(2, body);
-        }
-        match &self.resource_name {
-            Some(name) => out.bytes(8, name),
-            None => out.bytes(3, self.name.as_bytes()),
-        }
-        self.content.aliases.iter().for_each(|alias| out.bytes(4, alias.as_bytes()));
-        if let Some(ttl) = &self.ttl {
-            out.bytes(6, ttl);
-        }
-        out.0.put_slice(&self.content.extra);
-    }
-}
-
-fn resource_name(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
-    let dynamic_parameter_constraints = constraints.and_then(constraints::encode);
-    ResourceName { name: name.to_owned(), dynamic_parameter_constraints }.encode_to_vec()
-}
-
 /// A `ResourceError` that says that there is no such resource.
 fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
     ResourceError {
@@ -197,11 +152,6 @@ fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
         }),
     }
     .encode_to_vec()
-}
-
-fn duration(ttl: Duration) -> Vec<u8> {
-    let seconds = i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX);
-    prost_types::Duration { seconds, nanos: ttl.subsec_nanos() as i32 }.encode_to_vec()
 }
 
 /// The length of a length-delimited field with a one-byte tag.
@@ -244,9 +194,11 @@ impl Out {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
-    use weir_types::VariantKey;
     use weir_types::constraints::Expr;
+    use weir_types::{Content, VariantKey};
 
     use super::*;
     use crate::discovery::{ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Resource};
@@ -305,6 +257,7 @@ mod tests {
         #[test]
         fn a_delta_frame_decodes_to_what_a_plain_encoder_would_make(
             resources in prop::collection::vec(any_variant(), 0..5),
+            heartbeats in prop::collection::vec(any_variant(), 0..3),
             removed in prop::collection::vec("[a-z]{1,9}", 0..3),
         ) {
             let prod = Constraints::new(Expr::value("env", "prod"));
@@ -313,11 +266,14 @@ mod tests {
             let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
             let frame = Response {
                 type_url: &type_url, nonce: "2a-0", version: Version(7), control_plane: "weir-1",
-                resources: &resources, removed: &removed, removed_variants: &removed_variants, wrapped: false,
+                resources: &resources, heartbeats: &heartbeats, removed: &removed,
+                removed_variants: &removed_variants, wrapped: false, at: Some(Instant::now()),
             }.delta();
             let decoded = DeltaDiscoveryResponse::decode(message(&frame)).unwrap();
             let inner: Vec<_> = decoded.resources.iter().map(|r| Resource::decode(&**r).unwrap()).collect();
-            prop_assert_eq!(inner, resources.iter().map(|(v, f)| plainly(v, *f)).collect::<Vec<_>>());
+            let beat = |whole| Resource { resource: None, aliases: vec![], cache_control: None, ..whole };
+            let whole = resources.iter().map(|(v, f)| plainly(v, *f));
+            prop_assert_eq!(inner, whole.chain(heartbeats.iter().map(|(v, f)| beat(plainly(v, *f)))).collect::<Vec<_>>());
             prop_assert_eq!(DeltaDiscoveryResponse { resources: vec![], ..decoded }, DeltaDiscoveryResponse {
                 system_version_info: "0000000000000007".into(),
                 type_url: type_url.to_string(),
@@ -336,22 +292,27 @@ mod tests {
         fn s09_a_state_frame_is_bare_unless_it_has_to_be_wrapped(
             resources in prop::collection::vec(any_variant(), 0..5),
             wrapped in prop::bool::ANY,
+            mortal in prop::bool::ANY,
         ) {
+            let at = mortal.then(Instant::now);
             let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
             let frame = Response {
                 type_url: &type_url, nonce: "2a-0", version: Version(7), control_plane: "weir-1",
-                resources: &resources, removed: &[], removed_variants: &[("gone", None)], wrapped,
+                resources: &resources, heartbeats: &[], removed: &[], removed_variants: &[("gone", None)],
+                wrapped, at,
             }.sotw();
             let decoded = DiscoveryResponse::decode(message(&frame)).unwrap();
             for (any, (variant, form)) in decoded.resources.iter().zip(&resources) {
                 let content = variant.content();
-                let bare = !wrapped && *form == Form::Plain && content.ttl.is_none();
+                let bare = !wrapped && *form == Form::Plain && !(mortal && content.ttl.is_some());
                 match content.body.as_ref().filter(|_| bare) {
                     Some(body) => prop_assert_eq!(any, body),
                     None => {
                         let any = prost_types::Any::decode(&**any).unwrap();
                         prop_assert_eq!(&*any.type_url, RESOURCE_TYPE_URL);
-                        prop_assert_eq!(Resource::decode(&*any.value).unwrap(), plainly(variant, *form));
+                        let wrapper = plainly(variant, *form);
+                        let ttl = wrapper.ttl.filter(|_| mortal);
+                        prop_assert_eq!(Resource::decode(&*any.value).unwrap(), Resource { ttl, ..wrapper });
                     }
                 }
             }

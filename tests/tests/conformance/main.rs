@@ -27,5 +27,6 @@ mod parameters_upstream;
 mod rules;
 mod services;
 mod sotw;
+mod ttl;
 mod upstream;
 mod xdstp;

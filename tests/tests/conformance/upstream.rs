@@ -226,6 +226,11 @@ async fn u06_a_heartbeat_is_told_apart_from_a_removal() {
         control_plane
             .wait_for_request("its acknowledgement", |r| r.nonce == "injected" && r.error.is_none())
             .await;
+        if downstream == Dialect::Delta {
+            let received = client.accept(cds).await;
+            assert_eq!((received.names(), &received.removed), (vec!["a"], &vec![]));
+            assert_eq!(received.resource("a").body, None);
+        }
         client.expect_nothing().await;
         let mut late = weir.client(downstream, "prod").await;
         late.subscribe(cds, &["a"]);

@@ -21,7 +21,14 @@ impl Core {
             self.take_out(key, batch.reach, &mut names);
         }
         for variant in batch.upserts {
+            let variant = match batch.received {
+                Some(at) => variant.leased(at),
+                None => variant,
+            };
             self.put_in(variant, batch.reach, &mut names);
+        }
+        for heartbeat in &batch.heartbeats {
+            self.refresh(heartbeat, batch.reach, batch.received, &mut names);
         }
         if batch.reach == Reach::Named {
             self.hear_by_name(&batch.absent, &mut names);
@@ -58,23 +65,32 @@ impl Core {
                 self.selections[id.0].hear(false);
             }
         }
-        let entry = self.names.entry(variant.name().clone()).or_default();
-        entry.share_bytes(&mut variant);
-        let variant = Arc::new(variant);
-        let old = entry.set(reach).insert(Arc::clone(&variant));
+        self.names.entry(variant.name().clone()).or_default().share_bytes(&mut variant);
+        self.store(Arc::new(variant), reach, names);
+    }
+
+    /// Puts a variant that is wanted in place of what was held of it.
+    pub(super) fn store(&mut self, variant: Arc<Variant>, reach: Reach, names: &mut BTreeSet<Name>) {
+        let set = self.names.entry(variant.name().clone()).or_default().set(reach);
+        let expired = set.take_expired(&variant.key().constraints);
+        let old = set.insert(Arc::clone(&variant));
         if old.is_none() {
             self.directories.insert(variant.name());
         }
+        self.leases.replace(reach, old.as_deref(), Some(&variant));
         let same = |old: &Arc<Variant>| {
             old.version(Form::Located) == variant.version(Form::Located)
                 && old.content().upstream_version == variant.content().upstream_version
         };
-        if old.as_ref().is_some_and(same) {
+        if let Some(old) = old.as_ref().filter(|old| same(old)) {
+            if old.lease() != variant.lease() {
+                names.insert(variant.name().clone());
+            }
             return;
         }
         names.insert(variant.name().clone());
-        if let Some(old) = &old {
-            self.unlist_aliases(old, names);
+        if let Some(old) = old.or(expired) {
+            self.unlist_aliases(&old, names);
         }
         for alias in &*variant.content().aliases {
             self.aliases.entry(alias.clone()).or_default().insert(variant.name().clone());
@@ -85,6 +101,7 @@ impl Core {
     pub(super) fn take_out(&mut self, key: &VariantKey, reach: Reach, names: &mut BTreeSet<Name>) {
         let Some(entry) = self.names.get_mut(&key.name) else { return };
         let Some(old) = entry.set(reach).remove(&key.constraints) else { return };
+        self.leases.replace(reach, Some(&old), None);
         names.insert(key.name.clone());
         self.unlist_aliases(&old, names);
     }

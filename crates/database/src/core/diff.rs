@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_types::{Absence, Breadth, Commit, Cursor, Form, Name, Selector, Variant, VariantKey, Version};
 
 use super::Core;
-use super::question::{Diff, Query, Removed, Shape};
+use super::question::{Diff, Query, Refresh, Removed, Shape};
 use super::shown::Shown;
 use crate::selection::{Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
@@ -17,8 +17,8 @@ impl Core {
         let view = &self.views[id.0];
         let mut collector = Collector::new(self, view, query);
         collector.collect();
-        let changed = collector.changed;
-        let (resources, removed) = collector.finish();
+        let (changed, refreshed) = (collector.changed, collector.refreshed);
+        let Finished { resources, heartbeats, removed } = collector.finish();
         let version = match query.shape {
             Shape::Everything => version_of(resources.iter().map(|(variant, form)| (variant, *form))),
             Shape::Changes => self.version(view),
@@ -26,7 +26,9 @@ impl Core {
         Diff {
             to: view.shared.head().newest(),
             changed: changed || query.shape == Shape::Changes,
+            refreshed,
             resources,
+            heartbeats,
             removed,
             version,
             disputed: self.is_disputed(view, query),
@@ -61,10 +63,11 @@ impl Core {
             hold_removals: false,
             owed: &BTreeSet::new(),
             known: None,
+            refresh: Refresh::Unsaid,
         };
         let mut collector = Collector::new(self, view, &query);
         collector.collect();
-        version_of(collector.sent.values().map(|(variant, form, _)| (*variant, *form)))
+        version_of(collector.sent.values().map(|sent| (sent.variant, sent.form)))
     }
 }
 
@@ -79,20 +82,37 @@ pub(super) fn identity(variant: &Variant, form: Form) -> Identity {
     (variant.name().clone(), (form == Form::Located).then(|| variant.key().clone()))
 }
 
+/// A resource that is sent.
+struct Sent<'a> {
+    variant: &'a Arc<Variant>,
+    form: Form,
+    /// The narrowest that asked for it.
+    asked: Breadth,
+    /// Whether it is sent, rather than said to live on.
+    whole: bool,
+}
+
+/// What is left of what was collected.
+struct Finished {
+    resources: Vec<(Arc<Variant>, Form)>,
+    heartbeats: Vec<(Arc<Variant>, Form)>,
+    removed: Vec<Removed>,
+}
+
 pub(super) struct Collector<'a> {
     pub(super) core: &'a Core,
     pub(super) view: &'a View,
     pub(super) query: &'a Query<'a>,
-    /// What is sent, and the narrowest that asked for it.
-    sent: BTreeMap<Identity, (&'a Arc<Variant>, Form, Breadth)>,
+    sent: BTreeMap<Identity, Sent<'a>>,
     pub(super) removed: BTreeSet<Removed>,
     pub(super) changed: bool,
+    refreshed: bool,
 }
 
 impl<'a> Collector<'a> {
     fn new(core: &'a Core, view: &'a View, query: &'a Query<'a>) -> Self {
         let (sent, removed) = Default::default();
-        Self { core, view, query, sent, removed, changed: query.after.is_start() }
+        Self { core, view, query, sent, removed, changed: query.after.is_start(), refreshed: false }
     }
 
     fn collect(&mut self) {
@@ -103,6 +123,8 @@ impl<'a> Collector<'a> {
         };
         if self.query.shape == Shape::Everything {
             self.changed |= touched.iter().any(|id| self.has_news(&self.core.selections[id.0]));
+            self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.core.selections[id.0]));
+            self.changed |= self.refreshed;
             for (selector, id) in &self.view.selections {
                 self.collect_selection(selector.form, &self.core.selections[id.0]);
             }
@@ -133,6 +155,13 @@ impl<'a> Collector<'a> {
             || selection.gone().any(|old| self.is_untold(old))
     }
 
+    /// Whether something of `selection` lives longer than the client knows.
+    fn has_refreshed(&self, selection: &Selection) -> bool {
+        let after = self.query.after.additions;
+        self.query.refresh == Refresh::Whole
+            && selection.renewed_since(after).iter().any(|member| member.variant.content().ttl.is_some())
+    }
+
     fn collect_selection(&mut self, form: Form, selection: &'a Selection) {
         let (after, breadth) = (self.query.after, selection.breadth());
         let by_name = breadth == Breadth::Name;
@@ -141,10 +170,14 @@ impl<'a> Collector<'a> {
                 self.send(&member.variant, form, breadth);
             }
         } else {
-            for member in selection.changed_since(after.additions) {
-                let elsewhere = self.is_answered_by_narrower(&member.variant, form, selection);
-                if !elsewhere && !self.is_held(member, form, selection) {
+            for member in selection.renewed_since(after.additions) {
+                if self.is_answered_by_narrower(&member.variant, form, selection) {
+                    continue;
+                }
+                if member.changed > after.additions && !self.is_held(member, form, selection) {
                     self.send(&member.variant, form, breadth);
+                } else if member.variant.content().ttl.is_some() {
+                    self.refresh(&member.variant, form, breadth);
                 }
             }
         }
@@ -202,7 +235,9 @@ impl<'a> Collector<'a> {
         if self.query.shape == Shape::Everything {
             if self.query.hold_removals && !swapped && self.is_last_life(form, selection, tombstone) {
                 let identity = identity(&tombstone.variant, form);
-                self.sent.entry(identity).or_insert((&tombstone.variant, form, Breadth::Wildcard));
+                let (variant, asked) = (&tombstone.variant, Breadth::Wildcard);
+                let sent = Sent { variant, form, asked, whole: true };
+                self.sent.entry(identity).or_insert(sent);
             }
             return;
         }
@@ -248,16 +283,34 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn send(&mut self, variant: &'a Arc<Variant>, form: Form, asked: Breadth) {
-        let slot = self.sent.entry(identity(variant, form)).or_insert((variant, form, asked));
-        if asked > slot.2 {
-            *slot = (variant, form, asked);
+        self.put(Sent { variant, form, asked, whole: true });
+    }
+
+    /// Says that what the client has lives on.
+    fn refresh(&mut self, variant: &'a Arc<Variant>, form: Form, asked: Breadth) {
+        let whole = self.query.refresh == Refresh::Whole;
+        self.refreshed |= whole;
+        if self.query.refresh != Refresh::Unsaid {
+            self.put(Sent { variant, form, asked, whole });
+        }
+    }
+
+    fn put(&mut self, mut sent: Sent<'a>) {
+        let identity = identity(sent.variant, sent.form);
+        match self.sent.get_mut(&identity) {
+            None => drop(self.sent.insert(identity, sent)),
+            Some(slot) if sent.asked > slot.asked => {
+                sent.whole |= slot.whole;
+                *slot = sent;
+            }
+            Some(slot) => slot.whole |= sent.whole,
         }
     }
 
     /// Leaves out what would be said twice or taken back in the same breath.
-    fn finish(self) -> (Vec<(Arc<Variant>, Form)>, Vec<Removed>) {
+    fn finish(self) -> Finished {
         let Self { core, view, sent, mut removed, .. } = self;
-        let sends = |name: &Name, key: Option<&VariantKey>| sent.contains_key(&(name.clone(), key.cloned()));
+        let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
         if !removed.is_empty() && view.selections.len() > 1 {
             let shown = Shown::of(core, view);
             removed.retain(|gone| match gone {
@@ -267,14 +320,22 @@ impl<'a> Collector<'a> {
             });
         }
         removed.retain(|gone| match gone {
-            Removed::Name(name) => !sends(name, None),
-            Removed::Variant(key) => !sends(&key.name, Some(key)),
+            Removed::Name(name) => sends(name, None).is_none(),
+            Removed::Variant(key) => sends(&key.name, Some(key)).is_none(),
             Removed::Locator(_) => true,
         });
-        let twice =
-            |variant: &Variant, form| form == Form::Plain && sends(variant.name(), Some(variant.key()));
-        let resources = sent.values().filter(|(variant, form, _)| !twice(variant, *form));
-        let resources = resources.map(|(variant, form, _)| (Arc::clone(variant), *form)).collect();
-        (resources, removed.into_iter().collect())
+        let mut finished = Finished {
+            resources: Vec::new(),
+            heartbeats: Vec::new(),
+            removed: removed.into_iter().collect(),
+        };
+        for Sent { variant, form, whole, .. } in sent.values() {
+            let located = sends(variant.name(), Some(variant.key())).filter(|_| *form == Form::Plain);
+            if located.is_none_or(|located| *whole && !located.whole) {
+                let list = if *whole { &mut finished.resources } else { &mut finished.heartbeats };
+                list.push((Arc::clone(variant), *form));
+            }
+        }
+        finished
     }
 }

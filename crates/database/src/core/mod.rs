@@ -11,6 +11,7 @@
 mod beside;
 mod commit;
 mod diff;
+mod leases;
 mod question;
 mod shown;
 mod subscribe;
@@ -28,8 +29,9 @@ use weir_types::{
     TypeUrl, Variant, VariantKey,
 };
 
-pub use question::{Diff, Query, Removed, Shape};
+pub use question::{Diff, Query, Refresh, Removed, Shape};
 
+use self::leases::Leases;
 use crate::matching::VariantSet;
 use crate::selection::{Change, Selection};
 use crate::view::{SelectionId, Shared, View, ViewId};
@@ -79,6 +81,7 @@ pub(crate) struct Core {
     by_fingerprint: HashMap<Fingerprint, ViewId>,
     /// Selections that no view contains, and when they are given up; none until the next sweep.
     idle: HashMap<SelectionId, Option<Instant>>,
+    leases: Leases,
     /// The newest commit of this type.
     last: Commit,
     /// Found while matching, not reported yet.
@@ -133,6 +136,7 @@ impl Core {
             views: Slab::new(),
             by_fingerprint: HashMap::new(),
             idle: HashMap::new(),
+            leases: Leases::default(),
             last,
             ambiguities: Vec::new(),
         }
@@ -176,8 +180,8 @@ impl Core {
     pub(crate) fn count(&self, statistics: &mut Statistics) {
         statistics.names += self.names.len();
         for entry in self.names.values() {
-            statistics.variants += entry.sets().map(|set| set.iter().len()).sum::<usize>();
-            statistics.subscribed_variants += entry.named.iter().len() + entry.wildcard.iter().len();
+            statistics.variants += entry.sets().map(|set| set.held().count()).sum::<usize>();
+            statistics.subscribed_variants += entry.named.held().count() + entry.wildcard.held().count();
         }
         statistics.selections += self.selections.len();
         statistics.views += self.views.len();

@@ -14,6 +14,18 @@ pub enum Shape {
     Everything,
 }
 
+/// How a stream is told that a resource lives on as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Refresh {
+    /// Not at all: the client is told of no times to live.
+    #[default]
+    Unsaid,
+    /// By a heartbeat: name and version without the body.
+    Heartbeat,
+    /// By the resource again.
+    Whole,
+}
+
 /// The question of one stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
@@ -27,6 +39,8 @@ pub struct Query<'a> {
     pub owed: &'a BTreeSet<Selector>,
     /// What the client holds from an earlier stream.
     pub known: Option<&'a KnownVersions>,
+    /// How the client is told that something lives on as it is.
+    pub refresh: Refresh,
 }
 
 /// Something that a client is told not to have.
@@ -48,11 +62,16 @@ pub struct Diff {
     pub to: Commit,
     /// What to send, by name; each resource once.
     pub resources: Vec<(Arc<Variant>, Form)>,
+    /// What the client has, and what upstream has vouched for since. Only for [`Refresh::Heartbeat`].
+    pub heartbeats: Vec<(Arc<Variant>, Form)>,
     /// What is gone, or was asked for and is not there.
     pub removed: Vec<Removed>,
     /// Whether anything that the client may see has changed since its cursor, or something owed is there.
     /// Only [`Shape::Everything`] can have resources without it.
     pub changed: bool,
+    /// Whether any of the resources is sent although the client may have it, since it lives longer than the
+    /// client knows. Only for [`Refresh::Whole`].
+    pub refreshed: bool,
     /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
     pub version: Version,
     /// Whether the client states to hold something against which only upstream's silence speaks, so that its

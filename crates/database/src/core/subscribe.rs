@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Breadth, Commit, Cursor, Selector, Subscription};
+use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription};
 
 use super::Core;
 use crate::demand::{Demand, Refusal};
@@ -125,7 +125,13 @@ impl Core {
         let names: Vec<_> = match breadth {
             Breadth::Name => {
                 let answer = self.answer(&locator.name, &locator.parameters);
-                self.selections[id.0].select(&locator.name, answer.as_ref(), at);
+                let expired = answer.is_none() && self.has_expired(&locator.name, &locator.parameters);
+                let selection = &mut self.selections[id.0];
+                selection.select(&locator.name, answer.as_ref(), at);
+                if expired {
+                    // Upstream has said it, by its silence.
+                    selection.mark_absent(Absence::Known, at);
+                }
                 return;
             }
             Breadth::Glob => self.directories.members(&locator.name).cloned().collect(),

@@ -1,4 +1,4 @@
-//! Giving up what nobody has subscribed to for a while.
+//! Giving up what nobody has subscribed to for a while, and what upstream does not vouch for any more.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,18 +12,19 @@ use crate::view::{SelectionId, Shared};
 
 impl Core {
     /// Drops the selections that have been idle for `idle` at `now`, with the variants that only they
-    /// reached, and the tombstones that no stream needs any more.
+    /// reached, the variants whose time to live is over, and the tombstones that no stream needs any more.
     ///
-    /// Returns the views that this touches, as commit `at`.
+    /// Returns the views that this touches, and how many variants have expired.
     pub(crate) fn sweep(
         &mut self,
         now: Instant,
         idle: Duration,
         demand: &Demand,
-        at: impl FnOnce() -> Commit,
-    ) -> Vec<Arc<Shared>> {
+        at: impl Fn() -> Commit,
+    ) -> (Vec<Arc<Shared>>, usize) {
         let mut names = BTreeSet::new();
         let mut touched = HashMap::new();
+        let expired = self.expire(now, &at, &mut touched);
         let mut due = Vec::new();
         for (id, since) in &mut self.idle {
             if now.saturating_duration_since(*since.get_or_insert(now)) >= idle {
@@ -43,7 +44,7 @@ impl Core {
         for id in with_tombstones {
             self.prune(id);
         }
-        touched.into_values().collect()
+        (touched.into_values().collect(), expired)
     }
 
     fn give_up(&mut self, id: SelectionId, demand: &Demand, changed: &mut BTreeSet<Name>) {
@@ -81,7 +82,7 @@ impl Core {
     ) {
         for name in names {
             let Some(entry) = self.names.get_mut(name) else { continue };
-            let variants: Vec<_> = entry.set(reach).iter().cloned().collect();
+            let variants: Vec<_> = entry.set(reach).held().cloned().collect();
             let stale: Vec<VariantKey> =
                 variants.iter().filter(|v| !self.is_wanted(v, reach)).map(|v| v.key().clone()).collect();
             for key in stale {

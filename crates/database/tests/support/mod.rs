@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Diff, Query, Settings, Shape, Subscriber};
+use weir_database::{Attachment, Database, Diff, Query, Refresh, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, Name, Reach, ResourceLocator,
-    Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Name, Reach,
+    ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 pub const IDLE: Duration = Duration::from_secs(60);
@@ -142,8 +142,15 @@ impl Stream {
     /// What is to be told, without telling it.
     pub fn pending(&self, shape: Shape, hold_removals: bool) -> Diff {
         let owed = BTreeSet::new();
+        let (after, refresh) = (self.attachment.cursor(), Refresh::Unsaid);
+        self.attachment.diff(&Query { after, shape, hold_removals, owed: &owed, known: None, refresh })
+    }
+
+    /// As [`Self::pending`], for a client that is told of times to live.
+    pub fn pending_with(&self, shape: Shape, refresh: Refresh, known: Option<&KnownVersions>) -> Diff {
+        let owed = BTreeSet::new();
         let after = self.attachment.cursor();
-        self.attachment.diff(&Query { after, shape, hold_removals, owed: &owed, known: None })
+        self.attachment.diff(&Query { after, shape, hold_removals: false, owed: &owed, known, refresh })
     }
 
     /// Tells everything: the resources with their contents, and what is gone.

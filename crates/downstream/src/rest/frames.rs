@@ -62,10 +62,10 @@ impl Framer<Attached> for PollFrames<'_> {
     type Frame = Json;
 
     fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Json> {
-        let Framed { to, frame, version, disputed, warming } = self.frames.frame(step);
+        let Framed { to, frame, version, refreshes, disputed, warming } = self.frames.frame(step);
         let version = frame.as_ref().map_or(version, |frame| with_errors(version, frame));
         let frame = frame.map(|frame| self.json.of(frame, version));
-        Framed { to, frame, version, disputed, warming }
+        Framed { to, frame, version, refreshes, disputed, warming }
     }
 }
 

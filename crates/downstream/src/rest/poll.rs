@@ -20,6 +20,7 @@ use crate::node::Client;
 use crate::request::Request;
 use crate::stream::{Shared, Signal, refused};
 use crate::view::{Attached, Attacher};
+use crate::wrapping::Wrapping;
 
 /// A request that waits for its answer.
 pub(super) struct Poll {
@@ -27,7 +28,7 @@ pub(super) struct Poll {
     machine: ServerStream<Attached>,
     client: Client,
     signal: Arc<Signal>,
-    wrapped: bool,
+    wrapping: Wrapping,
 }
 
 impl Poll {
@@ -36,11 +37,13 @@ impl Poll {
     /// # Errors
     /// When its node cannot be read.
     pub(super) fn of_client(shared: Arc<Shared>, request: &DiscoveryRequest) -> Result<Self, Status> {
-        let (client, wrapped) = shared.meet(Request::node(request))?;
+        let (client, mut wrapping) = shared.meet(Request::node(request))?;
         shared.metrics.opened(Speech::REST, None);
         let machine = ServerStream::polled(client.parameters.clone());
-        let wrapped = wrapped || request.has_locators();
-        Ok(Self { shared, machine, client, signal: Arc::default(), wrapped })
+        wrapping.always |= request.has_locators();
+        // Who polls does not count down, and a poll is answered by changes.
+        wrapping.for_ttl = false;
+        Ok(Self { shared, machine, client, signal: Arc::default(), wrapping })
     }
 
     /// Who polls.
@@ -87,7 +90,7 @@ impl Poll {
 
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Json> {
         self.signal.register(cx);
-        let frames = self.shared.frames.of_stream(self.wrapped);
+        let frames = self.shared.frames.of_stream(self.wrapping);
         let mut frames = PollFrames { json: &self.shared.json, frames };
         let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {

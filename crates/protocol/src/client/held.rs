@@ -21,6 +21,8 @@ pub(super) struct HeldVariant {
     /// As upstream called it.
     pub(super) version: Arc<str>,
     pub(super) aliases: Arc<[Name]>,
+    /// It has a time to live, which ends if the server does not refresh it.
+    pub(super) mortal: bool,
     pub(super) standing: Standing,
 }
 
@@ -46,6 +48,7 @@ impl Held {
             constraints: constraints.clone(),
             version: Arc::clone(&variant.content().upstream_version),
             aliases,
+            mortal: variant.content().ttl.is_some(),
             standing: Standing::Confirmed,
         });
     }
@@ -71,11 +74,21 @@ impl Held {
         Some(removed)
     }
 
-    /// Notes that the server has this variant; false when it is not held.
-    pub(super) fn confirm(&mut self, key: &VariantKey) -> bool {
+    /// Notes that the server refreshes this variant, if it is held in a version that is `current`. Whether
+    /// that is so.
+    pub(super) fn refresh(&mut self, key: &VariantKey, current: impl Fn(&str) -> bool) -> bool {
         let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
-        let held = variants.find(|held| held.constraints == key.constraints);
-        held.map(|held| held.standing = Standing::Confirmed).is_some()
+        let held = variants.find(|held| held.constraints == key.constraints && current(&held.version));
+        held.map(|held| {
+            held.standing = Standing::Confirmed;
+            held.mortal = true;
+        })
+        .is_some()
+    }
+
+    /// Whether everything that is held lives on in silence.
+    pub(super) fn is_immortal(&self) -> bool {
+        self.by_name.values().flatten().all(|held| !held.mortal)
     }
 
     /// Notes that what is held now is from an earlier stream.

@@ -11,8 +11,8 @@ use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
 use crate::Dialect;
 
-/// Stated for a name whose held variants cannot be stated: no server gives this version, so all that the name
-/// has is sent again.
+/// Stated for a name whose held variants cannot be stated, or would die if a server had nothing to say of them:
+/// no server gives this version, so all that the name has is sent again.
 pub(super) const UNSTATABLE_VERSION: &str = "weir: not statable";
 
 impl ClientStream {
@@ -55,6 +55,7 @@ impl Logical {
         if !std::mem::replace(&mut self.conversation.opened, true) {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
             let complete = self.wanted.values().flat_map(HashMap::values).all(|interest| interest.answered);
+            let complete = complete && self.held.is_immortal();
             self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
         // What was given up and wanted again is left out once, or the server would see no change. Not while it
@@ -141,9 +142,10 @@ impl Logical {
         let state = |(name, variants): (&Name, &[super::held::HeldVariant])| {
             let version = match variants {
                 [only]
-                    if matches!(naming, Naming::Names { .. })
-                        || only.constraints.is_unconstrained()
-                        || self.askers(name, &only.aliases) == 1 =>
+                    if !only.mortal
+                        && (matches!(naming, Naming::Names { .. })
+                            || only.constraints.is_unconstrained()
+                            || self.askers(name, &only.aliases) == 1) =>
                 {
                     Arc::clone(&only.version)
                 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use weir_types::{Absence, Batch, Breadth, Name, Reach, Variant, VariantKey, WILDCARD};
+use weir_types::{Absence, Batch, Breadth, Heartbeat, Name, Reach, Variant, VariantKey, WILDCARD};
 
 use super::held::Standing;
 use super::logical::Logical;
@@ -15,18 +16,20 @@ use crate::Dialect;
 const MAX_NACK_LENGTH: usize = 64 * 1024;
 
 impl ClientStream {
-    /// Applies a response. Unacceptable resources change nothing, the others are applied.
-    pub fn handle_response(&mut self, response: Response) -> Applied {
+    /// Applies a response that came at `now`. Unacceptable resources change nothing, the others are applied.
+    pub fn handle_response(&mut self, response: Response, now: Instant) -> Applied {
         let opened = self.types.get_mut(&response.type_url).filter(|logical| logical.conversation.opened);
         let Some(logical) = opened else {
             tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
             let batch = Batch::new(response.type_url, Reach::Named);
             return Applied { batch, rejected: Vec::new(), ticket: None };
         };
-        let batch = Batch::new(response.type_url.clone(), logical.reach());
+        let mut batch = Batch::new(response.type_url.clone(), logical.reach());
+        batch.received = Some(now);
         let mut application =
             Application { settings: &self.settings, logical, batch, doubtful: BTreeSet::new() };
         let mut said = Said::sort_out(response, &self.settings.naming);
+        application.refresh(&said, self.settings.dialect);
         application.upsert(&mut said);
         match self.settings.dialect {
             Dialect::Delta => application.sweep_before(&said),
@@ -47,8 +50,8 @@ pub(super) struct Said {
     nonce: Arc<str>,
     /// With their stored keys.
     variants: Vec<Variant>,
-    /// Refreshed without being sent: stored keys.
-    heartbeats: Vec<VariantKey>,
+    /// Refreshed without being sent.
+    heartbeats: Vec<Beat>,
     /// As the server named them.
     pub(super) removed: Vec<VariantKey>,
     rejected: Vec<Rejected>,
@@ -56,6 +59,14 @@ pub(super) struct Said {
     mentioned: HashSet<Name>,
     /// Names of which something was not acceptable.
     pub(super) spoiled: HashSet<Name>,
+}
+
+/// A resource that is to live on as it is.
+struct Beat {
+    /// The stored key.
+    key: VariantKey,
+    version: Arc<str>,
+    ttl: Duration,
 }
 
 impl Said {
@@ -83,9 +94,9 @@ impl Said {
     fn accept(&mut self, variant: Variant, naming: &Naming) {
         let content = variant.content();
         let key = naming.stored(variant.key());
-        if content.body.is_none() && content.ttl.is_some() {
+        if let (None, Some(ttl)) = (&content.body, content.ttl) {
             self.mentioned.insert(key.name.clone());
-            self.heartbeats.push(key);
+            self.heartbeats.push(Beat { key, version: Arc::clone(&content.upstream_version), ttl });
         } else if content.body.is_none() && content.aliases.is_empty() {
             // How older servers say that a resource does not exist.
             self.removed.push(variant.key().clone());
@@ -150,10 +161,23 @@ pub(super) struct Application<'a> {
 }
 
 impl Application<'_> {
-    fn upsert(&mut self, said: &mut Said) {
-        for key in &said.heartbeats {
-            self.logical.held.confirm(key);
+    /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
+    fn refresh(&mut self, said: &Said, dialect: Dialect) {
+        let of_response = |version: &str| {
+            dialect == Dialect::Sotw
+                && (version == &*said.version || self.logical.version.as_deref() == Some(version))
+        };
+        for Beat { key, version, ttl } in &said.heartbeats {
+            let unsaid = version.is_empty() || of_response(version);
+            if self.logical.held.refresh(key, |held| unsaid || *held == **version) {
+                self.batch.heartbeats.push(Heartbeat { key: key.clone(), ttl: *ttl });
+            } else {
+                tracing::debug!(?key, %version, "ignores a heartbeat of something else than what is held");
+            }
         }
+    }
+
+    fn upsert(&mut self, said: &mut Said) {
         for variant in said.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.logical.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
@@ -178,16 +202,23 @@ impl Application<'_> {
     /// SotW, full state: what is not in the response is gone. Not when a resource came that cannot be told by
     /// name: it may be any of the missing ones.
     fn sweep_absent(&mut self, said: &Said) {
-        if said.rejected.iter().any(|rejected| rejected.name.is_none()) {
+        if said.rejected.iter().any(|rejected| rejected.name.is_none()) || self.only_beats(said) {
             return;
         }
         let mut present: HashSet<&VariantKey> = self.batch.upserts.iter().map(Variant::key).collect();
-        present.extend(&said.heartbeats);
+        present.extend(said.heartbeats.iter().map(|beat| &beat.key));
         let gone = self.logical.held.keys(|name, held| {
             let key = VariantKey::new(name.clone(), held.constraints.clone());
             !present.contains(&key) && !said.spoiled.contains(name)
         });
         gone.into_iter().for_each(|key| self.drop_held(key));
+    }
+
+    /// Whether the response is about times to live alone, of the state that is held already. Of what has no time
+    /// to live, some control planes then say nothing.
+    fn only_beats(&self, said: &Said) -> bool {
+        let same_state = self.logical.version.as_ref() == Some(&said.version);
+        same_state && !said.heartbeats.is_empty() && self.batch.upserts.is_empty() && said.rejected.is_empty()
     }
 
     /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response

@@ -5,6 +5,7 @@ mod convergence;
 mod delta;
 mod holding;
 mod sotw;
+mod ttl;
 
 use bytes::Bytes;
 use weir_types::{Absence, Batch, Content, Reach, ResourceLocator, Variant};
@@ -110,13 +111,14 @@ impl Fixture {
         removed: &[&str],
     ) -> Applied {
         self.responses += 1;
-        self.stream.handle_response(Response {
+        let response = Response {
             type_url: type_url.clone(),
             version: format!("v{}", self.responses).into(),
             nonce: format!("n{}", self.responses).into(),
             resources,
             removed: removed.iter().map(|text| key(text)).collect(),
-        })
+        };
+        self.stream.handle_response(response, self.now)
     }
 
     /// Subscribes, connects, and gets the first answer.
@@ -263,17 +265,6 @@ fn i12_a_resource_without_body_but_with_an_alias_passes() {
     assert_eq!(upserts(&applied.batch), keys(&["r/vh[env=prod]"]));
     assert_eq!((removals(&applied.batch), applied.batch.absent.len()), (vec![], 0));
     assert_eq!(f.time_out().len(), 0, "the alias is answered");
-}
-
-#[test]
-fn a_heartbeat_changes_nothing() {
-    for dialect in [Dialect::Sotw, Dialect::Delta] {
-        let mut f =
-            Fixture::native(dialect).with(&cds(), &["a", "b"], vec![variant("a", "1"), variant("b", "1")]);
-        let heartbeat = || Content { body: None, ttl: Some(Duration::from_secs(9)), ..content("1") };
-        let beats = ["a", "b"].map(|name| Variant::new(key(name), heartbeat()));
-        assert!(f.respond(&cds(), beats.into(), &[]).batch.is_empty(), "{dialect}");
-    }
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct Logical<V> {
     pub(super) nonce: Option<Nonce>,
     /// Whether the newest response was accepted or rejected.
     acknowledged: bool,
+    /// Whether the newest verdict is a rejection.
+    rejects: bool,
     /// The newest response that did not say everything of the commit that it names.
     partial: Option<Nonce>,
     /// State of the world: the version that the client has.
@@ -62,6 +64,11 @@ impl<V: View> Logical<V> {
         self.nonce.map(|nonce| (nonce, self.acknowledged))
     }
 
+    /// Whether the client has rejected something and accepted nothing since: it may lack what it was sent.
+    pub fn rejects(&self) -> bool {
+        self.rejects
+    }
+
     /// Whether the client has yet to accept or reject the newest response.
     pub(super) fn is_outstanding(&self) -> bool {
         self.nonce.is_some() && !self.acknowledged
@@ -88,6 +95,7 @@ impl<V: View> Logical<V> {
             answered: false,
             nonce: None,
             acknowledged: false,
+            rejects: false,
             partial: None,
             version: inbound.version,
             rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
@@ -114,6 +122,10 @@ impl<V: View> Logical<V> {
             _ => None,
         };
         self.acknowledged |= nonce.is_some();
+        self.rejects = match &verdict {
+            Some(verdict) => matches!(verdict, Verdict::Nack { .. }),
+            None => self.rejects,
+        };
         let said_nothing = inbound.names.is_empty();
         match inbound.names {
             Names::Replace(names) => {

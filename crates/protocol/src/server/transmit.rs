@@ -92,6 +92,8 @@ pub struct Framed<F> {
     pub frame: Option<F>,
     /// The version of what the client then has.
     pub version: Version,
+    /// Whether it says that something lives on, so that it has to be sent even if nothing is different.
+    pub refreshes: bool,
     /// Whether the client states to hold something against which only upstream's silence speaks.
     pub disputed: bool,
     /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
@@ -115,6 +117,8 @@ pub struct Transmit<F> {
     pub nonce: Nonce,
     /// Its bytes.
     pub frame: F,
+    /// Whether it says that something lives on.
+    pub refreshes: bool,
 }
 
 /// Of a step: what it sends.
@@ -239,6 +243,7 @@ impl<V: View> ServerStream<V> {
         let same = [logical.version, logical.rejected].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
         let silent = same && logical.owed.is_empty() && whole && (logical.answered || up_to_date);
+        let silent = silent && !framed.refreshes;
         let Cursor { removals, .. } = logical.view.cursor();
         let removals = if hold_removals { removals } else { framed.to };
         logical.view.advance(Cursor { additions: framed.to, removals });
@@ -258,11 +263,12 @@ impl<V: View> ServerStream<V> {
             self.awaits_endpoints &= logical.is_outstanding();
             self.awaits_endpoints |= framed.warming.is_some();
         }
+        let refreshes = framed.refreshes;
         logical.sent(nonce, framed.version, !hold_removals);
         if let Some(clusters) = framed.warming {
             self.warm(clusters);
         }
-        Some(Transmit { index, nonce, frame })
+        Some(Transmit { index, nonce, frame, refreshes })
     }
 
     /// After a change of its cluster, a delta client waits for endpoints that it does not ask for.

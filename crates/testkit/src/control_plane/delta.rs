@@ -27,6 +27,8 @@ pub(super) struct DeltaTopic {
     owed: BTreeSet<Wanted>,
     /// Subscribed, not there, and the client knows.
     known_missing: BTreeSet<Wanted>,
+    /// What the client holds and has a time to live.
+    mortal: Vec<Match>,
     /// A wildcard's first answer is sent even if it is empty.
     due: bool,
 }
@@ -85,7 +87,17 @@ impl Topic for DeltaTopic {
         }
         self.held = now;
         self.tell_missing(&matches, &mut removed);
+        self.mortal = matches.into_iter().filter(|matched| matched.resource.ttl.is_some()).collect();
         self.respond(resources, removed, nonce)
+    }
+
+    fn beat(&mut self, whole: bool, nonce: &str) -> Option<DeltaDiscoveryResponse> {
+        let beat = |matched: &Match| {
+            let wrapped = matched.resource.wrapped(matched.located);
+            let resource = wrapped.resource.clone().filter(|_| whole);
+            Resource { resource, ..wrapped }.encode_to_vec().into()
+        };
+        self.respond(self.mortal.iter().map(beat).collect(), Vec::new(), nonce)
     }
 }
 

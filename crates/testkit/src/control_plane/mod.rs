@@ -156,6 +156,21 @@ impl FakeControlPlane {
         self.shared.change(|state| state.injected.push(state::Injected::Delta(response)));
     }
 
+    /// Sends heartbeats, on every open stream that has asked for the type: of what its client was sent and has a
+    /// time to live, name, version and time to live, and no body.
+    pub fn heartbeat(&self, type_url: &str) {
+        self.vouch(type_url, false);
+    }
+
+    /// As [`Self::heartbeat`], but with the bodies; in state of the world also of what has no time to live.
+    pub fn send_again(&self, type_url: &str) {
+        self.vouch(type_url, true);
+    }
+
+    fn vouch(&self, type_url: &str, whole: bool) {
+        self.shared.change(|state| state.beats.push(state::Beat { type_url: type_url.to_owned(), whole }));
+    }
+
     /// A look at what has happened until now.
     pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         self.shared.look(look)

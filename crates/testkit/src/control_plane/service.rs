@@ -27,7 +27,7 @@ use super::Shared;
 use super::delta::DeltaTopic;
 use super::rest;
 use super::sotw::SotwTopic;
-use super::state::{self, Injected, Sent, Stream};
+use super::state::{self, Beat, Injected, Sent, Stream};
 use super::wanted::Whom;
 use crate::client::Dialect;
 use crate::listener::Port;
@@ -74,6 +74,9 @@ pub(super) trait Topic: Default + Send + 'static {
 
     /// What is to be sent now.
     fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<Self::Response>;
+
+    /// What refreshes the client's resources that have a time to live.
+    fn beat(&mut self, whole: bool, nonce: &str) -> Option<Self::Response>;
 }
 
 /// What differs between the dialects for a stream's task.
@@ -175,9 +178,9 @@ async fn drive<Q: Inbound, T: Topic>(
     let mut topics: BTreeMap<String, T> = BTreeMap::new();
     let mut whom = Whom { node: Node::default(), knows: shared.parameters };
     let mut changes = shared.state.subscribe();
-    let (resets, mut injected) = {
+    let (resets, mut injected, mut beaten) = {
         let state = changes.borrow_and_update();
-        (state.resets, state.injected.len())
+        (state.resets, state.injected.len(), state.beats.len())
     };
     let mut nonces = 0_u64;
     loop {
@@ -197,6 +200,13 @@ async fn drive<Q: Inbound, T: Topic>(
                     }
                 }
             }
+            for Beat { type_url, whole } in &state.beats[beaten..] {
+                let nonce = format!("{stream}-{}", nonces + 1);
+                let response = topics.get_mut(type_url).and_then(|topic| topic.beat(*whole, &nonce));
+                nonces += u64::from(response.is_some());
+                due.extend(response);
+            }
+            beaten = state.beats.len();
             let own = state.injected[injected..].iter().filter_map(T::Response::injected);
             due.extend(own.filter(|response| topics.contains_key(response.type_and_nonce().0)).cloned());
             injected = state.injected.len();

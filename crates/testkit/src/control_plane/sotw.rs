@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use bytes::Bytes;
 use prost::Message as _;
 use prost_types::Any;
-use weir_wire::discovery::{ControlPlane, DiscoveryResponse};
+use weir_wire::discovery::{ControlPlane, DiscoveryResponse, Resource};
 
 use super::service::Topic;
 use super::state::Request;
@@ -79,16 +79,34 @@ impl Topic for SotwTopic {
         }
         self.nonce = nonce.to_owned();
         self.answered = false;
-        let resources = matches.iter().map(encode).collect();
         self.held = matches;
-        Some(DiscoveryResponse {
-            version_info: version,
+        Some(self.respond(self.held.iter().map(encode).collect()))
+    }
+
+    fn beat(&mut self, whole: bool, nonce: &str) -> Option<DiscoveryResponse> {
+        let resources: Vec<Bytes> = match whole {
+            true => self.held.iter().map(encode).collect(),
+            false => self.held.iter().filter(|m| m.resource.ttl.is_some()).map(heartbeat).collect(),
+        };
+        if resources.is_empty() {
+            return None;
+        }
+        self.nonce = nonce.to_owned();
+        self.answered = false;
+        Some(self.respond(resources))
+    }
+}
+
+impl SotwTopic {
+    fn respond(&self, resources: Vec<Bytes>) -> DiscoveryResponse {
+        DiscoveryResponse {
+            version_info: self.version.clone(),
             resources,
             type_url: self.type_url.clone(),
-            nonce: nonce.to_owned(),
+            nonce: self.nonce.clone(),
             control_plane: Some(ControlPlane { identifier: "fake".to_owned() }),
             ..DiscoveryResponse::default()
-        })
+        }
     }
 }
 
@@ -111,9 +129,15 @@ pub(super) fn encode(Match { resource, located }: &Match) -> Bytes {
     let plain = !located && resource.ttl.is_none() && !resource.do_not_cache && resource.aliases.is_empty();
     match &resource.body {
         Some(body) if plain => body.clone(),
-        _ => {
-            let value = resource.wrapped(*located).encode_to_vec();
-            Any { type_url: RESOURCE.to_owned(), value }.encode_to_vec().into()
-        }
+        _ => wrap(&resource.wrapped(*located)),
     }
+}
+
+/// As control planes of this dialect send it: the version is that of the response.
+fn heartbeat(Match { resource, located }: &Match) -> Bytes {
+    wrap(&Resource { resource: None, version: String::new(), ..resource.wrapped(*located) })
+}
+
+fn wrap(resource: &Resource) -> Bytes {
+    Any { type_url: RESOURCE.to_owned(), value: resource.encode_to_vec() }.encode_to_vec().into()
 }

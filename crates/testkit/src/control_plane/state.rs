@@ -24,6 +24,7 @@ pub struct State {
     pub(super) poll_answer: Option<(u16, String)>,
     pub(super) resets: u64,
     pub(super) injected: Vec<Injected>,
+    pub(super) beats: Vec<Beat>,
 }
 
 /// A stream.
@@ -58,6 +59,13 @@ pub struct Sent {
 pub(super) enum Injected {
     Sotw(DiscoveryResponse),
     Delta(DeltaDiscoveryResponse),
+}
+
+/// A time at which what has a time to live is refreshed.
+pub(super) struct Beat {
+    pub(super) type_url: String,
+    /// Whether by sending it again.
+    pub(super) whole: bool,
 }
 
 /// A request, in either dialect.

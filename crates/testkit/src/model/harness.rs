@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Query, Removed, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Refresh, Removed, Shape, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nack, Refused, Step, View, Views};
 use weir_types::{
@@ -158,6 +158,7 @@ impl Framer<Place> for Frames<'_> {
             hold_removals: step.hold_removals,
             owed: step.owed(),
             known: step.known().map(Arc::as_ref),
+            refresh: Refresh::Unsaid,
         });
         self.interrupt(false);
         let type_url = step.logical.type_url();
@@ -181,6 +182,13 @@ impl Framer<Place> for Frames<'_> {
             everything: step.everything,
         });
         let warming = warming.filter(|names| !names.is_empty()).map(Arc::new);
-        Framed { to: diff.to, frame, version: diff.version, disputed: diff.disputed, warming }
+        Framed {
+            to: diff.to,
+            frame,
+            version: diff.version,
+            refreshes: diff.refreshed,
+            disputed: diff.disputed,
+            warming,
+        }
     }
 }

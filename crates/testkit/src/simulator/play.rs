@@ -166,7 +166,8 @@ impl Simulation {
                 self.send_up(&end, verdict);
             }
             End::Link(number, set, role) => {
-                let excuses = self.proxies[*number].receive(set, *role, response);
+                let now = self.now();
+                let excuses = self.proxies[*number].receive(set, *role, response, now);
                 self.excuse(&excuses);
                 self.flush(&end);
             }

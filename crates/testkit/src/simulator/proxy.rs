@@ -149,11 +149,17 @@ impl Proxy {
     }
 
     /// Takes in a response on a stream. Gives what was concluded from it that need not be so.
-    pub(super) fn receive(&mut self, set: &DynamicParameters, role: Role, response: Response) -> Vec<Excuse> {
+    pub(super) fn receive(
+        &mut self,
+        set: &DynamicParameters,
+        role: Role,
+        response: Response,
+        now: Instant,
+    ) -> Vec<Excuse> {
         let Some(links) = self.sets.get_mut(set) else { return Vec::new() };
         let Some(link) = links.links.get_mut(&role) else { return Vec::new() };
         let said: BTreeSet<Removed> = response.removed.iter().cloned().collect();
-        let batch = link.receive(response);
+        let batch = link.receive(response, now);
         let excuses = match self.hop.native {
             true => excuse::ambiguities(&batch, &said, &links.wanted),
             false => Vec::new(),

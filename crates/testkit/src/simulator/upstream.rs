@@ -41,8 +41,8 @@ impl Upstream {
     }
 
     /// Takes in a response; gives what has to be committed before the next request.
-    pub(super) fn receive(&mut self, response: Response) -> Batch {
-        let applied = self.machine.handle_response(read(response));
+    pub(super) fn receive(&mut self, response: Response, now: Instant) -> Batch {
+        let applied = self.machine.handle_response(read(response), now);
         assert!(applied.rejected.is_empty(), "the origin sends nothing bad: {:?}", applied.rejected);
         applied.batch
     }

@@ -8,6 +8,7 @@ mod constraints;
 mod de;
 mod document;
 pub mod explain;
+mod heartbeats;
 mod load;
 mod message;
 mod node;
@@ -19,12 +20,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, sleep_until};
 use weir_database::{Database, DemandChange};
 use weir_types::Batch;
 
 pub use load::{Loaded, Unreadable, load};
 pub use resource::{Origin, Problem, Resource};
 
+use heartbeats::Heartbeats;
 use source::Source;
 use watch::Watch;
 
@@ -81,10 +84,21 @@ async fn serve(
     let path = settings.path;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
     let mut watch = Watch::new(&path).map_err(|error| Error::Watch { path: path.clone(), error })?;
-    let mut files = Files { path, loaded: Arc::default(), problems: Vec::new(), source: Source::default() };
+    let mut files = Files {
+        path,
+        loaded: Arc::default(),
+        problems: Vec::new(),
+        source: Source::default(),
+        heartbeats: Heartbeats::default(),
+    };
+    let commit = |mut batch: Batch| {
+        batch.received = Some(Instant::now().into_std());
+        commit(batch);
+    };
     files.reload().await??.into_iter().for_each(&commit);
     loaded();
     loop {
+        let beat = files.heartbeats.next().map(Instant::from_std);
         tokio::select! {
             change = demand.recv() => match change {
                 None => return Ok(()),
@@ -93,6 +107,10 @@ async fn serve(
                 }
                 Some(DemandChange::Dropped(type_url, locator)) => files.source.give_up(&type_url, &locator),
             },
+            () = sleep_until(beat.unwrap_or_else(Instant::now)), if beat.is_some() => {
+                let due = files.heartbeats.take_due(Instant::now().into_std());
+                files.source.heartbeats(&due).into_iter().for_each(&commit);
+            }
             () = watch.changed() => {
                 watch.follow();
                 match files.reload().await? {
@@ -111,6 +129,7 @@ struct Files {
     /// What was reported last.
     problems: Vec<Problem>,
     source: Source,
+    heartbeats: Heartbeats,
 }
 
 impl Files {
@@ -123,6 +142,7 @@ impl Files {
             Err(unreadable) => return Ok(Err(unreadable)),
         };
         let batches = self.source.update(&loaded);
+        self.heartbeats.follow(&self.source.ttls(), Instant::now().into_std());
         self.report(loaded.problems().to_vec());
         tracing::info!(
             path = %self.path.display(),

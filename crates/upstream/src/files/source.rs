@@ -4,8 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use weir_types::{Absence, Answered, Batch, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey};
+use weir_types::{
+    Absence, Answered, Batch, Heartbeat, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
+};
 
 use super::load::Loaded;
 
@@ -52,6 +55,25 @@ impl Source {
             removals.extend((!going.is_empty()).then_some(going));
         }
         additions.into_iter().chain(removals.into_iter().rev()).collect()
+    }
+
+    /// The times to live that there are.
+    pub(super) fn ttls(&self) -> BTreeSet<Duration> {
+        let all = self.held.values().flat_map(|variants| variants.all.values());
+        all.filter_map(|variant| variant.content().ttl).collect()
+    }
+
+    /// Vouches for the resources that have one of these times to live.
+    pub(super) fn heartbeats(&self, ttls: &BTreeSet<Duration>) -> Vec<Batch> {
+        let vouch = |(type_url, variants): (&TypeUrl, &Variants)| {
+            let mut batch = Batch::new(type_url.clone(), Reach::Local);
+            for (key, variant) in &variants.all {
+                let ttl = variant.content().ttl.filter(|ttl| ttls.contains(ttl));
+                batch.heartbeats.extend(ttl.map(|ttl| Heartbeat { key: key.clone(), ttl }));
+            }
+            batch
+        };
+        self.held.iter().map(vouch).filter(|batch| !batch.is_empty()).collect()
     }
 
     /// What is wanted now: answered at once, since all there is is here.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use weir_database::{Attachment, Database, Query, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Refresh, Shape, Subscriber};
 use weir_protocol::Dialect;
 use weir_testkit::wait::{until, within};
 use weir_testkit::{FakeControlPlane, Published};
@@ -114,7 +114,8 @@ impl View {
     fn variants(&self) -> Vec<Arc<Variant>> {
         let owed = BTreeSet::new();
         let (after, shape) = (Cursor::default(), Shape::Everything);
-        let query = Query { after, shape, hold_removals: false, owed: &owed, known: None };
+        let query =
+            Query { after, shape, hold_removals: false, owed: &owed, known: None, refresh: Refresh::Unsaid };
         self.attachment.diff(&query).resources.into_iter().map(|(variant, _)| variant).collect()
     }
 

@@ -204,7 +204,7 @@ impl World {
             }
             self.nonce += 1;
             let Some(response) = self.server.response(self.dialect, self.nonce) else { break };
-            let applied = self.stream.handle_response(response);
+            let applied = self.stream.handle_response(response, Instant::now());
             assert_eq!(applied.rejected, []);
             for variant in applied.batch.upserts {
                 self.committed.insert(variant.key().clone(), variant.content().upstream_version.to_string());

@@ -23,6 +23,7 @@ use super::*;
 struct World {
     head: Head,
     unsettled: (usize, usize),
+    refreshes: bool,
     version: Version,
     warming: HashSet<Name>,
     refuses: bool,
@@ -145,6 +146,7 @@ impl Framer<FakeView> for FakeFramer {
             to: head.newest(),
             frame: something.then_some(asked),
             version: world.version,
+            refreshes: world.refreshes,
             disputed: world.disputed,
             warming: (!world.warming.is_empty()).then(|| Arc::new(world.warming.clone())),
         }

@@ -115,3 +115,40 @@ fn s08_a_stated_version_that_is_current_is_enough_for_a_wildcard() {
         fixture.only();
     }
 }
+
+#[test]
+fn t05_what_only_lives_on_is_said_in_full_state_too() {
+    let mut fixture = Fixture::new(Sotw);
+    fixture.says(replace("cds", "", &["a"]));
+    fixture.drain();
+    let version = fixture.worlds.borrow()[&type_url("cds")].version;
+    fixture.adds("cds");
+    fixture.world("cds", |world| (world.version, world.refreshes) = (version, true));
+    fixture.only();
+}
+
+#[test]
+fn t03_a_client_that_comes_back_with_the_current_version_is_told_what_is_left() {
+    let mut fixture = Fixture::new(Sotw);
+    fixture.world("cds", |world| world.refreshes = true);
+    let mut first = replace("cds", "", &[]);
+    first.version = Some(Version(0));
+    fixture.says(first);
+    fixture.only();
+}
+
+#[test]
+fn t02_a_client_that_rejected_something_may_lack_what_it_was_sent() {
+    let mut fixture = Fixture::new(Delta);
+    fixture.says(patch("cds", "", &["*"], &[]));
+    let (nonce, _) = fixture.only();
+    let rejects = |fixture: &Fixture| fixture.stream.logical()[0].rejects();
+    assert!(!rejects(&fixture));
+    fixture.says(nack(patch("cds", &nonce, &[], &[])));
+    assert!(rejects(&fixture));
+    fixture.says(patch("cds", "", &["b"], &[]));
+    assert!(rejects(&fixture), "that was no verdict");
+    let (nonce, _) = fixture.only();
+    fixture.says(patch("cds", &nonce, &[], &[]));
+    assert!(!rejects(&fixture));
+}

@@ -135,3 +135,19 @@ async fn d08_reading_the_files_is_no_change() {
     let again = tokio::time::timeout(Duration::from_millis(300), watch.changed()).await;
     assert!(again.is_err(), "it would be read over and over");
 }
+
+#[tokio::test]
+async fn f02_a_file_that_is_there_vouches_for_what_is_in_it() {
+    let mortal = cluster("a", "{}", "").replacen("- ", "- ttl: 0.3s\n  ", 1);
+    let dir = Dir::new(&[("a.yaml", &(mortal + &cluster("b", "{}", "")))]);
+    let mut served = Served::new(&dir);
+    let first = served.next().await;
+    assert_eq!(first.upserts.len(), 2);
+    let beat = served.next().await;
+    let names: Vec<_> = beat.heartbeats.iter().map(|heartbeat| &*heartbeat.key.name).collect();
+    assert_eq!((names, beat.upserts.len()), (vec!["a"], 0));
+    let ttl = Duration::from_millis(300);
+    assert!(beat.received.unwrap() < first.received.unwrap() + ttl, "in time");
+    dir.write("a.yaml", &cluster("b", "{}", ""));
+    while served.next().await.removals.is_empty() {}
+}

@@ -1,0 +1,85 @@
+//! Times to live: what upstream has to vouch for again and again.
+//!
+//! A variant whose time is over is gone for everybody, but its body is kept: upstream believes that it is
+//! held, and a heartbeat that comes after all brings none. Then it is as if it had just been sent.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_types::{Commit, DynamicParameters, Heartbeat, Name, Reach, Variant, VariantKey};
+
+use super::Core;
+use crate::view::{Shared, ViewId};
+
+/// Whose time is over when.
+#[derive(Debug, Default)]
+pub(super) struct Leases(BTreeSet<(Instant, Reach, VariantKey)>);
+
+impl Leases {
+    /// Notes that `new` is held in place of `old`.
+    pub(super) fn replace(&mut self, reach: Reach, old: Option<&Variant>, new: Option<&Variant>) {
+        let entry = |variant: &Variant| Some((variant.lease()?.until(), reach, variant.key().clone()));
+        old.and_then(entry).map(|entry| self.0.remove(&entry));
+        self.0.extend(new.and_then(entry));
+    }
+
+    /// One whose time is over at `now`.
+    fn take_over(&mut self, now: Instant) -> Option<(Reach, VariantKey)> {
+        self.0.first().filter(|(until, ..)| *until <= now)?;
+        self.0.pop_first().map(|(_, reach, key)| (reach, key))
+    }
+}
+
+impl Core {
+    /// Lets a variant live on that upstream vouches for. One that is not held stays unknown.
+    pub(super) fn refresh(
+        &mut self,
+        Heartbeat { key, ttl }: &Heartbeat,
+        reach: Reach,
+        at: Option<Instant>,
+        names: &mut BTreeSet<Name>,
+    ) {
+        let Some(entry) = self.names.get_mut(&key.name) else { return };
+        let Some((held, at)) = entry.set(reach).get(&key.constraints).zip(at) else { return };
+        let refreshed = Arc::new(held.refreshed(at, *ttl));
+        if self.is_wanted(&refreshed, reach) {
+            self.store(refreshed, reach, names);
+        } else {
+            self.take_out(key, reach, names);
+        }
+    }
+
+    /// Ends what upstream has not vouched for in time. Returns how much that was.
+    pub(super) fn expire(
+        &mut self,
+        now: Instant,
+        at: impl FnOnce() -> Commit,
+        touched: &mut HashMap<ViewId, Arc<Shared>>,
+    ) -> usize {
+        let mut names = BTreeSet::new();
+        let mut expired = 0;
+        while let Some((reach, key)) = self.leases.take_over(now) {
+            let Some(entry) = self.names.get_mut(&key.name) else { continue };
+            let Some(variant) = entry.set(reach).expire(&key.constraints) else { continue };
+            tracing::info!(
+                type_url = %self.type_url, name = %key.name, constraints = %key.constraints,
+                "a resource was not refreshed within its time to live, and expires"
+            );
+            expired += 1;
+            names.extend(variant.content().aliases.iter().chain([variant.name()]).cloned());
+        }
+        if !names.is_empty() {
+            self.last = at();
+            self.reselect_names(names, self.last, touched);
+        }
+        expired
+    }
+
+    /// Whether something answered a locator until its time was over.
+    pub(super) fn has_expired(&self, name: &Name, parameters: &DynamicParameters) -> bool {
+        let resources = self.aliases.get(name).into_iter().flatten().chain([name]);
+        let entries = resources.filter_map(|resource| self.names.get(resource));
+        entries.flat_map(|entry| entry.sets()).any(|set| set.has_expired(parameters))
+    }
+}

@@ -1,0 +1,292 @@
+//! Times to live: what upstream has to vouch for again and again, and what streams are told of it.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Fixture, Stream, anyone, only, plain, prod, said, wildcard};
+use weir_database::{Diff, Refresh, Shape};
+use weir_types::{
+    Batch, Content, Cursor, Form, Heartbeat, KnownVersions, Reach, Selector, Variant, VariantKey,
+};
+
+use crate::support::{cds, test, variant};
+
+const TTL: Duration = Duration::from_secs(10);
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A variant that lives for [`TTL`] without being refreshed.
+fn mortal(key: VariantKey, body: &str) -> Variant {
+    let content = variant(key.clone(), body).content().clone();
+    Variant::new(key, Content { ttl: Some(TTL), ..content })
+}
+
+fn beat(key: VariantKey) -> Heartbeat {
+    Heartbeat { key, ttl: TTL }
+}
+
+impl Fixture {
+    fn receive(&self, now: Instant, upserts: Vec<Variant>, heartbeats: Vec<Heartbeat>) {
+        let mut batch = Batch::new(cds(), Reach::Named);
+        (batch.upserts, batch.heartbeats, batch.received) = (upserts, heartbeats, Some(now));
+        self.database.commit(batch);
+    }
+}
+
+impl Stream {
+    /// Tells everything, and what lives on in this way.
+    fn told_with(&mut self, shape: Shape, refresh: Refresh) -> Diff {
+        let diff = self.pending_with(shape, refresh, None);
+        self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
+        diff
+    }
+
+    /// What an incremental client is told: resources, heartbeats, removals.
+    fn told_delta(&mut self) -> (Vec<String>, Vec<String>, Vec<String>) {
+        let diff = self.told_with(Shape::Changes, Refresh::Heartbeat);
+        let (resources, removed) = said(&diff);
+        (resources, heartbeats(&diff), removed)
+    }
+}
+
+fn heartbeats(diff: &Diff) -> Vec<String> {
+    diff.heartbeats.iter().map(|(variant, _)| format!("{:?}", variant.key())).collect()
+}
+
+fn nothing() -> (Vec<String>, Vec<String>, Vec<String>) {
+    Default::default()
+}
+
+#[test]
+fn t01_what_is_not_refreshed_in_time_expires() {
+    for (selector, reach) in [(plain("a"), Reach::Named), (wildcard(), Reach::Wildcard)] {
+        let f = Fixture::new();
+        let mut stream = f.attach(std::slice::from_ref(&selector));
+        let mut batch = Batch::new(cds(), reach);
+        batch.upserts = vec![mortal(anyone("a"), "1"), variant(anyone("b"), "1")];
+        batch.received = Some(f.now);
+        f.database.commit(batch);
+        assert_eq!(stream.told().0[0], "a[anyone]=1");
+        f.database.sweep(f.now + TTL - Duration::from_millis(1));
+        assert_eq!((stream.told(), f.database.expired()), ((vec![], vec![]), 0));
+        let woken = stream.woken();
+        f.database.sweep(f.now + TTL);
+        assert_eq!((stream.woken(), f.database.expired()), (woken + 1, 1));
+        assert_eq!(stream.told(), (vec![], vec!["Name(\"a\")".to_owned()]));
+        assert_eq!(f.attach(&[plain("a")]).attachment.unsettled().names, 0, "it is known to be gone");
+    }
+}
+
+#[test]
+fn t01_what_expired_is_back_when_upstream_sends_it_again() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[plain("a")]);
+    f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
+    f.database.sweep(f.now + TTL);
+    stream.told();
+    f.receive(f.now + seconds(11), vec![mortal(anyone("a"), "1")], vec![]);
+    assert_eq!(stream.told_delta(), (vec!["a[anyone]=1".to_owned()], vec![], vec![]));
+    f.database.sweep(f.now + seconds(20));
+    assert_eq!(stream.told_delta(), nothing());
+    f.database.sweep(f.now + seconds(21));
+    assert_eq!(stream.told_delta().2.len(), 1);
+}
+
+#[test]
+fn t02_a_heartbeat_refreshes_and_is_passed_on_without_the_body() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[plain("a"), plain("b")]);
+    f.receive(f.now, vec![mortal(anyone("a"), "1"), mortal(anyone("b"), "1")], vec![]);
+    stream.told_delta();
+    let version = stream.pending(Shape::Changes, false).version;
+    f.receive(f.now + seconds(6), vec![], vec![beat(anyone("a")), beat(anyone("unheard of"))]);
+    let diff = stream.told_with(Shape::Changes, Refresh::Heartbeat);
+    assert_eq!((said(&diff), heartbeats(&diff)), ((vec![], vec![]), vec!["a[anyone]".to_owned()]));
+    assert_eq!((diff.version, diff.refreshed), (version, false));
+    f.database.sweep(f.now + seconds(12));
+    assert_eq!(stream.told_delta().2, ["Name(\"b\")"]);
+    f.database.sweep(f.now + seconds(16));
+    assert_eq!(stream.told_delta().2, ["Name(\"a\")"]);
+}
+
+#[test]
+fn t02_the_same_resource_again_is_a_heartbeat() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[plain("a")]);
+    let again = |after| f.receive(f.now + seconds(after), vec![mortal(anyone("a"), "1")], vec![]);
+    again(0);
+    stream.told_delta();
+    again(5);
+    assert_eq!(stream.told_delta().1, ["a[anyone]"]);
+    f.receive(f.now + seconds(6), vec![variant(anyone("b"), "1")], vec![]);
+    assert_eq!(stream.told_delta(), nothing());
+}
+
+#[test]
+fn d09_missed_heartbeats_are_one() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[wildcard()]);
+    let batch = |after, upserts, heartbeats| {
+        let mut batch = Batch::new(cds(), Reach::Wildcard);
+        (batch.upserts, batch.heartbeats) = (upserts, heartbeats);
+        batch.received = Some(f.now + seconds(after));
+        f.database.commit(batch);
+    };
+    batch(0, vec![mortal(anyone("a"), "1"), mortal(anyone("b"), "1"), mortal(anyone("c"), "1")], vec![]);
+    stream.told_delta();
+    batch(1, vec![], vec![beat(anyone("a")), beat(anyone("b"))]);
+    batch(2, vec![], vec![beat(anyone("a"))]);
+    batch(3, vec![mortal(anyone("b"), "2")], vec![]);
+    batch(4, vec![], vec![beat(anyone("b"))]);
+    let told = (vec!["b[anyone]=2".to_owned()], vec!["a[anyone]".to_owned()], vec![]);
+    assert_eq!(stream.told_delta(), told, "what changed is sent, whatever came after");
+}
+
+#[test]
+fn t05_state_of_the_world_is_sent_whole_again() {
+    for shape in [Shape::Everything, Shape::Changes] {
+        let f = Fixture::new();
+        let mut stream = f.attach(&[plain("a"), plain("b")]);
+        f.receive(f.now, vec![mortal(anyone("a"), "1"), variant(anyone("b"), "1")], vec![]);
+        let first = stream.told_with(shape, Refresh::Whole);
+        f.receive(f.now + seconds(6), vec![], vec![beat(anyone("a"))]);
+        let diff = stream.told_with(shape, Refresh::Whole);
+        let all =
+            if shape == Shape::Everything { vec!["a[anyone]=1", "b[anyone]=1"] } else { vec!["a[anyone]=1"] };
+        assert_eq!(
+            (said(&diff).0, heartbeats(&diff)),
+            (all.into_iter().map(str::to_owned).collect(), vec![])
+        );
+        assert!(diff.changed && diff.refreshed && diff.version == first.version, "{shape:?}");
+        let quiet = stream.told_with(shape, Refresh::Whole);
+        assert!(!quiet.refreshed && (!quiet.changed || shape == Shape::Changes));
+    }
+}
+
+#[test]
+fn t01_a_client_without_times_to_live_hears_no_heartbeat() {
+    for shape in [Shape::Everything, Shape::Changes] {
+        let f = Fixture::new();
+        let mut stream = f.attach(&[plain("a")]);
+        f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
+        stream.told_with(shape, Refresh::Unsaid);
+        f.receive(f.now + seconds(6), vec![], vec![beat(anyone("a"))]);
+        let diff = stream.told_with(shape, Refresh::Unsaid);
+        assert!(!diff.refreshed && diff.heartbeats.is_empty());
+        assert!(diff.resources.is_empty() || !diff.changed);
+    }
+}
+
+#[test]
+fn t02_a_heartbeat_is_for_one_variant() {
+    let f = Fixture::new();
+    let mut streams = [(prod(), "prod"), (test(), "test")].map(|(parameters, env)| {
+        let stream = f.attach(&[Selector::located("a", parameters)]);
+        (stream, env)
+    });
+    let (in_prod, in_test) = (only("a", "prod"), only("a", "test"));
+    f.receive(f.now, vec![mortal(in_prod.clone(), "p"), mortal(in_test, "t")], vec![]);
+    streams.iter_mut().for_each(|(stream, _)| drop(stream.told_delta()));
+    f.receive(f.now + seconds(6), vec![], vec![beat(in_prod)]);
+    let [(prod, _), (test, _)] = &mut streams;
+    assert_eq!(prod.told_delta().1, ["a[env=prod]"]);
+    assert_eq!(test.told_delta(), nothing());
+    f.database.sweep(f.now + TTL);
+    assert_eq!(prod.told_delta(), nothing());
+    assert_eq!(test.told_delta().2.len(), 1);
+}
+
+#[test]
+fn t02_a_late_heartbeat_brings_back_what_expired() {
+    for swept in [true, false] {
+        let f = Fixture::new();
+        let mut stream = f.attach(&[plain("a")]);
+        f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
+        stream.told_delta();
+        if swept {
+            f.database.sweep(f.now + TTL);
+            assert_eq!(stream.told_delta().2.len(), 1);
+        }
+        f.receive(f.now + seconds(11), vec![], vec![beat(anyone("a"))]);
+        let whole = (vec!["a[anyone]=1".to_owned()], vec![], vec![]);
+        assert_eq!(stream.told_delta(), whole, "clients may have dropped it by themselves");
+        f.database.sweep(f.now + seconds(20));
+        assert_eq!(stream.told_delta(), nothing());
+    }
+}
+
+#[test]
+fn t02_what_upstream_removed_is_not_brought_back() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[plain("a")]);
+    f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
+    f.database.sweep(f.now + TTL);
+    f.remove(Reach::Named, anyone("a"));
+    stream.told_delta();
+    f.receive(f.now + seconds(11), vec![], vec![beat(anyone("a"))]);
+    assert_eq!(stream.told_delta(), nothing());
+}
+
+#[test]
+fn d10_what_expired_is_forgotten_with_its_last_subscriber() {
+    for selector in [plain("a"), plain("other name")] {
+        let mut f = Fixture::new();
+        let stream = f.attach(&[selector]);
+        let content =
+            Content { aliases: ["other name".into()].into(), ..mortal(anyone("a"), "1").content().clone() };
+        f.receive(f.now, vec![Variant::new(anyone("a"), content)], vec![]);
+        f.database.sweep(f.now + TTL);
+        assert_eq!(f.database.statistics().variants, 1, "kept for a heartbeat");
+        drop(stream);
+        f.now += TTL;
+        f.idle();
+        assert_eq!((f.database.statistics().variants, f.database.statistics().names), (0, 0));
+    }
+}
+
+#[test]
+fn t04_a_resource_resent_without_ttl_has_none() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[plain("a")]);
+    f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
+    stream.told_delta();
+    f.receive(f.now + seconds(5), vec![variant(anyone("a"), "1")], vec![]);
+    let diff = stream.told_with(Shape::Changes, Refresh::Heartbeat);
+    assert_eq!(said(&diff).0, ["a[anyone]=1"]);
+    assert_eq!(diff.resources[0].0.content().ttl, None);
+    f.database.sweep(f.now + seconds(1000));
+    assert_eq!(stream.told_delta(), nothing());
+}
+
+#[test]
+fn t03_a_reconnecting_client_with_the_current_version_hears_how_long_it_lives() {
+    let f = Fixture::new();
+    let mut first = f.attach(&[plain("a")]);
+    f.receive(f.now, vec![mortal(anyone("a"), "1"), variant(anyone("b"), "1")], vec![]);
+    let version = first.told_with(Shape::Changes, Refresh::Heartbeat).resources[0].0.version(Form::Plain);
+    f.receive(f.now + seconds(5), vec![], vec![beat(anyone("a"))]);
+    let again = f.attach(&[plain("a")]);
+    let known: KnownVersions = [("a", version.to_string())].into_iter().collect();
+    let diff = again.pending_with(Shape::Changes, Refresh::Heartbeat, Some(&known));
+    assert_eq!((said(&diff), heartbeats(&diff)), ((vec![], vec![]), vec!["a[anyone]".to_owned()]));
+    let left = diff.heartbeats[0].0.remaining(f.now + seconds(8));
+    assert_eq!(left, Some(seconds(7)));
+}
+
+#[test]
+fn d08_without_a_clock_the_same_again_is_nothing() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[plain("a")]);
+    for _ in 0..2 {
+        f.commit(Reach::Local, vec![mortal(anyone("a"), "1")], vec![]);
+    }
+    stream.told_delta();
+    f.commit(Reach::Local, vec![mortal(anyone("a"), "1")], vec![]);
+    f.database.sweep(f.now + seconds(1000));
+    assert_eq!(stream.told_delta(), nothing());
+}

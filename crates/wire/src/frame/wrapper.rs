@@ -1,0 +1,110 @@
+//! One resource with what the transport says of it, measured before it is written.
+
+use std::time::{Duration, Instant};
+
+use bytes::BufMut;
+use prost::Message;
+use weir_types::{Constraints, Content, Form, Name, Variant};
+
+use super::{Out, field};
+use crate::constraints;
+use crate::discovery::ResourceName;
+
+/// A `Resource` message.
+pub(super) struct Wrapper<'a> {
+    version: String,
+    body: Option<&'a [u8]>,
+    aliases: &'a [Name],
+    extra: &'a [u8],
+    name: &'a str,
+    /// Encoded, for clients that asked by locator.
+    resource_name: Option<Vec<u8>>,
+    ttl: Option<Vec<u8>>,
+    pub(super) length: usize,
+}
+
+impl<'a> Wrapper<'a> {
+    /// The resource, as it is told at `at` (if its time to live is).
+    pub(super) fn new(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
+        let Content { body, aliases, extra, .. } = variant.content();
+        Self { body: body.as_deref(), aliases, extra, ..Self::heartbeat(variant, form, at) }.measured()
+    }
+
+    /// What it takes to say that a resource lives on.
+    pub(super) fn heartbeat(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
+        let key = variant.key();
+        let resource_name = (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
+        let wrapper = Self {
+            version: variant.version(form).to_string(),
+            body: None,
+            aliases: &[],
+            extra: &[],
+            name: &key.name,
+            resource_name,
+            ttl: at.and_then(|at| variant.remaining(at)).map(duration),
+            length: 0,
+        };
+        wrapper.measured()
+    }
+
+    fn measured(mut self) -> Self {
+        self.length = field(self.version.len())
+            + self.body.map_or(0, |body| field(body.len()))
+            + field(self.resource_name.as_ref().map_or(self.name.len(), Vec::len))
+            + self.aliases.iter().map(|alias| field(alias.len())).sum::<usize>()
+            + self.ttl.as_ref().map_or(0, |ttl| field(ttl.len()))
+            + self.extra.len();
+        self
+    }
+
+    pub(super) fn write(&self, out: &mut Out) {
+        out.bytes(1, self.version.as_bytes());
+        if let Some(body) = self.body {
+            out.bytes(2, body);
+        }
+        match &self.resource_name {
+            Some(name) => out.bytes(8, name),
+            None => out.bytes(3, self.name.as_bytes()),
+        }
+        self.aliases.iter().for_each(|alias| out.bytes(4, alias.as_bytes()));
+        if let Some(ttl) = &self.ttl {
+            out.bytes(6, ttl);
+        }
+        out.0.put_slice(self.extra);
+    }
+}
+
+pub(super) fn resource_name(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
+    let dynamic_parameter_constraints = constraints.and_then(constraints::encode);
+    ResourceName { name: name.to_owned(), dynamic_parameter_constraints }.encode_to_vec()
+}
+
+fn duration(ttl: Duration) -> Vec<u8> {
+    let seconds = i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX);
+    prost_types::Duration { seconds, nanos: ttl.subsec_nanos() as i32 }.encode_to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_types::VariantKey;
+
+    use super::*;
+    use crate::discovery::Resource;
+
+    #[test]
+    fn t03_what_is_left_is_said() {
+        let content = Content { ttl: Some(Duration::from_secs(60)), ..Content::default() };
+        let received = Instant::now();
+        let variant =
+            Variant::new(VariantKey::new("a", Constraints::unconstrained()), content).leased(received);
+        let said = |at| {
+            let wrapper = Wrapper::heartbeat(&variant, Form::Plain, at);
+            let mut out = Out::new(wrapper.length);
+            wrapper.write(&mut out);
+            Resource::decode(&out.finish()[super::super::HEADER..]).unwrap().ttl.map(|ttl| ttl.seconds)
+        };
+        assert_eq!(said(Some(received)), Some(60));
+        assert_eq!(said(Some(received + Duration::from_secs(45))), Some(15));
+        assert_eq!(said(None), None);
+    }
+}
