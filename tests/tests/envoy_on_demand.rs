@@ -78,7 +78,10 @@ async fn i10_a_virtual_host_comes_with_the_first_request_for_it() {
         let ports = [free_port(), free_port()];
         let mut bare = routes("r", "none");
         bare["virtual_hosts"] = json!([]);
-        bare["vhds"] = json!({ "config_source": over_ads() });
+        let mut on_demand = over_ads();
+        // Envoy waits this long for virtual hosts before it has asked for any; nothing answers that.
+        on_demand["initial_fetch_timeout"] = json!("0.1s");
+        bare["vhds"] = json!({ "config_source": on_demand });
         let resources = |port| {
             for_all([
                 eds_cluster("c1"),
