@@ -38,6 +38,7 @@ pub mod constraints;
 pub mod control_plane;
 mod listener;
 pub mod model;
+mod names;
 pub mod node;
 pub mod process;
 pub mod resource;

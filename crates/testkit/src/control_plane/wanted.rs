@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weir_wire::discovery::{Node, ResourceLocator};
 
 use super::Parameters;
+use crate::names::is_part_of;
 use crate::resource::{PROBE, Published};
 
 /// One thing asked for.
@@ -28,7 +29,7 @@ impl Wanted {
     /// Whether it is the name or an alias of the resource, or the directory that it is in.
     pub(super) fn names(&self, resource: &Published) -> bool {
         let own = self.name == resource.name || resource.aliases.contains(&self.name);
-        own || self.name.starts_with("xdstp://") && self.name == directory(&resource.name)
+        own || !self.is_wildcard() && is_part_of(&resource.name, &self.name)
     }
 
     fn matches(&self, resource: &Published, whom: &Whom) -> bool {
@@ -43,14 +44,6 @@ impl Wanted {
                 }
             }
     }
-}
-
-/// The glob collection that the resource of this name is in (xRFC TP1).
-fn directory(name: &str) -> String {
-    let (path, parameters) = name.split_once('?').unwrap_or((name, ""));
-    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-    let mark = if parameters.is_empty() { "" } else { "?" };
-    format!("{directory}/*{mark}{parameters}")
 }
 
 /// Who asks, and what is understood of it.

@@ -10,6 +10,7 @@ use weir_types::{
 };
 
 use super::harness::{Response, Sent};
+use crate::names::is_part_of;
 
 /// What a client tells resources apart by: the name, and the constraints if it used locators.
 pub type Identity = (Name, Option<Constraints>);
@@ -211,7 +212,8 @@ impl Client {
             if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
                 let identity = (sent.name.clone(), sent.constraints.clone());
                 let mut names = sent.aliases.iter().chain([&sent.name]);
-                let stray = of_type.left.contains(WILDCARD) || names.any(|name| of_type.left.contains(name));
+                let collected = of_type.left.iter().any(|left| is_part_of(&sent.name, left));
+                let stray = collected || names.any(|name| of_type.left.contains(name));
                 of_type.held.insert(identity, Held { sent: sent.clone(), doubtful: false, stray });
             }
         }
@@ -231,12 +233,14 @@ fn asks_for(selector: &Selector, sent: &Sent) -> bool {
         (Some(constraints), Form::Located) => constraints.matches(&locator.parameters),
         _ => false,
     };
-    for_us && (locator.is_wildcard() || by_name())
+    for_us && (is_part_of(&sent.name, &locator.name) || by_name())
 }
 
-/// The wildcard with the same parameters.
-fn wildcard_of(selector: &Selector) -> ResourceLocator {
-    ResourceLocator::new(WILDCARD, selector.locator.parameters.clone())
+/// Whether everything that `narrow` asks for is part of the collection `wide`.
+fn covers(wide: &ResourceLocator, narrow: &ResourceLocator) -> bool {
+    wide.parameters == narrow.parameters
+        && wide.breadth() < narrow.breadth()
+        && is_part_of(&narrow.name, &wide.name)
 }
 
 impl Subscribed {
@@ -245,7 +249,8 @@ impl Subscribed {
     fn stated_version(&self, held: &Held) -> String {
         let names = [&held.sent.name].into_iter().chain(&*held.sent.aliases);
         let names: Vec<_> = names.collect();
-        let may_ask = |s: &&Selector| s.locator.is_wildcard() || names.contains(&&s.locator.name);
+        let may_ask =
+            |s: &&Selector| is_part_of(&held.sent.name, &s.locator.name) || names.contains(&&s.locator.name);
         let asked = self.wanted.iter().filter(may_ask).count();
         match held.sent.constraints.is_some() && asked > 1 {
             true => String::from("several"),
@@ -257,7 +262,9 @@ impl Subscribed {
     /// is held of the same names from an earlier stream.
     fn doubted(&self, selectors: &[Selector]) -> Vec<Selector> {
         let touched = |held: &&Held| {
-            let names = |s: &Selector| s.locator.is_wildcard() || s.locator.name == held.sent.name;
+            let names = |s: &Selector| {
+                is_part_of(&held.sent.name, &s.locator.name) || s.locator.name == held.sent.name
+            };
             held.doubtful && held.sent.constraints.is_some() && selectors.iter().any(names)
         };
         let doubted = self.held.values().filter(touched);
@@ -274,14 +281,15 @@ impl Subscribed {
             let mut asking = wanted.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
             let kept = asking.peek().is_some();
             let mut asking = asking.map(|selector| &selector.locator);
-            let named = asking.clone().any(|locator| !locator.is_wildcard());
-            // The server is to say whether the wildcard has it, too.
-            let covered = |gone: &Selector| wanted.iter().any(|s| s.locator == wildcard_of(gone));
-            held.doubtful |= !named && given_up.any(|gone| !gone.locator.is_wildcard() && covered(gone));
-            held.stray |= asking.all(|locator| locator.name != held.sent.name && !locator.is_wildcard());
-            // It may be the wildcard's answer rather than the name's.
-            let wildcard_gone = gone.iter().any(|s| s.locator.is_wildcard() && asks_for(s, &held.sent));
-            held.stray |= held.sent.constraints.is_some() && wildcard_gone;
+            let narrowest = asking.clone().map(ResourceLocator::breadth).max();
+            // The server is to say whether the wider collection has it, too.
+            let covered = |gone: &Selector| wanted.iter().any(|s| covers(&s.locator, &gone.locator));
+            let answered = |gone: &Selector| narrowest < Some(gone.locator.breadth()) && covered(gone);
+            held.doubtful |= given_up.any(answered);
+            held.stray |= asking.all(|locator| locator.name != held.sent.name && !locator.is_collection());
+            // It may be the collection's answer rather than the name's.
+            let collection_gone = gone.iter().any(|s| s.locator.is_collection() && asks_for(s, &held.sent));
+            held.stray |= held.sent.constraints.is_some() && collection_gone;
             kept
         });
     }

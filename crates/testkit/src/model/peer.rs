@@ -12,6 +12,7 @@ use super::client::Client;
 use super::harness::{Bell, Place, Places, Response};
 use super::watch::Watch;
 use super::{Identity, Reference};
+use crate::names::is_part_of;
 
 /// A client with its stream.
 pub(super) struct Peer {
@@ -84,8 +85,8 @@ impl Peer {
             };
             let certain = held.iter().filter(|(_, held)| !held.stray).map(|(identity, _)| identity);
             let count = certain.filter(matching).count();
-            let wildcard = wanted.iter().any(|s| s.locator.is_wildcard());
-            assert!(count < 2 || !one_set || wildcard, "p08: {selector:?} has {count} variants of {held:?}");
+            let collected = wanted.iter().any(|s| s.locator.is_collection());
+            assert!(count < 2 || !one_set || collected, "p08: {selector:?} has {count} variants of {held:?}");
         }
     }
 
@@ -135,7 +136,7 @@ impl Peer {
             let stray = held.stray && !by_itself;
             // i05: what is stated and not subscribed is ignored, though an alias may have brought it. Only
             // virtual hosts have aliases in practice, and are spoken of.
-            let asked = by_itself || wanted.iter().any(|selector| selector.locator.is_wildcard());
+            let asked = by_itself || wanted.iter().any(|selector| is_part_of(name, &selector.locator.name));
             let ignored = held.doubtful && !asked && type_url.kind() != Kind::VirtualHost;
             let doubtful = held.doubtful && (!settled || dialect == Dialect::Sotw);
             assert!(

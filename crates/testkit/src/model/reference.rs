@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Absent, Constraints, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector, TypeUrl,
-    Variant, VariantKey, WILDCARD,
+    Absence, Absent, Breadth, Constraints, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector,
+    TypeUrl, Variant, VariantKey,
 };
 
 use super::{Change, Identity};
+use crate::names::is_part_of;
 
 /// Since when nobody subscribes to a locator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +96,8 @@ impl Reference {
     ) -> BTreeMap<Identity, Arc<Variant>> {
         let mut shown = BTreeMap::new();
         let Some(of_type) = self.types.get(type_url) else { return shown };
-        for by_name in [false, true] {
-            for selector in selectors.clone().filter(|s| s.locator.is_wildcard() != by_name) {
+        for breadth in [Breadth::Wildcard, Breadth::Glob, Breadth::Name] {
+            for selector in selectors.clone().filter(|s| s.locator.breadth() == breadth) {
                 for variant in of_type.selected(&selector.locator) {
                     shown.insert(identity(&variant, selector.form), variant);
                 }
@@ -160,15 +161,16 @@ impl OfType {
     }
 
     fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
-        let asks = |l: &&ResourceLocator| match l.is_wildcard() {
-            true => reach == Reach::Wildcard,
-            false => answers_to(variant, &l.name),
+        let asks = |l: &&ResourceLocator| match l.breadth() {
+            Breadth::Wildcard => reach == Reach::Wildcard,
+            Breadth::Glob => reach == Reach::Named && is_part_of(variant.name(), &l.name),
+            Breadth::Name => answers_to(variant, &l.name),
         };
         // What a wildcard brought stands in for what is asked for by name, until that is answered.
         let heard = |l: &ResourceLocator| {
             let named = self.resources.get(&(Reach::Named, variant.name().clone()));
             let answered = || named.is_some_and(|v| v.keys().any(|c| matches(c.expr(), &l.parameters)));
-            reach == Reach::Wildcard && !l.is_wildcard() && (self.denied.contains(l) || answered())
+            reach == Reach::Wildcard && !l.is_collection() && (self.denied.contains(l) || answered())
         };
         let expr = variant.key().constraints.expr();
         let mut asking = self.locators.keys().filter(asks).filter(|l| matches(expr, &l.parameters));
@@ -179,7 +181,7 @@ impl OfType {
         if change.reach != Reach::Named {
             return;
         }
-        for locator in self.locators.keys().filter(|l| !l.is_wildcard()) {
+        for locator in self.locators.keys().filter(|l| !l.is_collection()) {
             let says = |a: &&Absent| a.name == locator.name && a.scope.covers(&locator.parameters);
             if change.absent.iter().filter(says).any(|a| a.absence == Absence::Known) {
                 self.denied.insert(locator.clone());
@@ -225,14 +227,14 @@ impl OfType {
 
     fn selected(&self, locator: &ResourceLocator) -> Vec<Arc<Variant>> {
         const BY_NAME: &[Reach] = &[Reach::Named, Reach::Wildcard, Reach::Local];
+        const BY_GLOB: &[Reach] = &[Reach::Named, Reach::Local];
         const BY_WILDCARD: &[Reach] = &[Reach::Wildcard, Reach::Local];
         let names: BTreeSet<&Name> = self.resources.keys().map(|(_, name)| name).collect();
         let parameters = &locator.parameters;
-        if locator.is_wildcard() {
-            return names
-                .into_iter()
-                .filter_map(|n| self.choose(n, parameters, BY_WILDCARD, |_| true))
-                .collect();
+        if locator.is_collection() {
+            let reaches = if locator.is_wildcard() { BY_WILDCARD } else { BY_GLOB };
+            let names = names.into_iter().filter(|name| is_part_of(name, &locator.name));
+            return names.filter_map(|name| self.choose(name, parameters, reaches, |_| true)).collect();
         }
         let own = self.choose(&locator.name, parameters, BY_NAME, |_| true);
         let lists = |variant: &Variant| variant.content().aliases.contains(&locator.name);
@@ -247,12 +249,13 @@ impl OfType {
         let mut news = false;
         for locator in self.locators.keys() {
             let known = self.answers.get(locator).copied().unwrap_or_default();
-            let said = match &*locator.name {
-                WILDCARD => {
+            let said = match locator.is_collection() {
+                true => {
                     let mut answered = change.answered.iter();
                     answered.any(|answered| answered.covers(locator)).then_some(Absence::Known)
                 }
-                name => {
+                false => {
+                    let name = &*locator.name;
                     let about = |a: &&Absent| *a.name == *name && a.scope.covers(&locator.parameters);
                     change.absent.iter().filter(about).map(|absent| absent.absence).max()
                 }

@@ -19,10 +19,11 @@ const KINDS: [Kind; 4] = [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::List
 /// A type that Weir does not know.
 const OTHER: &str = "type.googleapis.com/acme.Widget";
 
-const NAMES: [&str; 5] = ["a", "b", "c", "d", WILDCARD];
+/// The resources, and then the collections that they are part of.
+const NAMES: [&str; 6] = ["a", "b", "xdstp://x/T/dir/c", "xdstp://x/T/dir/d", WILDCARD, "xdstp://x/T/dir/*"];
 
 /// The other names of the resources with these names, for virtual hosts.
-const ALIASES: [Option<&str>; 4] = [None, Some("d"), Some("d"), None];
+const ALIASES: [Option<&str>; 4] = [None, Some(NAMES[3]), Some(NAMES[3]), None];
 
 /// How a subscriber asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub struct Said {
     pub edits: Vec<Edit>,
     /// Names that are absent, for which parameters, and whether that is known.
     pub absent: Vec<(usize, Option<usize>, bool)>,
-    /// The wildcards that are answered: for which parameters.
+    /// The collections that are answered, those of the reach: for which parameters.
     pub answered: Option<Option<usize>>,
 }
 
@@ -159,7 +160,7 @@ impl Said {
         let mut change = Change::new(type_url, self.reach);
         let through = |edit: &&Edit| {
             let (Edit::Put { name, .. } | Edit::Remove { name, .. }) = edit;
-            !apart || [Reach::Named, Reach::Wildcard, Reach::Wildcard, Reach::Local][*name] == self.reach
+            !apart || [Reach::Named, Reach::Wildcard, Reach::Named, Reach::Local][*name] == self.reach
         };
         for edit in self.edits.iter().filter(through) {
             change = match *edit {
@@ -187,7 +188,12 @@ impl Said {
             scope: scope(*set),
             absence: if *known { Absence::Known } else { Absence::TimedOut },
         }));
-        change.answered.extend(self.answered.map(scope).map(Answered::wildcard));
+        let collection = match self.reach {
+            Reach::Named => Some(NAMES[5].into()),
+            Reach::Wildcard => Some(WILDCARD.into()),
+            Reach::Local => None,
+        };
+        change.answered.extend(self.answered.map(|set| Answered { collection, scope: scope(set) }));
         change
     }
 }
@@ -292,7 +298,7 @@ fn said() -> impl Strategy<Value = Said> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let asked = || prop::collection::vec((0..5usize, 0..4usize), 1..4);
+    let asked = || prop::collection::vec((0..6usize, 0..4usize), 1..4);
     let link = || 0..6usize;
     prop_oneof![
         12 => said().prop_map(Op::Commit),

@@ -9,6 +9,7 @@ use weir_types::{Name, Selector, Variant};
 
 use super::harness::{Response, Sent};
 use super::{Held, Identity};
+use crate::names::is_part_of;
 
 /// The resources that a client should see.
 pub(super) type Shown = BTreeMap<Identity, Arc<Variant>>;
@@ -44,9 +45,10 @@ impl Watch {
     /// Notes that the client does not want what `selectors` asked for any more, but for what is `shown` still.
     pub(super) fn forget(&mut self, selectors: &[Selector], shown: &Shown) {
         for selector in selectors {
-            let (wildcard, name) = (selector.locator.is_wildcard(), &selector.locator.name);
+            let name = &selector.locator.name;
             self.sent.retain(|identity, sent| {
-                let other = !wildcard && identity.0 != *name && !sent.aliases.contains(name);
+                let collected = is_part_of(&identity.0, name);
+                let other = !collected && identity.0 != *name && !sent.aliases.contains(name);
                 other || shown.contains_key(identity)
             });
         }
