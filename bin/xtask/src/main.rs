@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 mod conformance;
+mod fuzz;
 mod steps;
 mod tools;
 
@@ -16,12 +17,15 @@ usage: cargo xtask COMMAND
 
   test          set up the tools, then check the format, run clippy and all tests
   setup         only set up the tools: Envoy and gRPC-Python, under target/tools
+  fuzz [SECONDS]
+                run every fuzz target for so long (60 s), from its corpus in tests/fuzz
   conformance   print every promise of docs/conformance.md with the tests that hold it";
 
 fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("setup") => workspace_root().and_then(|root| tools::set_up(&root)),
+        Some("fuzz") => seconds().and_then(|seconds| fuzz::run(&workspace_root()?, seconds)),
         Some("conformance") => workspace_root().and_then(|root| conformance::report(&root)),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
@@ -45,6 +49,12 @@ fn test() -> Result<()> {
     let root = workspace_root()?;
     tools::set_up(&root)?;
     steps::run_all(&root)
+}
+
+/// How long each fuzz target runs.
+fn seconds() -> Result<u32> {
+    let argument = std::env::args().nth(2);
+    argument.map_or(Ok(60), |text| text.parse().with_context(|| format!("{text:?} is no number of seconds")))
 }
 
 fn workspace_root() -> Result<PathBuf> {

@@ -25,7 +25,7 @@ use weir_database::{Database, DemandChange};
 use weir_types::Batch;
 
 pub use load::{Loaded, Unreadable, load};
-pub use resource::{Origin, Problem, Resource};
+pub use resource::{Origin, Problem, Resource, parse};
 
 use heartbeats::Heartbeats;
 use source::Source;

@@ -59,8 +59,11 @@ impl fmt::Display for Problem {
 /// The stack for reading one file: as much as the deepest document takes, several times over.
 const STACK: usize = 32 << 20;
 
-/// The resources in a file's `bytes`, or everything that is wrong with it.
-pub(super) fn parse(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
+/// The resources in a file's `bytes`, in the format that its name says, else as YAML.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
     // Documents are read recursively, and the caller may sit on a stack of any size.
     let failed =
         |reason: String| Err(vec![Problem { origin: Origin { file: Arc::clone(file), line: None }, reason }]);

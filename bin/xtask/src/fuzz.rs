@@ -1,0 +1,98 @@
+//! Runs the fuzz targets of `tests/fuzz` for a bounded time each, starting from their corpus.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Where the targets are, relative to the workspace.
+const PACKAGE: &str = "tests/fuzz";
+/// Where what is built and found goes, relative to the workspace.
+const OUTPUT: &str = "target/fuzz";
+
+/// What tells libFuzzer which code an input reaches.
+const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
+
+/// Fuzzes every target for `seconds`. Where there is no C++ compiler, says so and does nothing: the corpus is
+/// gone through by the tests all the same.
+pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    if !answers(&compiler) {
+        println!("fuzz: skipped, since libFuzzer needs a C++ compiler ({compiler} is not there; set CXX)");
+        return Ok(());
+    }
+    let host = host()?;
+    build(root, &host)?;
+    let fuzzer = root.join(OUTPUT).join(&host).join("fuzz/weir-fuzz");
+    let mut crashed = Vec::new();
+    for target in targets(root)? {
+        println!("\n== fuzz: {target}, {seconds} s");
+        if !fuzz(root, &fuzzer, &target, seconds)? {
+            crashed.push(target);
+        }
+    }
+    if !crashed.is_empty() {
+        bail!("found by fuzzing {}: the inputs are in {OUTPUT}/artifacts", crashed.join(", "));
+    }
+    Ok(())
+}
+
+fn answers(program: &str) -> bool {
+    let status = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// The target triple that rustc builds for. It is named to cargo, so that build scripts are not instrumented.
+fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("start rustc")?;
+    let text = String::from_utf8(output.stdout).context("read what rustc says of itself")?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc does not say its host")
+}
+
+fn build(root: &Path, host: &str) -> Result<()> {
+    let status = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+        .args(["build", "--package", "weir-fuzz", "--features", "libfuzzer", "--profile", "fuzz"])
+        .args(["--target", host, "--target-dir", OUTPUT])
+        .env("RUSTFLAGS", INSTRUMENTATION)
+        .env_remove("CARGO_TARGET_DIR")
+        .current_dir(root)
+        .status()
+        .context("start cargo build")?;
+    if !status.success() {
+        bail!("the fuzz targets do not build");
+    }
+    Ok(())
+}
+
+/// The targets are the folders of the corpus.
+fn targets(root: &Path) -> Result<Vec<String>> {
+    let corpus = root.join(PACKAGE).join("corpus");
+    let folders = corpus.read_dir().with_context(|| format!("read {}", corpus.display()))?;
+    let mut names = folders
+        .map(|folder| Ok(folder?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+/// Returns whether nothing was found.
+fn fuzz(root: &Path, fuzzer: &Path, target: &str, seconds: u32) -> Result<bool> {
+    let output = root.join(OUTPUT);
+    let (found, artifacts) = (output.join("corpus").join(target), output.join("artifacts"));
+    for folder in [&found, &artifacts] {
+        std::fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    }
+    let status = Command::new(fuzzer)
+        .env("WEIR_FUZZ_TARGET", target)
+        .args([format!("-max_total_time={seconds}"), "-timeout=10".into(), "-rss_limit_mb=2048".into()])
+        .args(["-print_final_stats=1".to_owned(), "-verbosity=0".into(), "-max_len=4096".into()])
+        .arg(format!("-artifact_prefix={}/{target}-", artifacts.display()))
+        .arg(found)
+        .arg(root.join(PACKAGE).join("corpus").join(target))
+        .status()
+        .context("start the fuzzer")?;
+    Ok(status.success())
+}

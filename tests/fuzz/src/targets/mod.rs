@@ -1,0 +1,9 @@
+pub(crate) mod constraints;
+pub(crate) mod files;
+pub(crate) mod json;
+pub(crate) mod names;
+pub(crate) mod nodes;
+pub(crate) mod requests;
+pub(crate) mod resources;
+pub(crate) mod rest;
+pub(crate) mod text;

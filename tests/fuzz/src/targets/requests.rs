@@ -1,0 +1,22 @@
+//! Encoded requests, of both dialects: what is read early is what a plain decoder reads.
+
+use bytes::Bytes;
+use prost::Message;
+use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
+use weir_wire::request::DeltaRequest;
+
+pub(crate) fn run(data: &[u8]) {
+    if let Ok(request) = DiscoveryRequest::decode(data) {
+        assert_eq!(DiscoveryRequest::decode(&*request.encode_to_vec()), Ok(request));
+    }
+    let request = DeltaRequest::decode(Bytes::copy_from_slice(data));
+    let Ok(mut plain) = DeltaDiscoveryRequest::decode(data) else { return };
+    let request = request.expect("a plain decoder reads it");
+    let stated = std::mem::take(&mut plain.initial_resource_versions);
+    assert_eq!(request.message, plain);
+    let known = request.known.read().expect("a plain decoder reads it");
+    assert_eq!(request.known.is_empty(), stated.is_empty());
+    for name in stated.keys() {
+        assert!(known.contains(&weir_types::xdstp::canonical_or_same(name)), "{name}");
+    }
+}
