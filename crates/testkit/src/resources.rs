@@ -57,6 +57,36 @@ pub fn eds_cluster(name: &str) -> Value {
     })
 }
 
+/// Where an Envoy polls: the static cluster `xds`, over REST-JSON.
+pub fn rest() -> Value {
+    json!({
+        "resource_api_version": "V3",
+        "api_config_source": {
+            "api_type": "REST",
+            "transport_api_version": "V3",
+            "cluster_names": ["xds"],
+            "refresh_delay": "0.1s",
+        },
+    })
+}
+
+/// A resource with everything that it takes over ADS polled instead.
+pub fn polled(mut resource: Value) -> Value {
+    fn replace(value: &mut Value) {
+        if *value == ads() {
+            *value = rest();
+            return;
+        }
+        match value {
+            Value::Array(values) => values.iter_mut().for_each(replace),
+            Value::Object(fields) => fields.values_mut().for_each(replace),
+            _ => {}
+        }
+    }
+    replace(&mut resource);
+    resource
+}
+
 /// A cluster that brings its endpoints along.
 pub fn static_cluster(name: &str, endpoints: &[SocketAddr]) -> Value {
     let mut assignment = assignment(name, endpoints);

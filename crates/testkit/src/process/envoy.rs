@@ -10,7 +10,7 @@ use tokio::process::Command;
 
 use super::{Child, free_port, http, tool};
 use crate::client::Dialect;
-use crate::resources::separately;
+use crate::resources::{rest, separately};
 use crate::wait::until_within;
 
 /// How an Envoy is set up.
@@ -124,6 +124,19 @@ impl Envoy {
         command.arg("--config-path").arg(&path);
         let child = Child::start(&format!("envoy {id}"), &mut command);
         Self { child, admin, _directory: directory }
+    }
+
+    /// Starts one that polls for its clusters and listeners over REST-JSON and HTTP/1.1.
+    pub fn polling(server: SocketAddr, id: &str) -> Self {
+        let mut xds = xds_cluster(server);
+        xds["typed_extension_protocol_options"] = json!({});
+        Self::with_bootstrap(id, |_| {
+            json!({
+                "node": { "id": id, "cluster": "test" },
+                "dynamic_resources": { "cds_config": rest(), "lds_config": rest() },
+                "static_resources": { "clusters": [xds] },
+            })
+        })
     }
 
     /// Waits until it has all of its configuration and serves. Panics well before the 15 s after which Envoy goes

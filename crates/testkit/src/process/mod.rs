@@ -9,6 +9,7 @@ pub mod http;
 mod load;
 mod ports;
 mod python;
+mod sovereign;
 mod weir;
 
 pub use backend::Backend;
@@ -17,6 +18,7 @@ pub use envoy::{Envoy, EnvoyOptions, xds_cluster};
 pub use load::{Answers, Load};
 pub use ports::free_port;
 pub use python::{GrpcClient, GrpcServers};
+pub use sovereign::Sovereign;
 pub use weir::{Weir, WeirBuilder};
 
 use std::path::PathBuf;
