@@ -80,8 +80,8 @@ pub struct Downstream {
     pub keepalive_timeout: Duration,
     /// The longest that the answer to a REST poll is held back while nothing changes.
     pub rest_hold: Duration,
-    /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`,
-    /// whatever the client announces.
+    /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say
+    /// their time to live, whatever the client announces.
     pub wrap_resources: HashMap<String, bool>,
 }
 

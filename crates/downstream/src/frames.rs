@@ -216,3 +216,75 @@ impl Framer<Attached> for StreamFrames<'_> {
         self.frames.cache.get_with_by_ref(&key, || self.frames.make(step, &key, second)).framed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+    use weir_database::{Database, Settings, Subscriber};
+    use weir_protocol::server::{Inbound, Names, ServerStream};
+    use weir_types::{Batch, Content, DynamicParameters, Reach, Selector, VariantKey};
+    use weir_wire::discovery::{DeltaDiscoveryResponse, Resource};
+
+    use super::*;
+    use crate::view::Attacher;
+
+    struct Nobody;
+
+    impl Subscriber for Nobody {
+        fn wake(&self) {}
+    }
+
+    /// A stream that asks for `a`, and what it is sent at first.
+    fn stream(database: &Database, frames: &Frames) -> (ServerStream<Attached>, Bytes) {
+        let names = Names::Patch {
+            subscribe: vec![Selector::plain("a", DynamicParameters::empty())],
+            unsubscribe: Vec::new(),
+        };
+        let (type_url, nonce) = (TypeUrl::new("t"), String::new());
+        let inbound = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
+        let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
+        let mut stream = ServerStream::new(Dialect::Delta, true, DynamicParameters::empty());
+        let mut views = Attacher { database, subscriber: &subscriber };
+        stream.handle_message(inbound, &mut views).expect("nothing is limited");
+        let mut own = frames.of_stream(Wrapping::default());
+        let frame = stream.poll_transmit(&mut own).expect("there is something").frame;
+        (stream, frame)
+    }
+
+    fn ttl(frame: &[u8]) -> Option<i64> {
+        let response = DeltaDiscoveryResponse::decode(&frame[5..]).unwrap();
+        Resource::decode(&*response.resources[0]).unwrap().ttl.map(|ttl| ttl.seconds)
+    }
+
+    fn with(ttl: Option<Duration>) -> (Database, Frames) {
+        let database = Database::new(Settings::default());
+        let mut batch = Batch::new(TypeUrl::new("t"), Reach::Local);
+        let content = Content { body: Some(Bytes::from_static(b"body")), ttl, ..Content::default() };
+        batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
+        batch.received = Some(now());
+        database.commit(batch);
+        (database, Frames::new("weir".to_owned(), 1 << 20))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn t03_a_frame_says_what_is_left_and_is_shared_within_a_second() {
+        let (database, frames) = with(Some(Duration::from_secs(60)));
+        let (_stays, first) = stream(&database, &frames);
+        assert_eq!(ttl(&first), Some(60));
+        tokio::time::advance(Duration::from_millis(7_100)).await;
+        let (_, late) = stream(&database, &frames);
+        assert_eq!(ttl(&late), Some(53));
+        tokio::time::advance(Duration::from_millis(800)).await;
+        assert_eq!(stream(&database, &frames).1.as_ptr(), late.as_ptr());
+        tokio::time::advance(Duration::from_millis(800)).await;
+        assert_eq!(ttl(&stream(&database, &frames).1), Some(52));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_frame_without_times_to_live_is_shared_at_any_time() {
+        let (database, frames) = with(None);
+        let (_stays, first) = stream(&database, &frames);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(stream(&database, &frames).1.as_ptr(), first.as_ptr());
+    }
+}

@@ -26,8 +26,8 @@ pub struct Settings {
     pub identifier: String,
     /// How parameters are derived for clients that send none.
     pub rules: NodeRules,
-    /// By `user_agent_name`: whether state-of-the-world resources are wrapped in `Resource`, whatever the
-    /// client announces.
+    /// By `user_agent_name`: whether state-of-the-world resources are wrapped in `Resource`, and say their time to
+    /// live, whatever the client announces.
     pub wrapping: HashMap<String, bool>,
     /// How much a client may ask for.
     pub limits: Limits,
