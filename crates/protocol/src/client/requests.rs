@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Name, ResourceLocator, TypeUrl, WILDCARD};
+use weir_types::{Breadth, Name, ResourceLocator, TypeUrl, WILDCARD};
 
 use super::logical::{Interest, Logical};
 use super::timers::Deadline;
@@ -121,7 +121,14 @@ impl Logical {
             (std::mem::take(&mut self.conversation.subscribe).into_iter().collect(), Vec::new())
         };
         self.conversation.changed = false;
-        let unsubscribe = std::mem::take(&mut self.conversation.unsubscribe).into_iter().collect();
+        let given_up = &mut self.conversation.unsubscribe;
+        // A server may forget what only the glob, or only the name, covered, before it reads what is subscribed
+        // in its place; so that goes first, by itself.
+        let apart = !subscribe.is_empty()
+            && !given_up.is_empty()
+            && subscribe.iter().chain(&*given_up).any(|locator| locator.breadth() == Breadth::Glob);
+        let unsubscribe =
+            if apart { Vec::new() } else { std::mem::take(given_up).into_iter().collect::<Vec<_>>() };
         let verdict = self.conversation.verdicts.pop();
         let (nonce, nack) = verdict.map(|verdict| (verdict.nonce, verdict.nack)).unwrap_or_default();
         Request {

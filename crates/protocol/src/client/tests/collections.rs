@@ -102,6 +102,17 @@ fn w06_what_a_name_or_its_glob_still_asks_for_is_kept() {
 }
 
 #[test]
+fn w06_what_takes_the_place_of_a_glob_is_subscribed_before_that_is_given_up() {
+    for (held, wanted) in [(GLOB, A), (A, GLOB)] {
+        let mut f = Fixture::native(Dialect::Delta).with(&eds(), &[held], vec![variant(A, "1")]);
+        f.unsubscribe(&eds(), &[held]);
+        f.subscribe(&eds(), &[wanted]);
+        let said: Vec<_> = f.sent().into_iter().map(|r| (r.subscribe, r.unsubscribe)).collect();
+        assert_eq!(said, [(locators(&[wanted]), vec![]), (vec![], locators(&[held]))]);
+    }
+}
+
+#[test]
 fn u05_after_a_reconnect_what_is_gone_of_a_glob_is_removed() {
     for dialect in [Dialect::Sotw, Dialect::Delta] {
         let mut f = Fixture::native(dialect).with(&cds(), &[GLOB], both());

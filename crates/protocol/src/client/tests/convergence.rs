@@ -16,7 +16,7 @@ struct Server {
     told: BTreeMap<VariantKey, u64>,
     /// Names that the client stated in a version that no variant has.
     stated: BTreeSet<Name>,
-    /// SotW: the first response is always sent.
+    /// SotW: a response is sent even if it is no news.
     owes: bool,
     /// Locators that were told to be absent.
     told_absent: BTreeSet<ResourceLocator>,
@@ -38,8 +38,9 @@ impl Server {
             (self.wanted, self.told, self.told_absent) = Default::default();
         }
         if dialect == Dialect::Sotw {
-            self.wanted = request.subscribe.iter().cloned().collect();
-            self.owes |= request.first;
+            let before = std::mem::replace(&mut self.wanted, request.subscribe.iter().cloned().collect());
+            // What is newly named is sent, though something else that is named may have brought it (s03).
+            self.owes |= request.first || !self.wanted.is_subset(&before);
             self.forget_unwanted();
             return;
         }
