@@ -55,7 +55,8 @@ impl EnvoyOptions {
         self
     }
 
-    fn bootstrap(&self, server: SocketAddr) -> Value {
+    /// Its bootstrap, with a discovery server behind it; to be added to for [`Envoy::with_bootstrap`].
+    pub fn bootstrap(&self, server: SocketAddr) -> Value {
         let api_type = if self.dialect == Dialect::Sotw { "GRPC" } else { "DELTA_GRPC" };
         let over_ads = json!({ "ads": {}, "resource_api_version": "V3" });
         let mut dynamic = json!({ "cds_config": over_ads, "lds_config": over_ads });
