@@ -1,8 +1,9 @@
-//! Runtime layers (RTDS), extensions (ECDS), and scoped routes (SRDS) that real Envoys take from Weir, and what
-//! they do when these change.
+//! Runtime layers (RTDS), extensions (ECDS), scoped routes (SRDS) and secrets (SDS) that real Envoys take from Weir,
+//! and what they do when these change.
 
 mod support;
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use support::{Bed, Source, for_all, local};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::process::http::{self, Answer};
-use weir_testkit::process::{Envoy, EnvoyOptions, free_port};
+use weir_testkit::process::{Caller, Certificate, Envoy, EnvoyOptions, free_port};
 use weir_testkit::resources::{direct_routes, listener, listener_with_routes};
 use weir_testkit::wait::until_within;
 use weir_testkit::{Dialect, type_url};
@@ -174,5 +175,53 @@ async fn d02_srds_scopes_come_change_and_go() {
 
         bed.set(&with(&[("a", "r-one"), ("c", "r-two")]));
         expect_scopes(port, &[("b", None), ("c", Some("two")), ("a", Some("one"))]).await;
+    }
+}
+
+/// A listener for TLS whose certificate is the secret `cert`.
+fn tls_listener(port: u16) -> Value {
+    let mut listener = listener_with_routes("l", port, direct_routes("r", "hello"));
+    listener["filter_chains"][0]["transport_socket"] = json!({
+        "name": "envoy.transport_sockets.tls",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+            "common_tls_context": {
+                "tls_certificate_sds_secret_configs": [{ "name": "cert", "sds_config": over_ads() }],
+            },
+        },
+    });
+    listener
+}
+
+fn secret(certificate: &Certificate) -> Value {
+    json!({
+        "@type": type_url("sds"),
+        "name": "cert",
+        "tls_certificate": {
+            "certificate_chain": { "inline_string": certificate.chain },
+            "private_key": { "inline_string": certificate.key },
+        },
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d02_sds_a_certificate_rotates_and_no_connection_fails() {
+    let [one, two] = ["one", "two"].map(Certificate::new);
+    let mut trusted = tempfile::NamedTempFile::new().expect("a temporary file");
+    write!(trusted, "{}{}", one.chain, two.chain).expect("write the certificates");
+    for (source, dialect) in cells() {
+        let port = free_port();
+        let with = |certificate| for_all([tls_listener(port), secret(certificate)]);
+        let bed = Bed::start(source, &with(&one)).await;
+        let mut envoy = live_envoy(bed.address(), dialect).await;
+        let client = Caller::tls(port, trusted.path());
+        client.wait_for("one").await;
+        client.wait_for_more(20).await;
+        bed.set(&with(&two));
+        client.wait_for("two").await;
+        client.wait_for_more(20).await;
+        assert_eq!(client.finish().bodies.len(), 2, "{source:?} {dialect:?}");
+        // The listener is the one that it was.
+        envoy.wait_for_stat(PROMPT, "listener_manager.lds.update_success", |count| count == 1).await;
     }
 }

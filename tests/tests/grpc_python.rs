@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{Bed, SOURCES, for_all};
-use weir_testkit::process::{GrpcClient, GrpcServers};
+use weir_testkit::process::{Caller, GrpcServers};
 use weir_testkit::resources::{api_listener, assignment, eds_cluster, grpc_routes};
 
 fn path(servers: &GrpcServers, cluster: &str, server: &str) -> Vec<Value> {
@@ -21,7 +21,7 @@ async fn rpcs_flow_and_follow_without_a_failure() {
     let servers = GrpcServers::start(&["one", "two", "three"]).await;
     for source in SOURCES {
         let mut bed = Bed::start(source, &for_all(path(&servers, "c", "one"))).await;
-        let client = GrpcClient::start(bed.address(), "svc", "python", &json!({ "env": "prod" }));
+        let client = Caller::grpc_python(bed.address(), "svc", "python", &json!({ "env": "prod" }));
         client.wait_for("one").await;
 
         bed.set(&for_all(path(&servers, "c", "two")));
@@ -49,7 +49,7 @@ async fn p13_clients_get_their_own_variants_of_the_same_names() {
         items.push((Some("test"), assignment("c", &[servers.address("test")])));
         let bed = Bed::start(source, &items).await;
         for env in ["prod", "test"] {
-            let client = GrpcClient::start(bed.address(), "svc", "python", &json!({ "env": env }));
+            let client = Caller::grpc_python(bed.address(), "svc", "python", &json!({ "env": env }));
             client.wait_for(env).await;
             assert_eq!(client.finish().bodies.len(), 1, "{source:?} {env}");
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 use weir_testkit::client::DIALECTS;
-use weir_testkit::process::{Backend, Envoy, EnvoyOptions, GrpcClient, GrpcServers, Load, free_port};
+use weir_testkit::process::{Backend, Caller, Envoy, EnvoyOptions, GrpcServers, Load, free_port};
 use weir_testkit::resources::{
     api_listener, assignment, eds_cluster, grpc_routes, listener, published, routes,
 };
@@ -50,7 +50,7 @@ async fn grpc_python_calls_whom_the_control_plane_says() {
         .iter()
         .map(published),
     );
-    let client = GrpcClient::start(control_plane.address(), "svc", "python", &json!({ "env": "prod" }));
+    let client = Caller::grpc_python(control_plane.address(), "svc", "python", &json!({ "env": "prod" }));
     client.wait_for("one").await;
     control_plane.set(published(&assignment("c", &[servers.address("two")])));
     client.wait_for("two").await;

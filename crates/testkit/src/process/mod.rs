@@ -3,6 +3,8 @@
 //! Every process is killed when its value is dropped, and everything listens on the loopback only.
 
 mod backend;
+mod caller;
+mod certificate;
 mod child;
 mod envoy;
 pub mod http;
@@ -13,11 +15,13 @@ mod sovereign;
 mod weir;
 
 pub use backend::Backend;
+pub use caller::Caller;
+pub use certificate::Certificate;
 pub use child::Child;
 pub use envoy::{Envoy, EnvoyOptions, xds_cluster};
 pub use load::{Answers, Load};
 pub use ports::free_port;
-pub use python::{GrpcClient, GrpcServers};
+pub use python::GrpcServers;
 pub use sovereign::Sovereign;
 pub use weir::{Weir, WeirBuilder};
 

@@ -1,14 +1,14 @@
-//! gRPC-Python: clients that find their servers by `xds:///`, and servers that answer with their names. The
-//! scripts are in `tests/clients`.
+//! Clients and servers in Python: gRPC-Python clients that find their servers by `xds:///`, servers that answer with
+//! their names, and clients of TLS. The scripts are in `tests/clients`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::process::{ChildStdin, Command};
-use tokio::sync::watch;
 
-use super::load::{self, Answers};
+use super::caller::{Caller, grpc_bootstrap};
 use super::{Child, tool, workspace};
 
 fn script(name: &str) -> Command {
@@ -42,75 +42,19 @@ impl GrpcServers {
     }
 }
 
-/// A client that makes RPCs without end.
-pub struct GrpcClient {
-    child: Child,
-    _stdin: ChildStdin,
-    answers: watch::Sender<Answers>,
-}
-
-impl GrpcClient {
-    /// Starts one that looks for `xds:///target` at an ADS server.
-    pub fn start(server: SocketAddr, target: &str, id: &str, metadata: &Value) -> Self {
-        let bootstrap = json!({
-            "xds_servers": [{
-                "server_uri": server.to_string(),
-                "channel_creds": [{ "type": "insecure" }],
-                "server_features": ["xds_v3"],
-            }],
-            "node": { "id": id, "metadata": metadata },
-        });
+impl Caller {
+    /// A gRPC-Python client that makes RPCs to `xds:///target`, which it looks for at an ADS server. Servers answer
+    /// with their names.
+    pub fn grpc_python(server: SocketAddr, target: &str, id: &str, metadata: &Value) -> Self {
         let mut command = script("grpc_client.py");
-        command.arg(format!("xds:///{target}")).env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap.to_string());
-        let mut child = Child::start("grpc_client.py", &mut command);
-        let stdin = child.stdin();
-        let answers = watch::Sender::new(Answers::default());
-        let client = Self { child, _stdin: stdin, answers };
-        client.collect();
-        client
+        command.arg(format!("xds:///{target}"));
+        command.env("GRPC_XDS_BOOTSTRAP_CONFIG", grpc_bootstrap(server, id, metadata));
+        Self::start("grpc_client.py", &mut command)
     }
 
-    /// Turns its lines into answers.
-    fn collect(&self) {
-        let (mut lines, answers) = (self.child.lines(), self.answers.clone());
-        tokio::spawn(async move {
-            let mut seen = 0;
-            loop {
-                let new: Vec<_> = lines.borrow_and_update()[seen..].to_vec();
-                seen += new.len();
-                for line in new.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-                    let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
-                    if let Some(answer) = text("ok").map(Ok).or_else(|| text("error").map(Err)) {
-                        answers.send_modify(|answers| answers.add(answer));
-                    }
-                }
-                if lines.changed().await.is_err() {
-                    break;
-                }
-            }
-        });
-    }
-
-    /// What came until now.
-    pub fn answers(&self) -> Answers {
-        self.answers.borrow().clone()
-    }
-
-    /// Waits until the server of this name answers.
-    pub async fn wait_for(&self, name: &str) {
-        load::wait_for(&self.answers, &format!("an answer of {name}"), |answers| answers.last == name).await;
-    }
-
-    /// Waits until so many more RPCs succeeded.
-    pub async fn wait_for_more(&self, count: usize) {
-        let goal = self.answers().succeeded() + count;
-        load::wait_for(&self.answers, "more answers", |answers| answers.succeeded() >= goal).await;
-    }
-
-    /// Ends it; panics if any RPC failed.
-    pub fn finish(self) -> Answers {
-        let answers = self.answers();
-        answers.expect_no_failure();
-        answers
+    /// A client that makes HTTPS requests to `localhost` at this port, each on a connection of its own, and trusts the
+    /// certificates in a PEM file. Its answers are the common names of those that it was shown.
+    pub fn tls(port: u16, trusted: &Path) -> Self {
+        Self::start("tls_client.py", script("tls_client.py").arg(port.to_string()).arg(trusted))
     }
 }
