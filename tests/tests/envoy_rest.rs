@@ -74,7 +74,7 @@ async fn o03_a_changed_cluster_of_a_polling_envoy_is_active_at_once() {
     let modified = "cluster_manager.cluster_modified";
     envoy.wait_for_stat(Duration::from_secs(5), modified, |count| count == 1).await;
     let warming = "cluster_manager.warming_clusters";
-    envoy.wait_for_stat(Duration::from_secs(5), warming, |count| count == 0).await;
+    envoy.wait_for_stat(Duration::from_secs(2), warming, |count| count == 0).await;
     load.wait_for_more(10).await;
     load.finish();
 }

@@ -37,6 +37,7 @@ async fn rpcs_flow_and_follow_without_a_failure() {
         bed.set(&for_all(path(&servers, "d", "one")));
         client.wait_for("one").await;
         client.finish();
+        bed.expect_only_its_dialect();
     }
 }
 

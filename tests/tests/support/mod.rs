@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 
 use serde_json::Value;
-use weir_testkit::FakeControlPlane;
 use weir_testkit::constraints::value;
 use weir_testkit::process::{Weir, WeirBuilder};
 use weir_testkit::resource::Published;
 use weir_testkit::resources::{constrained, file, published};
+use weir_testkit::{Dialect, FakeControlPlane};
 
 /// Where Weir takes resources from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,17 @@ impl Bed {
                 control_plane.change(|published| *published = as_published(self.source, items));
             }
         }
+    }
+
+    /// Panics if the control plane ever had a stream of another dialect than the one that Weir is to speak to it.
+    pub fn expect_only_its_dialect(&self) {
+        let (Source::Streams(protocol) | Source::Native(protocol)) = self.source else { return };
+        let dialect = if protocol.ends_with("delta") { Dialect::Delta } else { Dialect::Sotw };
+        let control_plane = self.control_plane.as_ref().expect("there is a control plane");
+        control_plane.look(|state| {
+            assert!(!state.streams.is_empty(), "Weir never came");
+            assert!(state.streams.iter().all(|stream| stream.dialect == dialect), "{}", state.describe());
+        });
     }
 
     /// The control plane. Panics if there is none.

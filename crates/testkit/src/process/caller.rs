@@ -74,7 +74,7 @@ impl Caller {
     }
 }
 
-/// The bootstrap of a gRPC client that finds its servers by way of an ADS server.
+/// The bootstrap of a gRPC client that finds its servers by way of an ADS server. gRPC-Node insists on a locality.
 pub(super) fn grpc_bootstrap(server: SocketAddr, id: &str, metadata: &Value) -> String {
     json!({
         "xds_servers": [{
@@ -82,7 +82,7 @@ pub(super) fn grpc_bootstrap(server: SocketAddr, id: &str, metadata: &Value) -> 
             "channel_creds": [{ "type": "insecure" }],
             "server_features": ["xds_v3"],
         }],
-        "node": { "id": id, "metadata": metadata },
+        "node": { "id": id, "locality": {}, "metadata": metadata },
     })
     .to_string()
 }

@@ -9,6 +9,7 @@ mod child;
 mod envoy;
 pub mod http;
 mod load;
+mod node;
 mod ports;
 mod python;
 mod sovereign;
