@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use tokio::time::{Instant, sleep_until};
 use weir_protocol::Dialect;
 use weir_types::{ResourceLocator, TypeUrl, WILDCARD};
-use weir_upstream::client::{Applied, Client, Event};
+use weir_upstream::client::{Applied, Client, Event, Reported};
 use weir_upstream::{Naming, Settings};
 
 pub(crate) use self::held::{Change, Held};
@@ -148,8 +148,11 @@ impl<'a> Subscription<'a> {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
             Event::Disconnected { endpoint, reason } => bail!("{endpoint}: {reason}"),
-            Event::Applied(Applied { batch, rejected, .. }) => {
+            Event::Applied(Applied { batch, rejected, errors, .. }) => {
                 rejected.iter().for_each(|rejected| note(&format!("rejected: {rejected}")));
+                for Reported { key, code, message } in errors {
+                    note(&format!("{}: {code}: {message}", key.name));
+                }
                 let changes = self.held.apply(batch);
                 self.tell(&changes)?;
             }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::metadata::Metadata;
 use crate::values::{
-    AcknowledgeMode, Address, DurationText, Endpoint, Level, LogFormat, NackUpstream, NodeField, Pattern,
-    Protocol, ResourceType, Size, Text, Transport,
+    AcknowledgeMode, Address, DataError, DurationText, Endpoint, Level, LogFormat, NackUpstream, NodeField,
+    Pattern, Protocol, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -132,6 +132,7 @@ pub(crate) struct Upstream {
     pub(crate) node: Option<NodeTemplate>,
     pub(crate) connect_timeout: Option<Text<DurationText>>,
     pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
+    pub(crate) drop_on_errors: Option<Vec<DataError>>,
     pub(crate) backoff_base: Option<Text<DurationText>>,
     pub(crate) backoff_max: Option<Text<DurationText>>,
     pub(crate) keepalive_interval: Option<Text<DurationText>>,

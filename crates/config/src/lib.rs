@@ -31,7 +31,7 @@ pub use settings::{
     NodeRule, NodeTemplate, Parameters, Polling, Source, Upstream,
 };
 pub use template::{Segment, Template};
-pub use values::{Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
+pub use values::{DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
 
 use places::Places;
 

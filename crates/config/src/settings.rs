@@ -9,7 +9,7 @@ use weir_types::{FileFormat, TypeUrl};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
+use crate::values::{DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
 
 /// Everything.
 #[derive(Clone, Debug)]
@@ -143,6 +143,8 @@ pub struct ControlPlane {
     pub connect_timeout: Duration,
     /// How long a resource may take to come before it is taken not to exist.
     pub does_not_exist_timeout: Duration,
+    /// On which errors of a resource what is cached of it is dropped.
+    pub drop_on_errors: Vec<DataError>,
     /// The longest first wait between attempts to connect.
     pub backoff_base: Duration,
     /// The longest wait between attempts to connect; at least `backoff_base`.

@@ -72,6 +72,16 @@ impl FromStr for ResourceType {
     }
 }
 
+/// An error of a resource that says something of the resource itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataError {
+    /// It does not exist.
+    NotFound,
+    /// Weir may not have it.
+    PermissionDenied,
+}
+
 /// The least severe messages that are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

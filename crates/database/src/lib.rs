@@ -12,7 +12,7 @@ mod selection;
 mod view;
 mod watch;
 
-pub use crate::core::{Ambiguity, Diff, Query, Refresh, Removed, Shape, Statistics};
+pub use crate::core::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
 pub use database::{Applied, Attachment, Committed, Database, Settings};
 pub use demand::{DemandChange, ParameterSets, Refusal};
 pub use view::{Subscriber, Unsettled};

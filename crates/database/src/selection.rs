@@ -4,12 +4,16 @@
 //! when it last changed, and, for those that are gone, when they went: enough to tell any stream what it has
 //! missed since its cursor, whatever the number of streams. It never knows who subscribes.
 
+mod failure;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
 use crate::view::ViewId;
+
+pub(crate) use failure::Failure;
 
 /// A variant that is selected now.
 #[derive(Debug)]
@@ -65,6 +69,8 @@ pub(crate) struct Selection {
     pub(crate) absence: Absence,
     /// Whether upstream, asked for just this name, last said that nothing matches: whatever a wildcard brings.
     denied: bool,
+    /// For a name: what upstream last said to be wrong with it, while it is.
+    failure: Option<Failure>,
     /// When its absence was learnt, in whatever way.
     pub(crate) missed: Option<Commit>,
     /// When its absence was proved.
@@ -93,6 +99,7 @@ impl Selection {
             recent: BTreeSet::new(),
             absence: Absence::Unknown,
             denied: false,
+            failure: None,
             missed: None,
             proved: None,
             settled: None,
@@ -134,6 +141,7 @@ impl Selection {
         }
         if absence == Absence::Known {
             self.proved = Some(at);
+            self.failure = None;
         }
         self.absence = absence;
         self.settled.get_or_insert(at);

@@ -36,6 +36,8 @@ pub struct Unsettled {
     pub names: usize,
     /// Collections of which it is not known what there is.
     pub collections: usize,
+    /// Names of which upstream has only said that it cannot tell for now (a transient error). Not among `names`.
+    pub failing: usize,
 }
 
 /// What streams read of a view without taking the type's lock.
@@ -47,6 +49,7 @@ pub(crate) struct Shared {
     removals: AtomicU64,
     /// How many selections still wait for an answer: names, then collections.
     unsettled: [AtomicUsize; 2],
+    failing: AtomicUsize,
     subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
     pub(crate) watches: Watches,
 }
@@ -61,11 +64,23 @@ impl Shared {
 
     pub(crate) fn unsettled(&self) -> Unsettled {
         let [names, collections] = &self.unsettled;
-        Unsettled { names: names.load(Ordering::Acquire), collections: collections.load(Ordering::Acquire) }
+        Unsettled {
+            names: names.load(Ordering::Acquire),
+            collections: collections.load(Ordering::Acquire),
+            failing: self.failing.load(Ordering::Acquire),
+        }
     }
 
     pub(crate) fn settle_one(&self, collection: bool) {
         self.unsettled[usize::from(collection)].fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Counts a selection that fails from now on, or does no more.
+    pub(crate) fn count_failing(&self, fails: bool) {
+        match fails {
+            true => self.failing.fetch_add(1, Ordering::AcqRel),
+            false => self.failing.fetch_sub(1, Ordering::AcqRel),
+        };
     }
 
     pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
@@ -110,6 +125,7 @@ impl View {
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
             unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.collections)],
+            failing: AtomicUsize::new(unsettled.failing),
             subscribers: Mutex::default(),
             watches: Watches::default(),
         };

@@ -118,6 +118,7 @@ fn told_of(stream: &mut Stream, owed: Selector) -> (Vec<String>, Vec<String>) {
         shape: Shape::Changes,
         hold_removals: false,
         owed: &owed,
+        unsaid: &BTreeSet::new(),
         known: None,
         refresh: Refresh::Unsaid,
     };
@@ -154,6 +155,7 @@ fn i05_what_has_gone_of_a_glob_is_told_to_who_states_it() {
         shape: Shape::Changes,
         hold_removals: false,
         owed: &owed,
+        unsaid: &BTreeSet::new(),
         known: Some(&known),
         refresh: Refresh::Unsaid,
     };

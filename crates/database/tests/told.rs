@@ -40,6 +40,7 @@ fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
         shape: Shape::Changes,
         hold_removals: false,
         owed: &owed,
+        unsaid: &BTreeSet::new(),
         known,
         refresh: Refresh::Unsaid,
     };
@@ -99,6 +100,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
             shape: Shape::Everything,
             hold_removals: true,
             owed: &owed,
+            unsaid: &BTreeSet::new(),
             known: None,
             refresh: Refresh::Unsaid,
         };

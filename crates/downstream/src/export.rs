@@ -156,6 +156,7 @@ impl Exporter {
             shape: Shape::Everything,
             hold_removals: false,
             owed: &Default::default(),
+            unsaid: &Default::default(),
             known: None,
             refresh: Refresh::Unsaid,
         });

@@ -1,6 +1,6 @@
 //! Frames: what a step of a view is in bytes, made once for all streams that make the step.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use moka::sync::Cache;
 use weir_database::{Diff, Query, Refresh, Removed, Shape};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nonce, Step, View};
-use weir_types::{Constraints, Cursor, Fingerprint, Form, Kind, Name, TypeUrl, Variant};
-use weir_wire::frame::Response;
+use weir_types::{Constraints, Cursor, Fingerprint, Form, Kind, Name, Selector, TypeUrl, Variant};
+use weir_wire::frame::{Failing, Response};
 
 use crate::view::Attached;
 use crate::wrapping::Wrapping;
@@ -31,6 +31,7 @@ struct Key {
     hold_removals: bool,
     forced: bool,
     owed: Fingerprint,
+    unsaid: Fingerprint,
     known: u64,
     /// Where it says how long something lives: when.
     second: Option<u64>,
@@ -80,16 +81,16 @@ impl Frames {
             shape: if step.everything { Shape::Everything } else { Shape::Changes },
             hold_removals: step.hold_removals,
             owed: step.owed(),
+            unsaid: step.unsaid(),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
         });
-        let gone = Gone::new(&diff.removed, step.dialect);
-        let says_something = match (step.everything, step.dialect) {
-            (true, _) => diff.changed,
-            (false, Dialect::Delta) => {
-                !(diff.resources.is_empty() && diff.heartbeats.is_empty() && diff.removed.is_empty())
-            }
-            (false, Dialect::Sotw) => !diff.resources.is_empty() || !gone.located.is_empty(),
+        let gone = Gone::new(&diff, step.dialect);
+        let errors: Vec<_> = diff.errors.told.iter().map(failing).collect();
+        let errs = !errors.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
+        let says_something = match step.everything {
+            true => diff.changed,
+            false => !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || errs,
         };
         let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
         let frame = (says_something || step.forced).then(|| {
@@ -101,7 +102,8 @@ impl Frames {
                 resources: &diff.resources,
                 heartbeats: &diff.heartbeats,
                 removed: &gone.plain,
-                removed_variants: if step.everything { &[] } else { &gone.located },
+                removed_variants: &gone.located,
+                errors: &errors,
                 wrapped: key.wrapping.always,
                 at: tells_ttl.then(|| self.epoch + Duration::from_secs(second)),
             };
@@ -111,16 +113,18 @@ impl Frames {
             }
         });
         let warming = warming(type_url, &diff);
+        let mut said = diff.resources.iter().chain(&diff.heartbeats);
+        let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
         let framed = Framed {
             to: diff.to,
             frame,
             version: diff.version,
             refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
             disputed: diff.disputed,
+            errs,
+            postponed: diff.errors.postponed.into(),
             warming,
         };
-        let mut said = diff.resources.iter().chain(&diff.heartbeats);
-        let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
         Made { framed, second: counts.then_some(second) }
     }
 }
@@ -136,10 +140,13 @@ struct Gone<'a> {
 }
 
 impl<'a> Gone<'a> {
-    fn new(removed: &'a [Removed], dialect: Dialect) -> Self {
+    fn new(diff: &'a Diff, dialect: Dialect) -> Self {
         let mut gone = Self { plain: Vec::new(), located: Vec::new() };
-        for removed in removed {
+        for removed in &diff.removed {
+            let mut errors = diff.errors.told.iter();
             match removed {
+                // Where what is gone is said as an error, upstream's own says more.
+                _ if dialect == Dialect::Sotw && errors.any(|error| explains(error, removed)) => {}
                 Removed::Variant(key) if key.constraints.is_unconstrained() => match dialect {
                     Dialect::Delta => gone.plain.push(&key.name),
                     Dialect::Sotw => gone.located.push((&key.name, None)),
@@ -151,6 +158,25 @@ impl<'a> Gone<'a> {
         }
         gone
     }
+
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.located.is_empty()
+    }
+}
+
+/// Whether an error says why something is gone.
+fn explains(failing: &weir_database::Failing, removed: &Removed) -> bool {
+    match removed {
+        Removed::Name(name) | Removed::Locator(name) => failing.name == *name,
+        Removed::Variant(key) => (&failing.name, &failing.error.constraints) == (&key.name, &key.constraints),
+    }
+}
+
+/// An error, as the encoder takes it.
+fn failing(failing: &weir_database::Failing) -> Failing<'_> {
+    let error = &failing.error;
+    let constraints = (failing.form == Form::Located).then_some(&error.constraints);
+    Failing { name: &failing.name, constraints, code: error.code, message: &error.message }
 }
 
 /// The endpoints that a client will wait for once it has these clusters.
@@ -161,6 +187,13 @@ fn warming(type_url: &TypeUrl, diff: &Diff) -> Option<Arc<HashSet<Name>>> {
     let eds_name = |(variant, _): &(Arc<Variant>, Form)| variant.content().eds_name.clone();
     let names: HashSet<Name> = diff.resources.iter().filter_map(eds_name).collect();
     (!names.is_empty()).then(|| Arc::new(names))
+}
+
+/// What identifies a set of selectors.
+fn fingerprint(selectors: &BTreeSet<Selector>) -> Fingerprint {
+    let mut fingerprint = Fingerprint::default();
+    selectors.iter().for_each(|selector| fingerprint += Fingerprint::of(selector));
+    fingerprint
 }
 
 /// The frames of one stream.
@@ -187,8 +220,6 @@ impl Framer<Attached> for StreamFrames<'_> {
 
     fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Bytes> {
         let view = step.logical.view();
-        let mut owed = Fingerprint::default();
-        step.owed().iter().for_each(|selector| owed += Fingerprint::of(selector));
         let mut key = Key {
             view: view.0.view(),
             dialect: step.dialect,
@@ -202,7 +233,8 @@ impl Framer<Attached> for StreamFrames<'_> {
             everything: step.everything,
             hold_removals: step.hold_removals,
             forced: step.forced,
-            owed,
+            owed: fingerprint(step.owed()),
+            unsaid: fingerprint(step.unsaid()),
             known: step.known().map_or(0, |known| known.fingerprint()),
             second: None,
         };

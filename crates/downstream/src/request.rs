@@ -79,7 +79,7 @@ impl Request for DiscoveryRequest {
             nonce: self.response_nonce,
             nack: nack(self.error_detail),
             names: Names::Replace(names.read(self.resource_names, self.resource_locators)?),
-            version: Version::parse(&self.version_info),
+            version: Version::stated(&self.version_info),
             known: None,
         })
     }

@@ -23,6 +23,10 @@ impl View for Attached {
         (unsettled.names, unsettled.collections)
     }
 
+    fn failing(&self) -> usize {
+        self.0.unsettled().failing
+    }
+
     fn cursor(&self) -> Cursor {
         self.0.cursor()
     }

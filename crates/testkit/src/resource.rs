@@ -8,7 +8,7 @@ use bytes::Bytes;
 use prost::Message;
 use prost_types::Any;
 use weir_wire::discovery::resource::CacheControl;
-use weir_wire::discovery::{DynamicParameterConstraints, Node, Resource};
+use weir_wire::discovery::{DynamicParameterConstraints, Node, Resource, ResourceError, Status};
 
 use crate::constraints;
 
@@ -105,6 +105,8 @@ pub struct Published {
     pub do_not_cache: bool,
     /// Whether the wildcard leaves it out, so that only who names it gets it.
     pub unlisted: bool,
+    /// Why it cannot be delivered, if so (TP3): the content is not sent then.
+    pub error: Option<Status>,
 }
 
 impl Published {
@@ -125,6 +127,7 @@ impl Published {
             ttl: None,
             do_not_cache: false,
             unlisted: false,
+            error: None,
         }
     }
 
@@ -137,6 +140,13 @@ impl Published {
             false => message.text = text,
         }
         Self::new(type_url, name, message.encode_to_vec())
+    }
+
+    /// A resource that cannot be delivered.
+    pub fn failing(type_url: &str, name: &str, code: tonic::Code, message: &str) -> Self {
+        let error = Some(Status { code: code as i32, message: message.to_owned() });
+        let version = format!("{code:?}: {message}");
+        Self { error, version, ..Self::text(type_url, name, "") }
     }
 
     /// Makes it a variant.
@@ -211,6 +221,12 @@ impl Published {
     /// Whether a client with `parameters` gets it.
     pub fn matches(&self, parameters: &HashMap<String, String>) -> bool {
         self.constraints.as_ref().is_none_or(|constraints| constraints::matches(constraints, parameters))
+    }
+
+    /// What is said of a resource that cannot be delivered.
+    pub fn resource_error(&self) -> Option<ResourceError> {
+        let resource_name = Some(constraints::variant(&self.name, self.constraints.clone()));
+        self.error.clone().map(|error| ResourceError { resource_name, error_detail: Some(error) })
     }
 
     /// As it is wrapped; `located` names it by variant, as those who asked by locator want it.

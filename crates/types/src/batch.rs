@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::{DynamicParameters, Name, ResourceLocator, TypeUrl, Variant, VariantKey, WILDCARD};
+use crate::{
+    DynamicParameters, Failed, Name, ResourceError, ResourceLocator, TypeUrl, Variant, VariantKey, WILDCARD,
+};
 
 /// Through which kind of subscription upstream sent something. A wildcard client never receives a resource
 /// that only somebody's explicit subscription brought, so the two are kept apart.
@@ -119,6 +121,8 @@ pub struct Batch {
     pub removals: Vec<VariantKey>,
     /// Names that nothing matches. Applied after `upserts` and `removals`.
     pub absent: Vec<Absent>,
+    /// Names whose subscribers get an error. Applied after `absent`.
+    pub errors: Vec<Failed>,
     /// The collections that are answered: what was not sent for them does not exist.
     pub answered: Vec<Answered>,
     /// When it was received: times to live count from then. Without it they do not count.
@@ -135,6 +139,7 @@ impl Batch {
             heartbeats: Vec::new(),
             removals: Vec::new(),
             absent: Vec::new(),
+            errors: Vec::new(),
             answered: Vec::new(),
             received: None,
         }
@@ -146,6 +151,7 @@ impl Batch {
             && self.heartbeats.is_empty()
             && self.removals.is_empty()
             && self.absent.is_empty()
+            && self.errors.is_empty()
             && self.answered.is_empty()
     }
 
@@ -159,5 +165,12 @@ impl Batch {
     pub fn mark_answered(&mut self, locator: &ResourceLocator) {
         let scope = Scope::Exactly(locator.parameters.clone());
         self.answered.push(Answered { collection: Some(locator.name.clone()), scope });
+    }
+
+    /// An error for this one locator. That nothing matches it, where the error means that, is said by
+    /// [`Self::mark_absent`] as well.
+    pub fn fail(&mut self, locator: &ResourceLocator, error: ResourceError) {
+        let scope = Scope::Exactly(locator.parameters.clone());
+        self.errors.push(Failed { name: locator.name.clone(), scope, error: Arc::new(error) });
     }
 }

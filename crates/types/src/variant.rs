@@ -36,6 +36,13 @@ impl fmt::Debug for VariantKey {
 pub struct Version(pub u64);
 
 impl Version {
+    /// The version that a client states to have of a whole type, if any. One that Weir cannot have given is
+    /// different from all, but says that the client has something.
+    pub fn stated(text: &str) -> Option<Self> {
+        let foreign = || Self(xxh3_64_with_seed(text.as_bytes(), 0));
+        (!text.is_empty()).then(|| Self::parse(text).unwrap_or_else(foreign))
+    }
+
     /// The version that reads as `text`, if Weir could have given it.
     pub fn parse(text: &str) -> Option<Self> {
         let version = Self(u64::from_str_radix(text, 16).ok()?);
@@ -261,6 +268,13 @@ mod tests {
         let still = variant(ttl(half));
         assert_eq!(still.remaining(received + Duration::from_secs(9)), Some(half), "it does not count");
         assert_eq!(variant(Content::default()).leased(received).remaining(received), None);
+    }
+
+    #[test]
+    fn a_foreign_version_says_that_there_is_something() {
+        assert_eq!(Version::stated(""), None);
+        assert_eq!(Version::stated(&Version(7).to_string()), Some(Version(7)));
+        assert!(Version::stated("7").is_some_and(|version| version != Version(7)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use weir_protocol::client::{self, ClientStream, Naming};
+use weir_protocol::client::{ClientStream, Naming};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use crate::Lane;
@@ -14,7 +14,7 @@ use crate::node::introduce;
 
 pub use crate::acknowledgement::Release;
 pub use crate::link::Event;
-pub use weir_protocol::client::{Applied, Rejected};
+pub use weir_protocol::client::{Applied, Rejected, Reported};
 
 /// A client, connected or trying to be, until it is dropped.
 #[derive(Debug)]
@@ -39,8 +39,7 @@ impl Client {
                 (Naming::names(Arc::clone(keys), &parameters), Form::Plain, node.fill(&parameters))
             }
         };
-        let machine =
-            client::Settings { dialect: settings.dialect, naming, does_not_exist: settings.does_not_exist };
+        let machine = settings.machine(naming);
         let (commands, receiver) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::unbounded_channel();
         // Whatever is subscribed, one stream carries it.

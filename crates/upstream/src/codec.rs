@@ -1,8 +1,8 @@
 //! Between the client machine and the messages of either dialect.
 
 use bytes::Bytes;
-use weir_protocol::client::{Rejected, Request, Response};
-use weir_types::{ConstraintError, Constraints, Form, TypeUrl, VariantKey};
+use weir_protocol::client::{Rejected, Reported, Request, Response};
+use weir_types::{Code, ConstraintError, Constraints, Form, TypeUrl, VariantKey};
 use weir_wire::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, ResourceError,
     ResourceName, Status,
@@ -12,7 +12,6 @@ use weir_wire::{locator, resource};
 
 /// `google.rpc.Code`.
 const INVALID_ARGUMENT: i32 = 3;
-const NOT_FOUND: i32 = 5;
 
 /// How requests of a stream are written.
 #[derive(Clone, Debug)]
@@ -92,6 +91,7 @@ pub(crate) fn read_sotw(message: DiscoveryResponse) -> Response {
     let mut response = Response {
         resources: message.resources.iter().map(read).collect(),
         removed: Vec::new(),
+        errors: Vec::new(),
         version: version.as_str().into(),
         nonce: message.nonce.into(),
         type_url,
@@ -110,6 +110,7 @@ pub(crate) fn read_json(JsonResponse { response, resources }: JsonResponse, type
     let mut message = Response {
         resources: resources.into_iter().map(read).collect(),
         removed: Vec::new(),
+        errors: Vec::new(),
         version: version.as_str().into(),
         nonce: response.nonce.into(),
         type_url: type_url.clone(),
@@ -135,6 +136,7 @@ pub(crate) fn read_delta(message: DeltaDiscoveryResponse) -> Response {
     let mut response = Response {
         resources: message.resources.iter().map(read).collect(),
         removed: bare.map(|name| VariantKey::new(name, Constraints::unconstrained())).collect(),
+        errors: Vec::new(),
         version: message.system_version_info.into(),
         nonce: message.nonce.into(),
         type_url,
@@ -153,16 +155,13 @@ fn read_removed(response: &mut Response, name: &ResourceName) {
     }
 }
 
-/// TP3, "NOT_FOUND": says that a resource does not exist, where SotW has no other words for it. What else may
-/// be wrong with a resource changes nothing that is held.
 fn read_errors(response: &mut Response, errors: Vec<ResourceError>) {
     for ResourceError { resource_name, error_detail } in errors {
         let (Some(name), Some(error)) = (resource_name, error_detail) else { continue };
-        if error.code == NOT_FOUND {
-            read_removed(response, &name);
-        } else {
-            let Status { code, message } = error;
-            tracing::warn!(type_url = %response.type_url, name = name.name, code, message, "upstream reports an error");
+        let (code, message) = (Code(error.code), error.message.into());
+        match locator::decode_name(&name) {
+            Ok(key) => response.errors.push(Reported { key, code, message }),
+            Err(error) => response.resources.push(Err(unreadable_name(&name, &error))),
         }
     }
 }
@@ -241,22 +240,38 @@ mod tests {
     fn p09_what_is_removed_is_told_with_its_constraints() {
         let plain = |name: &str| ResourceName { name: name.into(), dynamic_parameter_constraints: None };
         let untyped = Some(DynamicParameterConstraints::default());
-        let not_found = ResourceError {
-            resource_name: Some(plain("c")),
-            error_detail: Some(Status { code: NOT_FOUND, message: String::new() }),
-        };
         let response = read_delta(DeltaDiscoveryResponse {
             removed_resources: vec!["a".into()],
             removed_resource_names: vec![
                 plain("b"),
                 ResourceName { dynamic_parameter_constraints: untyped, ..plain("x") },
             ],
-            resource_errors: vec![not_found],
             ..DeltaDiscoveryResponse::default()
         });
         let removed: Vec<_> = response.removed.iter().map(|key| &*key.name).collect();
-        assert_eq!(removed, ["a", "b", "c"]);
+        assert_eq!(removed, ["a", "b"]);
         let rejected = response.resources[0].as_ref().unwrap_err();
         assert_eq!(rejected.message, "x: dynamic_parameter_constraints without a type at the root");
+    }
+
+    #[test]
+    fn e01_errors_are_read_alike_in_both_dialects() {
+        let named = |name: &str, constraints| {
+            let detail = Some(Status { code: 14, message: "try later".into() });
+            let dynamic_parameter_constraints = constraints;
+            let resource_name = Some(ResourceName { name: name.into(), dynamic_parameter_constraints });
+            ResourceError { resource_name, error_detail: detail }
+        };
+        let untyped = Some(DynamicParameterConstraints::default());
+        let errors = vec![ResourceError::default(), named("a", None), named("x", untyped)];
+        for response in [
+            read_sotw(DiscoveryResponse { resource_errors: errors.clone(), ..Default::default() }),
+            read_delta(DeltaDiscoveryResponse { resource_errors: errors.clone(), ..Default::default() }),
+        ] {
+            let key = VariantKey::new("a", Constraints::unconstrained());
+            let error = Reported { key, code: Code::UNAVAILABLE, message: "try later".into() };
+            assert_eq!((response.errors, response.removed), (vec![error], vec![]));
+            assert_eq!(response.resources.len(), 1, "what cannot be read is rejected");
+        }
     }
 }

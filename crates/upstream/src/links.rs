@@ -92,7 +92,8 @@ impl Links {
             let transport = transport.as_str();
             tracing::warn!(authority, %type_url, %dialect, transport, "no service of its own carries this type");
         }
-        refuse(&self.context.database, type_url, locator);
+        let message = format!("the control plane has no service that carries {}", type_url.short_name());
+        refuse(&self.context.database, type_url, locator, message);
     }
 
     /// The set of streams that a locator belongs to, and what it is called there.
@@ -195,8 +196,7 @@ impl Context {
                 (naming, Form::Plain, node.fill(parameters), Some(parameters.clone()))
             }
         };
-        let machine =
-            client::Settings { dialect: settings.dialect, naming, does_not_exist: settings.does_not_exist };
+        let machine = settings.machine(naming);
         let answered: Arc<Answered> = Arc::default();
         let mut watcher = Watcher {
             database: self.database.clone(),

@@ -1,11 +1,12 @@
-//! What is counted of upstream streams. Labels are bounded: configured authorities, two dialects and REST, known types.
+//! What is counted of upstream streams. Labels are bounded: configured authorities, two dialects and REST, known types,
+//! canonical codes.
 
 use std::time::Duration;
 
 use opentelemetry::metrics::{Counter, Histogram, UpDownCounter};
 use opentelemetry::{KeyValue, global};
 use weir_protocol::client::Applied;
-use weir_types::TypeUrl;
+use weir_types::{Code, TypeUrl};
 
 /// The counters of one authority.
 #[derive(Clone, Debug)]
@@ -19,6 +20,7 @@ pub(crate) struct Metrics {
     heartbeats: Counter<u64>,
     held: UpDownCounter<i64>,
     hold_time: Histogram<f64>,
+    errors: Counter<u64>,
 }
 
 // === impl Metrics ===
@@ -47,6 +49,10 @@ impl Metrics {
                 .with_description("How long acknowledgements waited for subscribers")
                 .with_unit("s")
                 .build(),
+            errors: counter(
+                "weir.upstream.resource_errors",
+                "Errors of single resources that control planes reported",
+            ),
         }
     }
 
@@ -95,5 +101,10 @@ impl Metrics {
     fn of_type(&self, type_url: &TypeUrl) -> [KeyValue; 3] {
         let [authority, dialect] = self.labels.clone();
         [authority, dialect, KeyValue::new("type", type_url.short_name())]
+    }
+
+    pub(crate) fn reported(&self, type_url: &TypeUrl, code: Code) {
+        let [authority, dialect, type_label] = self.of_type(type_url);
+        self.errors.add(1, &[authority, dialect, type_label, KeyValue::new("code", code.as_str())]);
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_protocol::Dialect;
-use weir_types::{ApiVersion, TypeUrl};
+use weir_protocol::{Dialect, client};
+use weir_types::{ApiVersion, Code, TypeUrl};
 use weir_wire::discovery::Node;
 use weir_wire::rest;
 use weir_wire::services::Service;
@@ -31,6 +31,8 @@ pub struct Settings {
     pub max_message_size: usize,
     /// After how long without an answer a resource is taken not to exist.
     pub does_not_exist: Duration,
+    /// On which errors of a resource what is cached of it is dropped. Transient ones never count.
+    pub drop_on_errors: Arc<[Code]>,
     /// How long to wait between attempts to connect.
     pub backoff: Backoff,
     /// How long connecting may take.
@@ -74,6 +76,16 @@ pub enum Naming {
 }
 
 impl Settings {
+    /// What a stream's machine goes by.
+    pub(crate) fn machine(&self, naming: client::Naming) -> client::Settings {
+        client::Settings {
+            dialect: self.dialect,
+            naming,
+            does_not_exist: self.does_not_exist,
+            drop_on_errors: Arc::clone(&self.drop_on_errors),
+        }
+    }
+
     /// A control plane at `endpoints`, spoken to in delta over ADS, with usual limits.
     pub fn new(authority: impl Into<String>, endpoints: Vec<String>, naming: Naming) -> Self {
         Self {
@@ -85,6 +97,7 @@ impl Settings {
             naming,
             max_message_size: 128 << 20,
             does_not_exist: Duration::from_secs(15),
+            drop_on_errors: Arc::from([Code::NOT_FOUND]),
             backoff: Backoff::default(),
             connect_timeout: Duration::from_secs(5),
             keepalive_interval: Duration::from_secs(30),

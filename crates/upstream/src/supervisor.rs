@@ -149,7 +149,11 @@ impl Router {
         if self.refused.insert(authority.to_owned()) {
             tracing::warn!(authority, name = %locator.name, %reason, "refuses a name");
         }
-        refuse(&self.database, type_url, locator);
+        let message = match authority {
+            "" => "no upstream is configured for names without an authority".to_owned(),
+            authority => format!("no upstream is configured for the authority {authority:?}"),
+        };
+        refuse(&self.database, type_url, locator, message);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_database::{Database, Watch};
-use weir_protocol::client::Applied;
+use weir_protocol::client::{Applied, Reported};
 use weir_types::DynamicParameters;
 
 use crate::acknowledgement::Release;
@@ -77,6 +77,13 @@ impl Watcher {
         self.metrics.responded(&applied);
         for rejected in &applied.rejected {
             tracing::warn!(authority, parameters, %type_url, reason = %rejected, "rejects a resource");
+        }
+        for Reported { key, code, message } in &applied.errors {
+            self.metrics.reported(type_url, *code);
+            tracing::warn!(
+                authority, parameters, %type_url, name = %key.name, constraints = %key.constraints,
+                %code, reason = &**message, "upstream reports an error"
+            );
         }
         if applied.batch.is_empty() {
             return None;

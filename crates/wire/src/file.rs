@@ -22,6 +22,7 @@ pub fn response(type_url: &TypeUrl, resources: &[(Arc<Variant>, Form)]) -> (Vers
         heartbeats: &[],
         removed: &[],
         removed_variants: &[],
+        errors: &[],
         wrapped: matches!(type_url.kind(), Kind::VirtualHost | Kind::LbEndpoint),
         // A file does not count down; what has expired is written no more.
         at: None,

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
-use weir_types::{Constraints, Form, TypeUrl, Variant, Version};
+use weir_types::{Code, Constraints, Form, TypeUrl, Variant, Version};
 
 use self::wrapper::{Wrapper, resource_name};
 use crate::constraints;
@@ -20,9 +20,6 @@ use crate::resource::RESOURCE_TYPE_URL;
 
 /// The length of a gRPC frame's header: a flag, and the length of the message.
 pub(crate) const HEADER: usize = 5;
-
-/// gRPC's NOT_FOUND.
-const NOT_FOUND: i32 = 5;
 
 /// What a response says, in either dialect.
 #[derive(Debug)]
@@ -39,15 +36,30 @@ pub struct Response<'a> {
     pub resources: &'a [(Arc<Variant>, Form)],
     /// What is as it was, and lives on: sent by name and version only, in the incremental dialect.
     pub heartbeats: &'a [(Arc<Variant>, Form)],
-    /// Resources that are gone, by plain name. State of the world cannot say it.
+    /// Resources that are gone, by plain name. State of the world says it as an error of the resource.
     pub removed: &'a [&'a str],
     /// Variants that are gone, or names of locators that nothing matches. State of the world says it as an
     /// error of the resource.
     pub removed_variants: &'a [(&'a str, Option<&'a Constraints>)],
+    /// Resources that cannot be delivered.
+    pub errors: &'a [Failing<'a>],
     /// State of the world: whether each resource is wrapped in a `Resource`.
     pub wrapped: bool,
     /// When it is said: from then on clients count down times to live. None for clients that are told of none.
     pub at: Option<Instant>,
+}
+
+/// A resource that cannot be delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct Failing<'a> {
+    /// What was asked for.
+    pub name: &'a str,
+    /// Which variants it is about; none for clients that asked by plain name.
+    pub constraints: Option<&'a Constraints>,
+    /// What kind of error it is.
+    pub code: Code,
+    /// What is wrong.
+    pub message: &'a str,
 }
 
 impl Response<'_> {
@@ -58,14 +70,18 @@ impl Response<'_> {
         let resources: Vec<_> = whole.chain(heartbeats).map(Item::Wrapper).collect();
         let gone: Vec<_> = self.removed_variants.iter().map(|(name, c)| resource_name(name, *c)).collect();
         let removed = self.removed.iter().map(|name| (6, name.as_bytes()));
-        let rest: Vec<_> = removed.chain(gone.iter().map(|name| (8, &**name))).collect();
+        let errors: Vec<_> = self.errors.iter().map(resource_error).collect();
+        let gone = gone.iter().map(|name| (8, &**name));
+        let rest: Vec<_> = removed.chain(gone).chain(errors.iter().map(|error| (9, &**error))).collect();
         self.frame(&resources, 7, &rest)
     }
 
     /// A framed `DiscoveryResponse`.
     pub fn sotw(&self) -> Bytes {
         let resources: Vec<_> = self.resources.iter().map(|(v, form)| self.any(v, *form)).collect();
-        let errors: Vec<_> = self.removed_variants.iter().map(|(name, c)| not_found(name, *c)).collect();
+        let gone = self.removed_variants.iter().map(|(name, c)| not_found(name, *c));
+        let gone = self.removed.iter().map(|name| not_found(name, None)).chain(gone);
+        let errors: Vec<_> = gone.chain(self.errors.iter().map(resource_error)).collect();
         let rest: Vec<_> = errors.iter().map(|error| (7, &**error)).collect();
         self.frame(&resources, 6, &rest)
     }
@@ -141,15 +157,17 @@ impl Item<'_> {
 
 /// A `ResourceError` that says that there is no such resource.
 fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
+    let message = "the resource does not exist, or no variant of it matches";
+    resource_error(&Failing { name, constraints, code: Code::NOT_FOUND, message })
+}
+
+fn resource_error(failing: &Failing<'_>) -> Vec<u8> {
     ResourceError {
         resource_name: Some(ResourceName {
-            name: name.to_owned(),
-            dynamic_parameter_constraints: constraints.and_then(constraints::encode),
+            name: failing.name.to_owned(),
+            dynamic_parameter_constraints: failing.constraints.and_then(constraints::encode),
         }),
-        error_detail: Some(Status {
-            code: NOT_FOUND,
-            message: "no variant of the resource matches".to_owned(),
-        }),
+        error_detail: Some(Status { code: failing.code.0, message: failing.message.to_owned() }),
     }
     .encode_to_vec()
 }
@@ -193,141 +211,4 @@ impl Out {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use proptest::prelude::*;
-    use weir_types::constraints::Expr;
-    use weir_types::{Content, VariantKey};
-
-    use super::*;
-    use crate::discovery::{ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, Resource};
-
-    fn any_variant() -> impl Strategy<Value = (Arc<Variant>, Form)> {
-        let body = prop::option::of(prop::collection::vec(any::<u8>(), 0..300));
-        let aliases = prop::collection::vec("[a-z]{1,4}", 0..3);
-        let ttl = prop::option::of((0u64..100_000, 0u32..1_000_000_000));
-        let extra = prop::bool::ANY;
-        ("[a-z]{1,200}", prop::bool::ANY, body, aliases, ttl, extra, prop::bool::ANY).prop_map(
-            |(name, constrained, body, aliases, ttl, extra, located)| {
-                let expr = if constrained { Expr::value("env", "prod") } else { Expr::All(vec![]) };
-                let content = Content {
-                    body: body.map(Bytes::from),
-                    aliases: aliases.into_iter().map(Into::into).collect(),
-                    ttl: ttl.map(|(s, n)| Duration::new(s, n)),
-                    // Field 7, cache_control { do_not_cache: true }.
-                    extra: if extra { Bytes::from_static(&[0x3a, 2, 8, 1]) } else { Bytes::new() },
-                    ..Content::default()
-                };
-                let variant = Variant::new(VariantKey::new(name, Constraints::new(expr)), content);
-                (Arc::new(variant), if located { Form::Located } else { Form::Plain })
-            },
-        )
-    }
-
-    fn plainly(variant: &Variant, form: Form) -> Resource {
-        let (key, content) = (variant.key(), variant.content());
-        let located = form == Form::Located;
-        Resource {
-            name: if located { String::new() } else { key.name.to_string() },
-            resource_name: located.then(|| ResourceName {
-                name: key.name.to_string(),
-                dynamic_parameter_constraints: constraints::encode(&key.constraints),
-            }),
-            aliases: content.aliases.iter().map(ToString::to_string).collect(),
-            version: variant.version(form).to_string(),
-            resource: content.body.clone(),
-            ttl: content.ttl.map(|ttl| prost_types::Duration {
-                seconds: ttl.as_secs() as i64,
-                nanos: ttl.subsec_nanos() as i32,
-            }),
-            cache_control: (!content.extra.is_empty())
-                .then_some(crate::discovery::resource::CacheControl { do_not_cache: true }),
-            metadata: None,
-        }
-    }
-
-    fn message(frame: &Bytes) -> &[u8] {
-        assert_eq!(frame[0], 0);
-        assert_eq!(u32::from_be_bytes(frame[1..5].try_into().unwrap()) as usize, frame.len() - HEADER);
-        &frame[HEADER..]
-    }
-
-    proptest! {
-        #[test]
-        fn a_delta_frame_decodes_to_what_a_plain_encoder_would_make(
-            resources in prop::collection::vec(any_variant(), 0..5),
-            heartbeats in prop::collection::vec(any_variant(), 0..3),
-            removed in prop::collection::vec("[a-z]{1,9}", 0..3),
-        ) {
-            let prod = Constraints::new(Expr::value("env", "prod"));
-            let removed: Vec<&str> = removed.iter().map(String::as_str).collect();
-            let removed_variants: Vec<_> = removed.iter().map(|n| (*n, (n.len() > 4).then_some(&prod))).collect();
-            let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
-            let frame = Response {
-                type_url: &type_url, nonce: "2a-0", version: Version(7), control_plane: "weir-1",
-                resources: &resources, heartbeats: &heartbeats, removed: &removed,
-                removed_variants: &removed_variants, wrapped: false, at: Some(Instant::now()),
-            }.delta();
-            let decoded = DeltaDiscoveryResponse::decode(message(&frame)).unwrap();
-            let inner: Vec<_> = decoded.resources.iter().map(|r| Resource::decode(&**r).unwrap()).collect();
-            let beat = |whole| Resource { resource: None, aliases: vec![], cache_control: None, ..whole };
-            let whole = resources.iter().map(|(v, f)| plainly(v, *f));
-            prop_assert_eq!(inner, whole.chain(heartbeats.iter().map(|(v, f)| beat(plainly(v, *f)))).collect::<Vec<_>>());
-            prop_assert_eq!(DeltaDiscoveryResponse { resources: vec![], ..decoded }, DeltaDiscoveryResponse {
-                system_version_info: "0000000000000007".into(),
-                type_url: type_url.to_string(),
-                nonce: "2a-0".into(),
-                removed_resources: removed.iter().map(ToString::to_string).collect(),
-                removed_resource_names: removed_variants.iter().map(|(name, c)| ResourceName {
-                    name: name.to_string(),
-                    dynamic_parameter_constraints: c.and_then(constraints::encode),
-                }).collect(),
-                control_plane: Some(ControlPlane { identifier: "weir-1".into() }),
-                ..DeltaDiscoveryResponse::default()
-            });
-        }
-
-        #[test]
-        fn s09_a_state_frame_is_bare_unless_it_has_to_be_wrapped(
-            resources in prop::collection::vec(any_variant(), 0..5),
-            wrapped in prop::bool::ANY,
-            mortal in prop::bool::ANY,
-        ) {
-            let at = mortal.then(Instant::now);
-            let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
-            let frame = Response {
-                type_url: &type_url, nonce: "2a-0", version: Version(7), control_plane: "weir-1",
-                resources: &resources, heartbeats: &[], removed: &[], removed_variants: &[("gone", None)],
-                wrapped, at,
-            }.sotw();
-            let decoded = DiscoveryResponse::decode(message(&frame)).unwrap();
-            for (any, (variant, form)) in decoded.resources.iter().zip(&resources) {
-                let content = variant.content();
-                let bare = !wrapped && *form == Form::Plain && !(mortal && content.ttl.is_some());
-                match content.body.as_ref().filter(|_| bare) {
-                    Some(body) => prop_assert_eq!(any, body),
-                    None => {
-                        let any = prost_types::Any::decode(&**any).unwrap();
-                        prop_assert_eq!(&*any.type_url, RESOURCE_TYPE_URL);
-                        let wrapper = plainly(variant, *form);
-                        let ttl = wrapper.ttl.filter(|_| mortal);
-                        prop_assert_eq!(Resource::decode(&*any.value).unwrap(), Resource { ttl, ..wrapper });
-                    }
-                }
-            }
-            prop_assert_eq!(decoded.resources.len(), resources.len());
-            prop_assert_eq!(DiscoveryResponse { resources: vec![], ..decoded }, DiscoveryResponse {
-                version_info: "0000000000000007".into(),
-                type_url: type_url.to_string(),
-                nonce: "2a-0".into(),
-                control_plane: Some(ControlPlane { identifier: "weir-1".into() }),
-                resource_errors: vec![ResourceError {
-                    resource_name: Some(ResourceName { name: "gone".into(), dynamic_parameter_constraints: None }),
-                    error_detail: Some(Status { code: 5, message: "no variant of the resource matches".into() }),
-                }],
-                ..DiscoveryResponse::default()
-            });
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tonic::Code;
 use weir_database::{Database, DemandChange};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::wait::until;
@@ -185,10 +186,11 @@ async fn d07_what_does_not_exist_yet_is_pushed_when_it_appears() {
             client.subscribe(type_url, &["late"]);
             match client.dialect() {
                 Dialect::Delta => assert_eq!(client.accept(type_url).await.removed, ["late"]),
-                Dialect::Sotw if ["cds", "lds"].contains(&short) => {
-                    assert!(client.accept(type_url).await.resources.is_empty());
+                Dialect::Sotw => {
+                    let told = client.accept(type_url).await;
+                    assert!(told.resources.is_empty());
+                    assert_eq!(told.error_codes(), [("late", Code::NotFound)]);
                 }
-                Dialect::Sotw => client.expect_nothing().await,
             }
             proxy.origin.set(Published::text(type_url, "late", "now"));
             assert_eq!(client.accept(type_url).await.resource("late").text(), "now");

@@ -24,6 +24,7 @@ mod on_demand;
 mod ordering;
 mod parameters;
 mod parameters_upstream;
+mod resource_errors;
 mod rules;
 mod services;
 mod sotw;

@@ -38,9 +38,10 @@ async fn o01_pending_changes_leave_in_the_order_in_which_they_depend_on_each_oth
     .await;
 }
 
-/// Type, names of resources, names of removed ones.
+/// Type, names of resources, names of removed ones: in state of the world, those of errors.
 fn summary(received: &Received) -> (&str, Vec<&str>, Vec<&str>) {
-    let removed = received.removed.iter().map(String::as_str).collect();
+    let removed = received.removed.iter().map(String::as_str);
+    let removed = removed.chain(received.error_codes().into_iter().map(|(name, _)| name)).collect();
     let short = ["cds", "eds", "lds", "rds"].into_iter().find(|short| type_url(short) == received.type_url);
     (short.expect("a type of the test"), received.names(), removed)
 }
@@ -82,6 +83,7 @@ async fn o01_a_route_is_repointed_make_before_break() {
                 ("cds", vec!["new", "old"], vec![]),
                 ("eds", vec!["new"], vec![]),
                 ("rds", vec!["r"], vec![]),
+                ("eds", vec![], vec!["old"]),
                 ("cds", vec!["new"], vec![]),
             ],
         };

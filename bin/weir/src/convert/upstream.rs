@@ -1,8 +1,8 @@
 //! Where resources come from.
 
-use weir_config::{Config, ControlPlane, Parameters, Protocol, Transport, Upstream};
+use weir_config::{Config, ControlPlane, DataError, Parameters, Protocol, Transport, Upstream};
 use weir_protocol::Dialect;
-use weir_types::ApiVersion;
+use weir_types::{ApiVersion, Code};
 use weir_upstream::{
     Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Polling, Services, Settings,
     Source, files,
@@ -20,6 +20,13 @@ pub(crate) fn source(config: &Config, upstream: &Upstream) -> Source {
         weir_config::Source::ControlPlane(control_plane) => {
             Source::ControlPlane(Box::new(self::control_plane(config, &upstream.authority, control_plane)))
         }
+    }
+}
+
+fn code(error: DataError) -> Code {
+    match error {
+        DataError::NotFound => Code::NOT_FOUND,
+        DataError::PermissionDenied => Code::PERMISSION_DENIED,
     }
 }
 
@@ -51,6 +58,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         node_on_first_message_only: control_plane.node_on_first_message_only,
         acknowledge: acknowledge(control_plane.acknowledge),
         does_not_exist: control_plane.does_not_exist_timeout,
+        drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
         backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
         connect_timeout: control_plane.connect_timeout,
         keepalive_interval: control_plane.keepalive_interval,

@@ -43,7 +43,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],

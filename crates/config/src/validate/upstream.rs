@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Findings, Node, node};
 use crate::file::{self, DynamicParametersMode, seconds, sizes};
 use crate::settings::{ControlPlane, Parameters, Polling, Source, Upstream};
-use crate::values::Protocol;
+use crate::values::{DataError, Protocol};
 
 /// How many parameter sets a control plane is asked for at most, if nothing else is said.
 const MAX_PARAMETER_SETS: usize = 256;
@@ -81,6 +81,7 @@ impl Reader<'_> {
             ("node", file.node.is_some()),
             ("connect_timeout", file.connect_timeout.is_some()),
             ("does_not_exist_timeout", file.does_not_exist_timeout.is_some()),
+            ("drop_on_errors", file.drop_on_errors.is_some()),
             ("backoff_base", file.backoff_base.is_some()),
             ("backoff_max", file.backoff_max.is_some()),
             ("keepalive_interval", file.keepalive_interval.is_some()),
@@ -139,6 +140,7 @@ impl Reader<'_> {
             parameters,
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
             does_not_exist_timeout: file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0,
+            drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),
             backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
             backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
             keepalive_interval: file.keepalive_interval.unwrap_or_else(seconds::<30>).0.0,

@@ -29,8 +29,10 @@ impl<'a> Collector<'a> {
             if selection.absence != Absence::Unknown
                 && !(self.query.hold_removals && self.may_hold(selection))
             {
+                self.changed = true;
                 self.removed.insert(Removed::absent(name, owed.form));
             }
+            self.tell_error(owed.form, selection);
             return;
         }
         // No longer asked for, but a wider collection goes on: also of what a name was an alias of.
@@ -54,6 +56,7 @@ impl<'a> Collector<'a> {
         self.changed = true;
         match self.answer_below(name, gone.form, &gone.locator.parameters, None) {
             Some((variant, breadth)) => self.send(variant, gone.form, breadth),
+            None if self.query.shape == Shape::Everything => {}
             None => drop(self.removed.insert(Removed::absent(name, gone.form))),
         }
     }

@@ -9,6 +9,7 @@ use weir_types::{
 };
 
 use super::Core;
+use crate::selection::Selection;
 use crate::view::{SelectionId, Shared, ViewId};
 
 impl Core {
@@ -17,10 +18,12 @@ impl Core {
         self.last = at;
         let mut touched = HashMap::new();
         let mut names = BTreeSet::new();
+        let mut returned = Vec::new();
         for key in &batch.removals {
             self.take_out(key, batch.reach, &mut names);
         }
         for variant in batch.upserts {
+            returned.extend(self.failing(&variant));
             let variant = match batch.received {
                 Some(at) => variant.leased(at),
                 None => variant,
@@ -34,8 +37,15 @@ impl Core {
             self.hear_by_name(&batch.absent, &mut names);
         }
         self.reselect_names(names, at, &mut touched);
+        for (id, key) in returned {
+            let recover = |s: &mut Selection| if s.has(&key) { s.recover(at) } else { None };
+            self.update(id, at, &mut touched, recover);
+        }
         for absent in &batch.absent {
             self.mark_absent(absent, at, &mut touched);
+        }
+        for failed in &batch.errors {
+            self.fail(failed, at, &mut touched);
         }
         for id in self.answered(&batch.answered) {
             self.update(id, at, &mut touched, |selection| selection.mark_answered(at));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Cursor, Form, Name, Selector, Variant, VariantKey, Version};
 
-use super::Core;
-use super::question::{Diff, Query, Refresh, Removed, Shape};
+use super::question::{Diff, Errors, Query, Refresh, Removed, Shape};
 use super::shown::Shown;
-use crate::selection::{Member, Selection, Tombstone};
+use super::{Core, errors};
+use crate::selection::{Failure, Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
 impl Core {
@@ -18,7 +18,7 @@ impl Core {
         let mut collector = Collector::new(self, view, query);
         collector.collect();
         let (changed, refreshed) = (collector.changed, collector.refreshed);
-        let Finished { resources, heartbeats, removed } = collector.finish();
+        let Finished { resources, heartbeats, removed, errors } = collector.finish();
         let version = match query.shape {
             Shape::Everything => version_of(resources.iter().map(|(variant, form)| (variant, *form))),
             Shape::Changes => self.version(view),
@@ -30,6 +30,7 @@ impl Core {
             resources,
             heartbeats,
             removed,
+            errors,
             version,
             disputed: self.is_disputed(view, query),
         }
@@ -62,6 +63,7 @@ impl Core {
             shape: Shape::Everything,
             hold_removals: false,
             owed: &BTreeSet::new(),
+            unsaid: &BTreeSet::new(),
             known: None,
             refresh: Refresh::Unsaid,
         };
@@ -97,6 +99,7 @@ struct Finished {
     resources: Vec<(Arc<Variant>, Form)>,
     heartbeats: Vec<(Arc<Variant>, Form)>,
     removed: Vec<Removed>,
+    errors: Errors,
 }
 
 pub(super) struct Collector<'a> {
@@ -105,14 +108,16 @@ pub(super) struct Collector<'a> {
     pub(super) query: &'a Query<'a>,
     sent: BTreeMap<Identity, Sent<'a>>,
     pub(super) removed: BTreeSet<Removed>,
+    pub(super) errors: BTreeMap<Selector, &'a Failure>,
     pub(super) changed: bool,
     refreshed: bool,
 }
 
 impl<'a> Collector<'a> {
     fn new(core: &'a Core, view: &'a View, query: &'a Query<'a>) -> Self {
-        let (sent, removed) = Default::default();
-        Self { core, view, query, sent, removed, changed: query.after.is_start(), refreshed: false }
+        let (sent, removed, errors) = Default::default();
+        let changed = query.after.is_start();
+        Self { core, view, query, sent, removed, errors, changed, refreshed: false }
     }
 
     fn collect(&mut self) {
@@ -142,6 +147,7 @@ impl<'a> Collector<'a> {
         for owed in self.query.owed {
             self.collect_owed(owed);
         }
+        self.collect_unsaid();
         self.collect_forgotten();
     }
 
@@ -188,9 +194,10 @@ impl<'a> Collector<'a> {
                 self.collect_tombstone(form, selection, tombstone);
             }
         }
-        if self.query.shape == Shape::Changes && by_name && !mourned {
+        if by_name && !mourned {
             self.collect_absence(form, selection);
         }
+        self.collect_error(form, selection);
         self.collect_emptiness(form, selection, after.additions);
     }
 
@@ -272,6 +279,7 @@ impl<'a> Collector<'a> {
             false => selection.missed.is_some_and(|at| at > after.additions),
         };
         if news && selection.absence != Absence::Unknown {
+            self.changed = true;
             self.removed.insert(Removed::absent(name, form));
         }
     }
@@ -309,7 +317,7 @@ impl<'a> Collector<'a> {
 
     /// Leaves out what would be said twice or taken back in the same breath.
     fn finish(self) -> Finished {
-        let Self { core, view, sent, mut removed, .. } = self;
+        let Self { core, view, sent, mut removed, errors, .. } = self;
         let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
         if !removed.is_empty() && view.selections.len() > 1 {
             let shown = Shown::of(core, view);
@@ -328,6 +336,9 @@ impl<'a> Collector<'a> {
             resources: Vec::new(),
             heartbeats: Vec::new(),
             removed: removed.into_iter().collect(),
+            errors: errors::sort_out(core, errors, |name, key| {
+                sends(name, key).is_some_and(|sent| sent.whole)
+            }),
         };
         for Sent { variant, form, whole, .. } in sent.values() {
             let located = sends(variant.name(), Some(variant.key())).filter(|_| *form == Form::Plain);

@@ -11,6 +11,7 @@
 mod beside;
 mod commit;
 mod diff;
+mod errors;
 mod leases;
 mod question;
 mod shown;
@@ -29,7 +30,7 @@ use weir_types::{
     TypeUrl, Variant, VariantKey,
 };
 
-pub use question::{Diff, Query, Refresh, Removed, Shape};
+pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
 
 use self::leases::Leases;
 use crate::matching::VariantSet;
@@ -257,14 +258,17 @@ impl Core {
         change: impl FnOnce(&mut Selection) -> Option<Change>,
     ) {
         let selection = &mut self.selections[id.0];
-        let was_settled = selection.is_settled();
+        let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
-        let collection = selection.is_collection();
+        let (failing, collection) = (selection.is_failing(), selection.is_collection());
         for view_id in &selection.views {
             let view = &mut self.views[view_id.0];
             if settled {
                 view.shared.settle_one(collection);
+            }
+            if failing != was_failing {
+                view.shared.count_failing(failing);
             }
             view.touch(id, at, change);
             touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_types::{Commit, Cursor, Form, KnownVersions, Name, Selector, Variant, VariantKey, Version};
+use weir_types::{
+    Commit, Cursor, Form, KnownVersions, Name, ResourceError, Selector, Variant, VariantKey, Version,
+};
 
 /// What to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +39,8 @@ pub struct Query<'a> {
     pub hold_removals: bool,
     /// What must be sent though it did not change. May name what the wildcard covers.
     pub owed: &'a BTreeSet<Selector>,
+    /// Of what an error was due that could not be said beside the resource itself ([`Errors::postponed`]).
+    pub unsaid: &'a BTreeSet<Selector>,
     /// What the client holds from an earlier stream.
     pub known: Option<&'a KnownVersions>,
     /// How the client is told that something lives on as it is.
@@ -55,6 +59,26 @@ pub enum Removed {
     Locator(Name),
 }
 
+/// Something that upstream cannot deliver, as a client that asked for it is told (`resource_errors`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// What was asked for.
+    pub name: Name,
+    /// How it was asked for.
+    pub form: Form,
+    /// What is wrong.
+    pub error: Arc<ResourceError>,
+}
+
+/// The errors of an answer.
+#[derive(Debug, Default)]
+pub struct Errors {
+    /// What to say with it. May be something that is removed with it.
+    pub told: Vec<Failing>,
+    /// What has to be said after it, since the resource itself is in it.
+    pub postponed: Vec<Selector>,
+}
+
 /// The answer.
 #[derive(Debug, Default)]
 pub struct Diff {
@@ -66,6 +90,8 @@ pub struct Diff {
     pub heartbeats: Vec<(Arc<Variant>, Form)>,
     /// What is gone, or was asked for and is not there.
     pub removed: Vec<Removed>,
+    /// What upstream cannot deliver.
+    pub errors: Errors,
     /// Whether anything that the client may see has changed since its cursor, or something owed is there.
     /// Only [`Shape::Everything`] can have resources without it.
     pub changed: bool,

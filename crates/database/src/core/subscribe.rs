@@ -95,6 +95,7 @@ impl Core {
                 false => &mut unsettled.names,
             };
             *count += usize::from(!selection.is_settled());
+            unsettled.failing += usize::from(selection.is_failing());
         }
         self.views.insert(View::new(serial, subscription, selections, unsettled, self.last));
         Ok(id)

@@ -141,31 +141,55 @@ impl Fixture {
 impl Stream {
     /// What is to be told, without telling it.
     pub fn pending(&self, shape: Shape, hold_removals: bool) -> Diff {
-        let owed = BTreeSet::new();
-        let (after, refresh) = (self.attachment.cursor(), Refresh::Unsaid);
-        self.attachment.diff(&Query { after, shape, hold_removals, owed: &owed, known: None, refresh })
+        self.ask(shape, hold_removals, &[], None, Refresh::Unsaid)
     }
 
     /// As [`Self::pending`], for a client that is told of times to live.
     pub fn pending_with(&self, shape: Shape, refresh: Refresh, known: Option<&KnownVersions>) -> Diff {
-        let owed = BTreeSet::new();
+        self.ask(shape, false, &[], known, refresh)
+    }
+
+    fn ask(
+        &self,
+        shape: Shape,
+        hold_removals: bool,
+        unsaid: &[Selector],
+        known: Option<&KnownVersions>,
+        refresh: Refresh,
+    ) -> Diff {
+        let (owed, unsaid) = (BTreeSet::new(), unsaid.iter().cloned().collect());
         let after = self.attachment.cursor();
-        self.attachment.diff(&Query { after, shape, hold_removals: false, owed: &owed, known, refresh })
+        let query = Query { after, shape, hold_removals, owed: &owed, unsaid: &unsaid, known, refresh };
+        self.attachment.diff(&query)
+    }
+
+    /// Tells what is pending.
+    pub fn step(&mut self, shape: Shape, hold_removals: bool) -> Diff {
+        let diff = self.pending(shape, hold_removals);
+        self.advance(&diff, hold_removals);
+        diff
+    }
+
+    /// Tells what is pending, and the errors that were postponed.
+    pub fn step_unsaid(&mut self, unsaid: &[Selector]) -> Diff {
+        let diff = self.ask(Shape::Changes, false, unsaid, None, Refresh::Unsaid);
+        self.advance(&diff, false);
+        diff
+    }
+
+    fn advance(&mut self, diff: &Diff, hold_removals: bool) {
+        let removals = if hold_removals { self.attachment.cursor().removals } else { diff.to };
+        self.attachment.advance(Cursor { removals, additions: diff.to });
     }
 
     /// Tells everything: the resources with their contents, and what is gone.
     pub fn told(&mut self) -> (Vec<String>, Vec<String>) {
-        let diff = self.pending(Shape::Changes, false);
-        self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
-        said(&diff)
+        said(&self.step(Shape::Changes, false))
     }
 
     /// Tells the additions only.
     pub fn told_additions(&mut self) -> (Vec<String>, Vec<String>) {
-        let diff = self.pending(Shape::Changes, true);
-        let removals = self.attachment.cursor().removals;
-        self.attachment.advance(Cursor { removals, additions: diff.to });
-        said(&diff)
+        said(&self.step(Shape::Changes, true))
     }
 
     pub fn change(&mut self, add: &[Selector], remove: &[Selector]) {

@@ -62,10 +62,12 @@ impl Framer<Attached> for PollFrames<'_> {
     type Frame = Json;
 
     fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Json> {
-        let Framed { to, frame, version, refreshes, disputed, warming } = self.frames.frame(step);
-        let version = frame.as_ref().map_or(version, |frame| with_errors(version, frame));
+        let framed = self.frames.frame(step);
+        let version =
+            framed.frame.as_ref().map_or(framed.version, |frame| with_errors(framed.version, frame));
+        let Framed { to, frame, refreshes, disputed, errs, postponed, warming, .. } = framed;
         let frame = frame.map(|frame| self.json.of(frame, version));
-        Framed { to, frame, version, refreshes, disputed, warming }
+        Framed { to, frame, version, refreshes, disputed, errs, postponed, warming }
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Absence, Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey, WILDCARD,
+    Absence, Constraints, DynamicParameters, Name, Reach, ResourceError, ResourceLocator, Variant,
+    VariantKey, WILDCARD,
 };
 
 use super::Naming;
@@ -14,7 +15,7 @@ use super::held::{Held, HeldVariant, Standing};
 use super::verdicts::Verdicts;
 
 /// How a locator stands.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Interest {
     /// The server believes it to be wanted.
     pub(super) told: bool,
@@ -26,6 +27,8 @@ pub(super) struct Interest {
     pub(super) answered: bool,
     /// What that is, while nothing matches.
     pub(super) absence: Absence,
+    /// What the server last said to be wrong with it, while it is.
+    pub(super) error: Option<Arc<ResourceError>>,
     /// When it will be taken to be absent.
     pub(super) deadline: Option<Instant>,
 }
@@ -106,8 +109,8 @@ impl Logical {
         self.conversation = Conversation { verdicts, ..Conversation::default() };
         self.held.set_standing(Standing::Before);
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
-            let Interest { answered, absence, .. } = *interest;
-            *interest = Interest { answered, absence, ..Interest::default() };
+            let Interest { answered, absence, error, .. } = std::mem::take(interest);
+            *interest = Interest { answered, absence, error, ..Interest::default() };
         }
     }
 
@@ -172,9 +175,13 @@ impl Logical {
                 if naming.matches(&variant.key().constraints, parameters) {
                     interest.answered = true;
                     interest.absence = Absence::Unknown;
+                    interest.error = None;
                     interest.deadline = None;
                 }
             }
+        }
+        for glob in collections_of(variant.name()).filter(|collection| &**collection != WILDCARD) {
+            self.wanted.get_mut(&*glob).into_iter().flatten().for_each(|(_, interest)| interest.error = None);
         }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::Ticket;
 use weir_types::{Batch, Name, ResourceLocator, TypeUrl, Variant, VariantKey};
 
+use super::Reported;
+
 /// A request in either dialect, before it is encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -40,6 +42,8 @@ pub struct Response {
     pub resources: Vec<Result<Variant, Rejected>>,
     /// What does not exist (any more); with no constraints when only a name was given.
     pub removed: Vec<VariantKey>,
+    /// What cannot be delivered, and why.
+    pub errors: Vec<Reported>,
 }
 
 /// A resource that is not accepted. Displayed, it is one clause of a NACK.
@@ -68,4 +72,6 @@ pub struct Applied {
     /// For holding the acknowledgement back; none where there is nothing to wait for, since it is none, or a
     /// NACK.
     pub ticket: Option<Ticket>,
+    /// What cannot be delivered, as the server said it.
+    pub errors: Vec<Reported>,
 }

@@ -27,6 +27,7 @@
 //! [`poll_transmit`]: ClientStream::poll_transmit
 
 mod collections;
+mod errors;
 mod held;
 mod logical;
 mod message;
@@ -45,9 +46,10 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absent, Answered, Constraints, DynamicParameters, Name, ResourceLocator, Scope, TypeUrl, VariantKey,
+    Absent, Answered, Code, Constraints, DynamicParameters, Name, ResourceLocator, Scope, TypeUrl, VariantKey,
 };
 
+pub use self::errors::Reported;
 pub use self::message::{Applied, Rejected, Request, Response};
 pub use self::subscriptions::Handover;
 pub use self::verdicts::Ticket;
@@ -138,6 +140,8 @@ pub struct Settings {
     /// After how long without an answer a locator is taken to be absent, counted from the request that named
     /// it, only while connected.
     pub does_not_exist: Duration,
+    /// On which errors of a resource what is held of it is gone. Transient ones never count.
+    pub drop_on_errors: Arc<[Code]>,
 }
 
 /// The client side of one stream. See the module for how to use it.

@@ -54,7 +54,8 @@ impl Logical {
     fn sotw_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
         if !std::mem::replace(&mut self.conversation.opened, true) {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
-            let complete = self.wanted.values().flat_map(HashMap::values).all(|interest| interest.answered);
+            let mut interests = self.wanted.values().flat_map(HashMap::values);
+            let complete = interests.all(|interest| interest.answered && interest.error.is_none());
             let complete = complete && self.held.is_immortal();
             self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
@@ -150,6 +151,7 @@ impl Logical {
             let version = match variants {
                 [only]
                     if !only.mortal
+                        && !self.is_failing(name, &only.aliases)
                         && (matches!(naming, Naming::Names { .. })
                             || only.constraints.is_unconstrained()
                             || self.askers(name, &only.aliases) == 1) =>
@@ -163,6 +165,12 @@ impl Logical {
         let mut stated: Vec<_> = self.held.iter().map(state).collect();
         stated.sort_unstable();
         stated
+    }
+
+    /// Whether an error is the last word on a name: it is over when the resource is sent again, changed or not.
+    fn is_failing(&self, name: &Name, aliases: &[Name]) -> bool {
+        let mut asking = self.asking(name, aliases).flat_map(|name| self.wanted[name].values());
+        asking.any(|interest| interest.error.is_some())
     }
 
     /// Notes what the server was asked for; gives the locators whose answer is waited for until `deadline`.
@@ -194,6 +202,7 @@ impl Logical {
                 in_first,
                 answered: interest.answered || served,
                 absence: interest.absence,
+                error: interest.error.take(),
                 deadline: waits.then_some(deadline),
             };
             if waits {

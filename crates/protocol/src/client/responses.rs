@@ -9,7 +9,7 @@ use weir_types::{Absence, Batch, Breadth, Heartbeat, Name, Reach, Variant, Varia
 use super::held::Standing;
 use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
-use super::{ClientStream, Naming, Settings, Ticket};
+use super::{ClientStream, Naming, Reported, Settings, Ticket};
 use crate::Dialect;
 
 /// How long the message of a NACK may get, in bytes; the rest is counted.
@@ -22,13 +22,13 @@ impl ClientStream {
         let Some(logical) = opened else {
             tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
             let batch = Batch::new(response.type_url, Reach::Named);
-            return Applied { batch, rejected: Vec::new(), ticket: None };
+            return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None };
         };
         let mut batch = Batch::new(response.type_url.clone(), logical.reach());
         batch.received = Some(now);
         let mut application =
             Application { settings: &self.settings, logical, batch, doubtful: BTreeSet::new() };
-        let mut said = Said::sort_out(response, &self.settings.naming);
+        let mut said = Said::sort_out(response, &self.settings);
         application.refresh(&said, self.settings.dialect);
         application.upsert(&mut said);
         match self.settings.dialect {
@@ -38,6 +38,7 @@ impl ClientStream {
         }
         application.remove(&said);
         application.mark_absent();
+        application.tell_errors(&said.errors);
         application.answer_collections(&said);
         self.tickets += 1;
         application.conclude(said, self.tickets)
@@ -55,9 +56,10 @@ pub(super) struct Said {
     /// As the server named them.
     pub(super) removed: Vec<VariantKey>,
     rejected: Vec<Rejected>,
+    errors: Vec<Reported>,
     /// Names of which something was sent, acceptable or not.
     mentioned: HashSet<Name>,
-    /// Names of which something was not acceptable.
+    /// Names of which something was not acceptable, or cannot be delivered for now.
     pub(super) spoiled: HashSet<Name>,
 }
 
@@ -70,7 +72,7 @@ struct Beat {
 }
 
 impl Said {
-    fn sort_out(response: Response, naming: &Naming) -> Self {
+    fn sort_out(response: Response, settings: &Settings) -> Self {
         let mut said = Self {
             version: response.version,
             nonce: response.nonce,
@@ -78,16 +80,23 @@ impl Said {
             heartbeats: Vec::new(),
             removed: response.removed,
             rejected: Vec::new(),
+            errors: response.errors,
             mentioned: HashSet::new(),
             spoiled: HashSet::new(),
         };
         for resource in response.resources {
             match resource {
-                Ok(variant) => said.accept(variant, naming),
+                Ok(variant) => said.accept(variant, &settings.naming),
                 Err(rejected) => said.reject(rejected),
             }
         }
         said.reject_duplicates();
+        for Reported { key, code, .. } in &said.errors {
+            match settings.drops(*code) {
+                true => said.removed.push(key.clone()),
+                false => drop(said.spoiled.insert(key.name.clone())),
+            }
+        }
         said
     }
 
@@ -287,6 +296,7 @@ impl Application<'_> {
                 {
                     interest.answered = true;
                     interest.absence = Absence::Known;
+                    interest.error = None;
                     interest.deadline = None;
                     self.batch.absent.push(self.settings.naming.absent(&name, parameters, Absence::Known));
                 }
@@ -306,6 +316,6 @@ impl Application<'_> {
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });
         self.logical.conversation.verdicts.push(number, said.nonce, said.version, nack);
-        Applied { batch: self.batch, rejected: said.rejected, ticket }
+        Applied { batch: self.batch, rejected: said.rejected, errors: said.errors, ticket }
     }
 }

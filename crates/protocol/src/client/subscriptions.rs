@@ -1,8 +1,9 @@
 //! What is wanted: subscribing, unsubscribing, and moving a type to another stream.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use weir_types::{Absence, Batch, Breadth, Name, ResourceLocator, TypeUrl};
+use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
 use super::held::{HeldVariant, Standing};
 use super::logical::{Interest, Logical};
@@ -70,6 +71,10 @@ impl ClientStream {
         let served = logical.is_served(naming, &locator.name, &locator.parameters);
         let mut batch = Batch::new(type_url.clone(), logical.reach());
         let interest = logical.interest(locator).filter(|interest| interest.answered)?;
+        if let Some(error) = &interest.error {
+            let (name, scope) = (locator.name.clone(), naming.scope(&locator.parameters));
+            batch.errors.push(Failed { name, scope, error: Arc::clone(error) });
+        }
         if locator.is_collection() {
             batch.answered.push(naming.answered(locator));
         } else if !served && interest.absence != Absence::Unknown {

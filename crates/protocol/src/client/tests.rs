@@ -3,6 +3,7 @@
 mod collections;
 mod convergence;
 mod delta;
+mod errors;
 mod holding;
 mod sotw;
 mod ttl;
@@ -61,7 +62,8 @@ struct Fixture {
 
 impl Fixture {
     fn new(dialect: Dialect, naming: Naming) -> Self {
-        let settings = Settings { dialect, naming, does_not_exist: TIMEOUT };
+        let drop_on_errors = Arc::from([Code::NOT_FOUND]);
+        let settings = Settings { dialect, naming, does_not_exist: TIMEOUT, drop_on_errors };
         Self { stream: ClientStream::new(settings), now: Instant::now(), responses: 0 }
     }
 
@@ -110,6 +112,16 @@ impl Fixture {
         resources: Vec<Result<Variant, Rejected>>,
         removed: &[&str],
     ) -> Applied {
+        self.respond_in_full(type_url, resources, removed, Vec::new())
+    }
+
+    fn respond_in_full(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: Vec<Result<Variant, Rejected>>,
+        removed: &[&str],
+        errors: Vec<Reported>,
+    ) -> Applied {
         self.responses += 1;
         let response = Response {
             type_url: type_url.clone(),
@@ -117,6 +129,7 @@ impl Fixture {
             nonce: format!("n{}", self.responses).into(),
             resources,
             removed: removed.iter().map(|text| key(text)).collect(),
+            errors,
         };
         self.stream.handle_response(response, self.now)
     }

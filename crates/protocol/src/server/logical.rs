@@ -42,6 +42,10 @@ pub struct Logical<V> {
     pub(super) rejected: Option<Version>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
     pub(super) owed: BTreeSet<Selector>,
+    /// Of what an error is due that could not be said beside the resource itself.
+    pub(super) unsaid: BTreeSet<Selector>,
+    /// State of the world: whether the client holds something from an earlier stream.
+    pub(super) returning: bool,
     /// What the client holds from an earlier stream, until all of it is confirmed or corrected.
     pub(super) known: Option<Arc<KnownVersions>>,
     /// Whether `known` has to be looked at again: the subscription that it is held against has changed.
@@ -97,9 +101,11 @@ impl<V: View> Logical<V> {
             acknowledged: false,
             rejects: false,
             partial: None,
+            returning: inbound.version.is_some(),
             version: inbound.version,
             rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
             owed: BTreeSet::new(),
+            unsaid: BTreeSet::new(),
             known: inbound.known,
             reconsidered: false,
         })

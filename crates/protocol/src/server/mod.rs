@@ -38,6 +38,8 @@ pub trait View {
     fn head(&self) -> Head;
     /// How many names, and how many collections, are not answered by upstream yet.
     fn unsettled(&self) -> (usize, usize);
+    /// Of how many names upstream has only said that it cannot tell for now. They are not among the unsettled.
+    fn failing(&self) -> usize;
     /// Up to where the client was told.
     fn cursor(&self) -> Cursor;
     /// Notes that the client was told up to `cursor`.

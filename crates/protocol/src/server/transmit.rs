@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use weir_types::{Commit, Cursor, Kind, Name, Version};
+use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
 
 use super::{Logical, ServerStream, View};
 use crate::Dialect;
@@ -72,6 +72,11 @@ impl<V: View> Step<'_, V> {
         &self.logical.owed
     }
 
+    /// Of what an error is due that could not be said beside the resource itself.
+    pub fn unsaid(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
+        &self.logical.unsaid
+    }
+
     /// What the client holds from an earlier stream.
     pub fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
         self.logical.known.as_ref()
@@ -96,6 +101,10 @@ pub struct Framed<F> {
     pub refreshes: bool,
     /// Whether the client states to hold something against which only upstream's silence speaks.
     pub disputed: bool,
+    /// Whether it tells of errors.
+    pub errs: bool,
+    /// Of what an error has to be told after it, since the resource itself is in it.
+    pub postponed: Arc<[Selector]>,
     /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
     pub warming: Option<Arc<HashSet<Name>>>,
 }
@@ -144,7 +153,8 @@ impl<V: View> ServerStream<V> {
                 }
             };
             let hold_removals = self.others_have_additions(index);
-            let settled = self.logical[index].view.unsettled() == (0, 0);
+            let view = &self.logical[index].view;
+            let settled = view.unsettled() == (0, 0) && view.failing() == 0;
             let step = self.step(index, hold_removals);
             let framed = framer.frame(&step);
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
@@ -242,12 +252,16 @@ impl<V: View> ServerStream<V> {
         let whole = full_state || self.polled;
         let same = [logical.version, logical.rejected].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
-        let silent = same && logical.owed.is_empty() && whole && (logical.answered || up_to_date);
-        let silent = silent && !framed.refreshes;
+        let news = framed.refreshes || framed.errs && !self.polled;
+        let silent = same && !news && logical.owed.is_empty() && whole && (logical.answered || up_to_date);
         let Cursor { removals, .. } = logical.view.cursor();
         let removals = if hold_removals { removals } else { framed.to };
         logical.view.advance(Cursor { additions: framed.to, removals });
         logical.owed.clear();
+        if !hold_removals {
+            logical.unsaid.clear();
+        }
+        logical.unsaid.extend(framed.postponed.iter().cloned());
         logical.reconsidered &= hold_removals;
         logical.answered = true;
         if settled && !hold_removals && !framed.disputed {
@@ -298,7 +312,9 @@ impl<V: View> Logical<V> {
         if !self.answered && self.gates_first_response(dialect) {
             let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
             let (names, collections) = self.view.unsettled();
-            return collections == 0 && (names == 0 || !full_state);
+            // What there is no word on but an error that will pass, the client may hold.
+            let may_lose = self.returning && self.view.failing() > 0;
+            return collections == 0 && (!full_state || names == 0 && !may_lose);
         }
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
     }
@@ -307,6 +323,7 @@ impl<V: View> Logical<V> {
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
         let held_back = cursor.removals < cursor.additions;
-        self.answered && (held_back || self.reconsidered || self.view.head().removals > cursor.removals)
+        let left = held_back || self.reconsidered || !self.unsaid.is_empty();
+        self.answered && (left || self.view.head().removals > cursor.removals)
     }
 }

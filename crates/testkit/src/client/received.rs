@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use prost::Message;
 use prost_types::Any;
+use tonic::Code;
 use weir_wire::discovery::{
     DeltaDiscoveryResponse, DiscoveryResponse, DynamicParameterConstraints, Resource, ResourceError,
     ResourceName,
@@ -96,6 +97,18 @@ impl Received {
         let mut names: Vec<_> = self.resources.iter().map(|resource| &*resource.name).collect();
         names.sort_unstable();
         names
+    }
+
+    /// Names and status codes of the errors, sorted.
+    pub fn error_codes<'a>(&'a self) -> Vec<(&'a str, Code)> {
+        let read = |error: &'a ResourceError| {
+            let ResourceError { resource_name, error_detail } = error;
+            let code = Code::from(error_detail.as_ref().map_or(0, |detail| detail.code));
+            (resource_name.as_ref().map_or("", |name| name.name.as_str()), code)
+        };
+        let mut errors: Vec<_> = self.errors.iter().map(read).collect();
+        errors.sort_unstable_by_key(|(name, code)| (*name, *code as i32));
+        errors
     }
 
     /// Names and texts of the resources ([`crate::Published::text`]), sorted.

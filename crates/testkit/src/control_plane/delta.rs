@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use prost::Message as _;
-use weir_wire::discovery::{ControlPlane, DeltaDiscoveryResponse, Resource, ResourceName};
+use weir_wire::discovery::{ControlPlane, DeltaDiscoveryResponse, Resource, ResourceError, ResourceName};
 
 use super::service::Topic;
 use super::state::Request;
@@ -62,7 +62,7 @@ impl Topic for DeltaTopic {
     fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<DeltaDiscoveryResponse> {
         let matches = select(published, &self.type_url, &self.wanted, whom);
         let owed = select(published, &self.type_url, &std::mem::take(&mut self.owed), whom);
-        let (mut resources, mut removed) = (Vec::new(), Vec::new());
+        let (mut resources, mut removed, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         let initial = std::mem::take(&mut self.initial);
         let mut now = BTreeMap::new();
         for matched in &matches {
@@ -72,7 +72,10 @@ impl Topic for DeltaTopic {
             let stated = initial.get(&matched.resource.name);
             let is_owed = stated.is_none() && owed.iter().any(|o| o.resource.replaces(&matched.resource));
             if is_owed || held.or(stated) != Some(&wrapped.version) {
-                resources.push(wrapped.encode_to_vec().into());
+                match matched.resource.resource_error() {
+                    Some(error) => errors.push(error),
+                    None => resources.push(wrapped.encode_to_vec().into()),
+                }
             }
             now.insert(key, (wrapped.version.clone(), name_of(&wrapped)));
         }
@@ -88,7 +91,7 @@ impl Topic for DeltaTopic {
         self.held = now;
         self.tell_missing(&matches, &mut removed);
         self.mortal = matches.into_iter().filter(|matched| matched.resource.ttl.is_some()).collect();
-        self.respond(resources, removed, nonce)
+        self.respond(resources, removed, errors, nonce)
     }
 
     fn beat(&mut self, whole: bool, nonce: &str) -> Option<DeltaDiscoveryResponse> {
@@ -97,7 +100,7 @@ impl Topic for DeltaTopic {
             let resource = wrapped.resource.clone().filter(|_| whole);
             Resource { resource, ..wrapped }.encode_to_vec().into()
         };
-        self.respond(self.mortal.iter().map(beat).collect(), Vec::new(), nonce)
+        self.respond(self.mortal.iter().map(beat).collect(), Vec::new(), Vec::new(), nonce)
     }
 }
 
@@ -132,10 +135,11 @@ impl DeltaTopic {
         &mut self,
         resources: Vec<bytes::Bytes>,
         removed: Vec<(ResourceName, bool)>,
+        resource_errors: Vec<ResourceError>,
         nonce: &str,
     ) -> Option<DeltaDiscoveryResponse> {
         let due = std::mem::take(&mut self.due);
-        if resources.is_empty() && removed.is_empty() && !due {
+        if resources.is_empty() && removed.is_empty() && resource_errors.is_empty() && !due {
             return None;
         }
         let (located, plain): (Vec<_>, Vec<_>) = removed.into_iter().partition(|(_, located)| *located);
@@ -145,6 +149,7 @@ impl DeltaTopic {
             nonce: nonce.to_owned(),
             removed_resources: plain.into_iter().map(|(name, _)| name.name).collect(),
             removed_resource_names: located.into_iter().map(|(name, _)| name).collect(),
+            resource_errors,
             control_plane: Some(ControlPlane { identifier: "fake".to_owned() }),
             ..DeltaDiscoveryResponse::default()
         })

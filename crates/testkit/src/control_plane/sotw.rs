@@ -71,7 +71,7 @@ impl Topic for SotwTopic {
         if !self.met || (version == self.version && !self.due) {
             return None;
         }
-        self.due = false;
+        let due = std::mem::take(&mut self.due);
         self.version = version.clone();
         let nothing_to_say = matches.is_empty() && !is_full_state(&self.type_url);
         if nothing_to_say || self.wanted.is_empty() {
@@ -79,8 +79,12 @@ impl Topic for SotwTopic {
         }
         self.nonce = nonce.to_owned();
         self.answered = false;
+        let failing = matches.iter().filter(|m| m.resource.error.is_some());
+        let untold = failing.filter(|m| due || !self.held.contains(m));
+        let resource_errors = untold.filter_map(|m| m.resource.resource_error()).collect();
         self.held = matches;
-        Some(self.respond(self.held.iter().map(encode).collect()))
+        let whole = self.held.iter().filter(|m| m.resource.error.is_none());
+        Some(DiscoveryResponse { resource_errors, ..self.respond(whole.map(encode).collect()) })
     }
 
     fn beat(&mut self, whole: bool, nonce: &str) -> Option<DiscoveryResponse> {

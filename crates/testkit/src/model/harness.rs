@@ -48,6 +48,10 @@ impl View for Place {
         (unsettled.names, unsettled.collections)
     }
 
+    fn failing(&self) -> usize {
+        self.0.unsettled().failing
+    }
+
     fn cursor(&self) -> Cursor {
         self.0.cursor()
     }
@@ -121,8 +125,7 @@ pub struct Response {
     pub version: Version,
     /// What there is.
     pub resources: Vec<Sent>,
-    /// What is gone: in delta `removed_resources` and `removed_resource_names`, in SotW for types without
-    /// full state `resource_errors`.
+    /// What is gone: in delta `removed_resources` and `removed_resource_names`, in SotW `resource_errors`.
     pub removed: Vec<Removed>,
     /// Whether it carries the whole state.
     pub everything: bool,
@@ -157,19 +160,17 @@ impl Framer<Place> for Frames<'_> {
             shape,
             hold_removals: step.hold_removals,
             owed: step.owed(),
+            unsaid: step.unsaid(),
             known: step.known().map(Arc::as_ref),
             refresh: Refresh::Unsaid,
         });
         self.interrupt(false);
         let type_url = step.logical.type_url();
-        let mut removed = diff.removed;
-        if step.dialect == Dialect::Sotw {
-            let located = |gone: &Removed| !matches!(gone, Removed::Name(_));
-            removed.retain(|gone| located(gone) && !type_url.is_full_state());
-        }
+        let removed = diff.removed;
+        let goes = !removed.is_empty();
         let something = match shape {
             Shape::Everything => diff.changed,
-            Shape::Changes => !diff.resources.is_empty() || !removed.is_empty(),
+            Shape::Changes => !diff.resources.is_empty() || goes,
         };
         let clusters = || diff.resources.iter().filter_map(|(v, _)| v.content().eds_name.clone());
         let warming = (type_url.kind() == Kind::Cluster).then(|| clusters().collect::<HashSet<_>>());
@@ -188,6 +189,8 @@ impl Framer<Place> for Frames<'_> {
             version: diff.version,
             refreshes: diff.refreshed,
             disputed: diff.disputed,
+            errs: step.dialect == Dialect::Sotw && goes || !diff.errors.told.is_empty(),
+            postponed: diff.errors.postponed.into(),
             warming,
         }
     }

@@ -126,7 +126,6 @@ impl Peer {
         }
         for ((name, constraints), held) in held.iter().filter(|(identity, _)| !shown.contains_key(*identity))
         {
-            let unsayable = dialect == Dialect::Sotw && !type_url.is_full_state() && constraints.is_none();
             let ambiguous = constraints.as_ref().is_some_and(|constraints| {
                 let key = VariantKey::new(name.clone(), constraints.clone());
                 reference.holds(type_url, &key, &held.sent.version, Form::Located)
@@ -134,6 +133,10 @@ impl Peer {
             let wanted = self.client.wanted(type_url);
             let by_itself = wanted.iter().any(|selector| selector.locator.name == *name);
             let stray = held.stray && !by_itself;
+            // State of the world has no word for what a collection that was given up had brought, and another one
+            // that goes on might bring.
+            let sotw = dialect == Dialect::Sotw && !type_url.is_full_state();
+            let unsayable = sotw && constraints.is_none() && !by_itself;
             // i05: what is stated and not subscribed is ignored, though an alias may have brought it. Only
             // virtual hosts have aliases in practice, and are spoken of.
             let asked = by_itself || wanted.iter().any(|selector| is_part_of(name, &selector.locator.name));

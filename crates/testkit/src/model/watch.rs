@@ -64,7 +64,7 @@ impl Watch {
 
     /// Checks a response by itself, and against what left before. `shown` is what the client should see, before
     /// and after a change that came in the middle. Returns the names that are withdrawn.
-    pub(super) fn check(&mut self, response: &Response, dialect: Dialect, shown: [&Shown; 2]) -> Vec<Name> {
+    pub(super) fn check(&mut self, response: &Response, shown: [&Shown; 2]) -> Vec<Name> {
         self.responses += 1;
         assert!(self.nonces.insert(response.nonce.clone()), "d05: the nonce {} came before", response.nonce);
         no_identity_twice(response);
@@ -82,7 +82,7 @@ impl Watch {
             );
         }
         let before: HashSet<Name> = self.sent.keys().map(|(name, _)| name.clone()).collect();
-        self.apply(response, dialect);
+        self.apply(response);
         let has = |name: &Name| self.sent.keys().any(|(n, _)| n == name);
         let withdrawn: Vec<Name> = before.into_iter().filter(|name| !has(name)).collect();
         if std::mem::take(&mut self.unstated) {
@@ -95,19 +95,19 @@ impl Watch {
         withdrawn
     }
 
-    fn apply(&mut self, response: &Response, dialect: Dialect) {
+    fn apply(&mut self, response: &Response) {
         if response.everything {
             self.sent.clear();
         }
         for removed in &response.removed {
             match removed {
-                Removed::Name(name) if dialect == Dialect::Delta => {
+                Removed::Name(name) => {
                     self.sent.remove(&(name.clone(), None));
                 }
                 Removed::Variant(key) => {
                     self.sent.remove(&(key.name.clone(), Some(key.constraints.clone())));
                 }
-                _ => {}
+                Removed::Locator(_) => {}
             }
         }
         for sent in &response.resources {

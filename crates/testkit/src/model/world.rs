@@ -179,7 +179,7 @@ impl World {
         let watch = peer.watches.entry(response.type_url.clone()).or_default();
         let nothing = Shown::new();
         let shown = [&before, &after].map(|all| all.get(&response.type_url).unwrap_or(&nothing));
-        let withdrawn = watch.check(&response, peer.client.dialect(), shown);
+        let withdrawn = watch.check(&response, shown);
         if response.type_url.kind() == Kind::Cluster
             && let Some(eds) = TypeUrl::of_kind(Kind::ClusterLoadAssignment)
         {

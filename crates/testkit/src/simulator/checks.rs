@@ -9,7 +9,7 @@ use weir_types::{Name, ResourceLocator, TypeUrl};
 
 use super::agenda::End;
 use super::peer::Peer;
-use super::play::{Hop, Simulation};
+use super::play::Simulation;
 use super::script::Asked;
 use super::types;
 use crate::model::Held;
@@ -48,17 +48,14 @@ impl Simulation {
         }
     }
 
-    /// Whether it may never have been said that this is gone: in SotW, for a type without full state, of a plain
-    /// name, of a variant that the client has from an earlier stream, and of what a wildcard brought on one. And
-    /// silence is no proof against what a client or a proxy states to have from an earlier stream (i06).
+    /// Whether it may never have been said that this is gone: in SotW, for a type without full state, of a variant
+    /// that the client has from an earlier stream, and of what a wildcard brought on one. And silence is no proof against what a client or a proxy states to have from an earlier stream (i06).
     fn is_unsayable(&self, peer: &Peer, type_url: &TypeUrl, held: &Held) -> bool {
-        let by_client =
-            peer.client.dialect() == Dialect::Sotw && (held.sent.constraints.is_none() || held.doubtful);
+        let by_client = peer.client.dialect() == Dialect::Sotw && held.doubtful;
         let mut hops = self.hops[..=peer.proxy].iter();
         let states = if held.doubtful { peer.proxy + 1 } else { peer.proxy };
         let by_silence = hops.clone().take(states).any(|hop| hop.dialect == Dialect::Sotw);
-        let plain = |hop: &Hop| !hop.native || type_url.has_legacy_wildcard();
-        let by_hop = hops.any(|hop| hop.dialect == Dialect::Sotw && plain(hop));
+        let by_hop = hops.any(|hop| hop.dialect == Dialect::Sotw && type_url.has_legacy_wildcard());
         by_silence
             || self.is_taken_over(peer, type_url, held)
             || !type_url.is_full_state() && (by_client || by_hop)

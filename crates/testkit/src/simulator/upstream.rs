@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::client::{self, ClientStream, Naming, Request, Settings};
+use weir_protocol::client::{self, ClientStream, Naming, Reported, Request, Settings};
 use weir_protocol::server::{Inbound, Nack, Names};
 use weir_types::{
-    Batch, Constraints, Content, DynamicParameters, Kind, ResourceLocator, Selector, Variant, VariantKey,
-    Version,
+    Batch, Code, Constraints, Content, DynamicParameters, Kind, ResourceLocator, Selector, Variant,
+    VariantKey, Version,
 };
 
 use super::line::Line;
@@ -30,7 +30,9 @@ pub(super) struct Upstream {
 impl Upstream {
     pub(super) fn new(dialect: Dialect, naming: Naming, parameters: DynamicParameters) -> Self {
         let does_not_exist = Duration::from_secs(15);
-        let machine = ClientStream::new(Settings { dialect, naming: naming.clone(), does_not_exist });
+        let drop_on_errors = Arc::from([Code::NOT_FOUND]);
+        let settings = Settings { dialect, naming: naming.clone(), does_not_exist, drop_on_errors };
+        let machine = ClientStream::new(settings);
         Self { machine, dialect, parameters, line: Line::default(), collecting: false, naming }
     }
 
@@ -42,7 +44,7 @@ impl Upstream {
 
     /// Takes in a response; gives what has to be committed before the next request.
     pub(super) fn receive(&mut self, response: Response, now: Instant) -> Batch {
-        let applied = self.machine.handle_response(read(response), now);
+        let applied = self.machine.handle_response(read(response, self.dialect), now);
         assert!(applied.rejected.is_empty(), "the origin sends nothing bad: {:?}", applied.rejected);
         applied.batch
     }
@@ -77,7 +79,7 @@ impl Upstream {
 }
 
 /// A response, as the client machine reads it.
-fn read(response: Response) -> client::Response {
+fn read(response: Response, dialect: Dialect) -> client::Response {
     let clusters = response.type_url.kind() == Kind::Cluster;
     let resource = |sent: Sent| {
         let key = VariantKey::new(sent.name.clone(), sent.constraints.unwrap_or_default());
@@ -95,11 +97,17 @@ fn read(response: Response) -> client::Response {
         Removed::Variant(key) => key,
         Removed::Name(name) | Removed::Locator(name) => bare(name),
     });
+    let error = |key: &VariantKey| Reported { key: key.clone(), code: Code::NOT_FOUND, message: "".into() };
+    let (removed, errors): (Vec<_>, Vec<_>) = match dialect {
+        Dialect::Delta => (removed.collect(), Vec::new()),
+        Dialect::Sotw => (Vec::new(), removed.map(|key| error(&key)).collect()),
+    };
     client::Response {
         type_url: response.type_url,
         version: response.version.to_string().into(),
         nonce: response.nonce.into(),
         resources: response.resources.into_iter().map(resource).collect(),
-        removed: removed.collect(),
+        removed,
+        errors,
     }
 }

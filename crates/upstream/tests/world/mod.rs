@@ -114,8 +114,9 @@ impl View {
     fn variants(&self) -> Vec<Arc<Variant>> {
         let owed = BTreeSet::new();
         let (after, shape) = (Cursor::default(), Shape::Everything);
+        let refresh = Refresh::Unsaid;
         let query =
-            Query { after, shape, hold_removals: false, owed: &owed, known: None, refresh: Refresh::Unsaid };
+            Query { after, shape, hold_removals: false, owed: &owed, unsaid: &owed, known: None, refresh };
         self.attachment.diff(&query).resources.into_iter().map(|(variant, _)| variant).collect()
     }
 

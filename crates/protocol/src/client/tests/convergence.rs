@@ -106,6 +106,7 @@ impl Server {
             nonce: nonce.to_string().into(),
             resources: resources.into_iter().map(variant).collect(),
             removed,
+            errors: Vec::new(),
         })
     }
 }
@@ -161,7 +162,12 @@ struct World {
 
 impl World {
     fn new(dialect: Dialect) -> Self {
-        let settings = Settings { dialect, naming: Naming::Locators, does_not_exist: TIMEOUT };
+        let settings = Settings {
+            dialect,
+            naming: Naming::Locators,
+            does_not_exist: TIMEOUT,
+            drop_on_errors: Arc::from([]),
+        };
         let (server, wanted, committed) = Default::default();
         Self { stream: ClientStream::new(settings), server, committed, nonce: 0, dialect, wanted }
     }

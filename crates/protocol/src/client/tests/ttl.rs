@@ -106,6 +106,7 @@ fn t02_heartbeats_alone_are_no_state_of_the_world() {
             nonce: "n2".into(),
             resources: vec![Ok(beat("a", version))],
             removed: vec![],
+            errors: vec![],
         };
         let batch = f.stream.handle_response(response, f.now).batch;
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The machine alone: views that move when a test says so, and frames that say what was asked for.
 
 mod answers;
+mod errors;
 mod known;
 mod order;
 mod polls;
@@ -24,12 +25,15 @@ struct World {
     head: Head,
     unsettled: (usize, usize),
     refreshes: bool,
+    failing: usize,
     version: Version,
     warming: HashSet<Name>,
     refuses: bool,
     disputed: bool,
     /// What the client has answered for, and whether it rejected it.
     answers: Vec<(u64, bool)>,
+    errs: bool,
+    postponed: Vec<Selector>,
 }
 
 type Worlds = Rc<RefCell<BTreeMap<TypeUrl, World>>>;
@@ -52,6 +56,10 @@ impl View for FakeView {
 
     fn unsettled(&self) -> (usize, usize) {
         self.worlds.borrow()[&self.type_url].unsettled
+    }
+
+    fn failing(&self) -> usize {
+        self.worlds.borrow()[&self.type_url].failing
     }
 
     fn cursor(&self) -> Cursor {
@@ -107,6 +115,7 @@ struct Asked {
     hold_removals: bool,
     forced: bool,
     owed: Vec<String>,
+    unsaid: Vec<String>,
     known: bool,
 }
 
@@ -133,9 +142,11 @@ impl Framer<FakeView> for FakeFramer {
             hold_removals: step.hold_removals,
             forced: step.forced,
             owed: step.owed().iter().map(|selector| selector.locator.name.to_string()).collect(),
+            unsaid: step.unsaid().iter().map(|selector| selector.locator.name.to_string()).collect(),
             known: step.known().is_some(),
         };
-        let something = moved || !asked.owed.is_empty() || step.forced || step.everything;
+        let something =
+            moved || !asked.owed.is_empty() || !asked.unsaid.is_empty() || step.forced || step.everything;
         let something = something && !self.silent;
         if let Some(midway) = self.midway.take() {
             midway();
@@ -148,6 +159,8 @@ impl Framer<FakeView> for FakeFramer {
             version: world.version,
             refreshes: world.refreshes,
             disputed: world.disputed,
+            errs: world.errs,
+            postponed: world.postponed.iter().cloned().collect(),
             warming: (!world.warming.is_empty()).then(|| Arc::new(world.warming.clone())),
         }
     }

@@ -1,0 +1,97 @@
+//! Errors on their way: from upstream to the selections, and from there to the streams.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use weir_types::{Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
+
+use super::Core;
+use super::diff::{Collector, identity};
+use super::question::{Errors, Failing, Shape};
+use crate::selection::{Failure, Selection};
+use crate::view::{SelectionId, Shared, ViewId};
+
+impl Core {
+    /// Gives an error to those whom it concerns.
+    pub(super) fn fail(&mut self, failed: &Failed, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
+        let named = self.names.get(&failed.name).map(|entry| &entry.selections);
+        let asked = named.into_iter().chain(self.collections.get(&failed.name)).flatten();
+        let asked = asked.filter(|(parameters, _)| failed.scope.covers(parameters));
+        let asked: Vec<SelectionId> = asked.map(|(_, id)| *id).collect();
+        for id in asked {
+            self.update(id, at, touched, |selection| selection.fail(&failed.error, at));
+        }
+    }
+
+    /// The selections with an error to which `variant` may be the answer.
+    pub(super) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
+        let names = variant.content().aliases.iter().chain([variant.name()]);
+        let asked = names.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.values());
+        let collecting = self.collecting(variant.name()).map(|(_, id)| id);
+        let failing = asked.copied().chain(collecting).filter(|id| self.selections[id.0].failure().is_some());
+        failing.map(|id| (id, variant.key().clone())).collect()
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// What is wrong with a name, where the client was not told yet.
+    pub(super) fn collect_error(&mut self, form: Form, selection: &'a Selection) {
+        let after = self.query.after;
+        let Some(Failure { since, .. }) = selection.failure() else { return };
+        let news = match selection.live().next() {
+            None => *since > after.additions,
+            Some(_) => !self.query.hold_removals && *since > after.removals,
+        };
+        if news {
+            self.tell_error(form, selection);
+        }
+    }
+
+    /// What is wrong with a name, whether or not the client was told.
+    pub(super) fn tell_error(&mut self, form: Form, selection: &'a Selection) {
+        // Full state has to repeat the content, and "the set of resources with errors and the set of valid
+        // resources must not intersect" (TP3, "Protocol Behavior").
+        let repeated = self.query.shape == Shape::Everything && selection.live().next().is_some();
+        if let Some(failure) = selection.failure().filter(|_| !repeated) {
+            self.changed = true;
+            let selector = Selector { locator: selection.locator.clone(), form };
+            self.errors.insert(selector, failure);
+        }
+    }
+
+    /// What could not be said beside the resource itself.
+    pub(super) fn collect_unsaid(&mut self) {
+        for selector in self.query.unsaid.iter().filter(|_| !self.query.hold_removals) {
+            if let Some(id) = self.view.selections.get(selector) {
+                self.tell_error(selector.form, &self.core.selections[id.0]);
+            }
+        }
+    }
+}
+
+/// Of the errors, those that can be said in a response with the resources that it `sends`, each once.
+pub(super) fn sort_out(
+    core: &Core,
+    errors: BTreeMap<Selector, &Failure>,
+    sends: impl Fn(&Name, Option<&VariantKey>) -> bool,
+) -> Errors {
+    let mut sorted = Errors::default();
+    for (selector, Failure { error, .. }) in errors {
+        let selection = core.selection(&selector.locator);
+        let sent = selection.into_iter().flat_map(Selection::live).any(|member| {
+            let (name, key) = identity(&member.variant, selector.form);
+            sends(&name, key.as_ref())
+        });
+        if sent {
+            sorted.postponed.push(selector);
+            continue;
+        }
+        let (name, form) = (selector.locator.name, selector.form);
+        let same = |told: &Failing| (&told.name, told.form, &told.error) == (&name, form, error);
+        if !sorted.told.iter().any(same) {
+            let error: Arc<ResourceError> = Arc::clone(error);
+            sorted.told.push(Failing { name, form, error });
+        }
+    }
+    sorted
+}

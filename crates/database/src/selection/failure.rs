@@ -1,0 +1,55 @@
+//! The error that upstream has for a name, beside whatever there is of it.
+
+use std::sync::Arc;
+
+use weir_types::{Absence, Commit, ResourceError};
+
+use super::{Change, Selection};
+
+/// What upstream last said to be wrong, while it is.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: Arc<ResourceError>,
+    /// When it said so.
+    pub(crate) since: Commit,
+}
+
+impl Selection {
+    /// What is wrong with the name, if upstream said that something is.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Whether nothing is known but that upstream cannot tell for now.
+    pub(crate) fn is_failing(&self) -> bool {
+        let transient = self.failure().is_some_and(|failure| failure.error.code.is_transient());
+        transient && self.live.is_empty() && self.absence == Absence::Unknown
+    }
+
+    /// Notes an error. It answers whoever has nothing else; beside content it waits for what others need more,
+    /// as a removal does.
+    pub(crate) fn fail(&mut self, error: &Arc<ResourceError>, at: Commit) -> Option<Change> {
+        if self.failure().is_some_and(|failure| failure.error == *error) {
+            return None;
+        }
+        self.failure = Some(Failure { error: Arc::clone(error), since: at });
+        if !self.live.is_empty() {
+            return Some(Change::Removed);
+        }
+        self.settled.get_or_insert(at);
+        Some(Change::Added)
+    }
+
+    /// Notes that upstream has sent the resource after all. For clients, an error is over when they are sent the
+    /// resource, changed or not. That of a glob is over with anything that it brings.
+    pub(crate) fn recover(&mut self, at: Commit) -> Option<Change> {
+        self.failure.take()?;
+        if self.is_collection() {
+            return None;
+        }
+        for member in self.live.values_mut() {
+            (member.changed, member.refreshed) = (at, at);
+        }
+        Some(Change::Added)
+    }
+}

@@ -1,0 +1,67 @@
+//! What the server says about resources that it cannot deliver (xRFC TP3).
+
+use std::sync::Arc;
+
+use weir_types::{Code, DynamicParameters, Failed, ResourceError, VariantKey, WILDCARD};
+
+use super::Settings;
+use super::responses::Application;
+
+/// An error, as the server said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// What it is about; without constraints when only a name was given.
+    pub key: VariantKey,
+    /// What kind of error it is.
+    pub code: Code,
+    /// What is wrong.
+    pub message: Arc<str>,
+}
+
+impl Settings {
+    /// Whether an error of this kind means that what is held is gone. Transient ones never do.
+    pub(super) fn drops(&self, code: Code) -> bool {
+        !code.is_transient() && self.drop_on_errors.contains(&code)
+    }
+}
+
+impl Application<'_> {
+    /// Passes errors on to those who asked, but for what the same response brings. Wildcards cannot have any
+    /// (TP3, "Wildcard Subscriptions and Glob Collections").
+    pub(super) fn tell_errors(&mut self, reported: &[Reported]) {
+        for Reported { key, code, message } in reported.iter().filter(|r| &*r.key.name != WILDCARD) {
+            let constraints = self.settings.naming.stored(key).constraints;
+            let error = Arc::new(ResourceError { constraints, code: *code, message: Arc::clone(message) });
+            for parameters in self.concerned(key) {
+                let sets = self.logical.wanted.get_mut(&key.name);
+                let Some(interest) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
+                interest.answered = true;
+                interest.deadline = None;
+                interest.error = Some(Arc::clone(&error));
+                let (name, scope) = (key.name.clone(), self.settings.naming.scope(&parameters));
+                self.batch.errors.push(Failed { name, scope, error: Arc::clone(&error) });
+            }
+        }
+    }
+
+    /// The parameters of those who asked for what an error is about. One about a name alone may be the answer to
+    /// any of its locators: those that nothing matches, if there are such.
+    fn concerned(&self, key: &VariantKey) -> Vec<DynamicParameters> {
+        let naming = &self.settings.naming;
+        let brought = |parameters: &DynamicParameters| {
+            let mut sent = self.batch.upserts.iter();
+            sent.any(|variant| {
+                let asked = *variant.name() == key.name || variant.content().aliases.contains(&key.name);
+                asked && naming.matches(&variant.key().constraints, parameters)
+            })
+        };
+        let asking = self.logical.wanted.get(&key.name).into_iter().flatten();
+        let asking = asking.filter(|(parameters, interest)| {
+            interest.requested && naming.matches(&key.constraints, parameters) && !brought(parameters)
+        });
+        let asking: Vec<DynamicParameters> = asking.map(|(parameters, _)| parameters.clone()).collect();
+        let served = |parameters: &DynamicParameters| self.logical.is_served(naming, &key.name, parameters);
+        let any_unserved = key.constraints.is_unconstrained() && !asking.iter().all(served);
+        asking.into_iter().filter(|parameters| !(any_unserved && served(parameters))).collect()
+    }
+}
