@@ -70,11 +70,16 @@ pub struct Load {
 impl Load {
     /// Starts it.
     pub fn start(server: SocketAddr) -> Self {
+        Self::paced(server, PACE)
+    }
+
+    /// Starts it, with this time between two requests.
+    pub fn paced(server: SocketAddr, pace: Duration) -> Self {
         let answers = watch::Sender::new(Answers::default());
         let into = answers.clone();
         let running = tokio::spawn(async move {
             let mut connection = Connection::to(server);
-            let mut pace = interval(PACE);
+            let mut pace = interval(pace);
             pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 pace.tick().await;
