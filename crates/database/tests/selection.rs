@@ -147,3 +147,18 @@ fn w02_the_wildcards_of_two_parameter_sets_are_two_sets() {
     fixture.put(Local, only("b", "test"), "2");
     assert_eq!(stream.told(), told(&["b[env=test]=2"], &[]));
 }
+
+#[test]
+fn w01_a_variant_for_others_does_not_answer_a_name_that_was_denied() {
+    let mut fixture = Fixture::new();
+    let all = fixture.attach(&[wildcard()]);
+    fixture.put(Wildcard, only("a", "prod"), "1");
+    let mut by_name = fixture.attach(&[plain("a")]);
+    by_name.told();
+    fixture.deny("a", prod());
+    let _other = fixture.attach(&[located("a", test())]);
+    fixture.put(Named, only("a", "test"), "2");
+    drop(all);
+    fixture.idle();
+    assert_eq!(by_name.told(), told(&[], &["Name(\"a\")"]), "the wildcard that stood in for it is gone");
+}

@@ -71,8 +71,12 @@ impl Core {
         }
         if reach == Reach::Named {
             let asked = variant.content().aliases.iter().chain([variant.name()]);
-            for id in asked.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.values()) {
-                self.selections[id.0].hear(false);
+            for (parameters, id) in asked.filter_map(|name| self.names.get(name)).flat_map(|e| &e.selections)
+            {
+                // Of those whom it does not match it says nothing.
+                if variant.key().constraints.matches(parameters) {
+                    self.selections[id.0].hear(false);
+                }
             }
         }
         self.names.entry(variant.name().clone()).or_default().share_bytes(&mut variant);

@@ -163,3 +163,18 @@ fn i09_removal_reaches_who_asked_by_alias() {
     let batch = f.respond(&cds(), vec![], &["vh"]).batch;
     assert_eq!((removals(&batch), absent(&batch, Absence::Known)), (keys(&["vh"]), locators(&["r/x"])));
 }
+
+#[test]
+fn w02_a_wildcard_that_no_stream_has_answered_is_answered_though_all_is_held() {
+    let mut f = Fixture::native(Dialect::Delta).with(&cds(), &["*{env=prod}"], vec![variant("a", "1")]);
+    f.subscribe(&cds(), &["*{env=test}"]);
+    let stated = f.connect().remove(0).initial_versions;
+    assert_eq!(
+        stated,
+        [("a".into(), requests::UNSTATABLE_VERSION.into())],
+        "or there might be nothing to say"
+    );
+    let batch = f.respond(&cds(), vec![variant("a", "1")], &[]).batch;
+    assert!(batch.answered.iter().any(|answered| answered.scope == Scope::Exactly(params("env=test"))));
+    assert_eq!(f.connect().remove(0).initial_versions, [("a".into(), "1".into())]);
+}
