@@ -1,5 +1,6 @@
 //! Runs the fuzz targets of `tests/fuzz` for a bounded time each, starting from their corpus.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -28,7 +29,7 @@ pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
     let fuzzer = root.join(OUTPUT).join(&host).join("fuzz/weir-fuzz");
     let mut crashed = Vec::new();
     for target in targets(root)? {
-        println!("\n== fuzz: {target}, {seconds} s");
+        println!("== fuzz: {target}, {seconds} s");
         if !fuzz(root, &fuzzer, &target, seconds)? {
             crashed.push(target);
         }
@@ -83,16 +84,22 @@ fn fuzz(root: &Path, fuzzer: &Path, target: &str, seconds: u32) -> Result<bool> 
     let output = root.join(OUTPUT);
     let (found, artifacts) = (output.join("corpus").join(target), output.join("artifacts"));
     for folder in [&found, &artifacts] {
-        std::fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     }
+    let log = output.join(format!("{target}.log"));
     let status = Command::new(fuzzer)
         .env("WEIR_FUZZ_TARGET", target)
         .args([format!("-max_total_time={seconds}"), "-timeout=10".into(), "-rss_limit_mb=2048".into()])
-        .args(["-print_final_stats=1".to_owned(), "-verbosity=0".into(), "-max_len=4096".into()])
+        .args(["-print_funcs=0", "-max_len=4096"])
         .arg(format!("-artifact_prefix={}/{target}-", artifacts.display()))
         .arg(found)
         .arg(root.join(PACKAGE).join("corpus").join(target))
+        .stderr(fs::File::create(&log).with_context(|| format!("create {}", log.display()))?)
         .status()
         .context("start the fuzzer")?;
+    let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    let lines: Vec<&str> = said.lines().collect();
+    let shown = if status.success() { 1 } else { 60 };
+    lines[lines.len().saturating_sub(shown)..].iter().for_each(|line| println!("{line}"));
     Ok(status.success())
 }
