@@ -4,7 +4,6 @@ use bytes::Bytes;
 use prost::Message;
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError};
-use weir_wire::scan::ScanError;
 
 pub(crate) fn run(data: &[u8]) {
     if let Ok(request) = DiscoveryRequest::decode(data) {
@@ -14,8 +13,8 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(mut plain) = DeltaDiscoveryRequest::decode(data) else { return };
     let request = match request {
         Ok(request) => request,
-        // Proto3 has no groups, which a plain decoder passes over.
-        Err(RequestError::Malformed(ScanError::WireType(_))) => return,
+        // A plain decoder passes over groups, and over the wire type of a map.
+        Err(RequestError::Malformed(_)) => return,
         Err(error) => panic!("a plain decoder reads it: {error}"),
     };
     let stated = std::mem::take(&mut plain.initial_resource_versions);
