@@ -11,9 +11,9 @@ const PROMISES: &str = "docs/conformance.md";
 /// Where tests are, relative to the workspace.
 const SOURCES: [&str; 4] = ["crates", "bin", "tests/tests", "tests/src"];
 
-/// Says how many promises are held by how many tests, or `all` of them by which, and fails when one has none, or a test names one that is
+/// Prints each promise with the tests that hold it, and fails when one has none, or a test names one that is
 /// not made.
-pub(crate) fn report(root: &Path, all: bool) -> Result<()> {
+pub(crate) fn report(root: &Path) -> Result<()> {
     let text = fs::read_to_string(root.join(PROMISES)).with_context(|| format!("read {PROMISES}"))?;
     let mut promises: BTreeMap<String, Promise> = promises(&text).collect();
     let mut unknown = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn report(root: &Path, all: bool) -> Result<()> {
             }
         }
     }
-    for (id, Promise { about, tests }) in promises.iter().filter(|_| all) {
+    for (id, Promise { about, tests }) in &promises {
         println!("{id}  {about}");
         tests.iter().for_each(|test| println!("     {test}"));
     }

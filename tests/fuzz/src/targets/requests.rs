@@ -19,8 +19,8 @@ pub(crate) fn run(data: &[u8]) {
     };
     let stated = std::mem::take(&mut plain.initial_resource_versions);
     assert_eq!(request.message, plain);
-    let known = request.known.read().expect("a plain decoder reads it");
     assert_eq!(request.known.is_empty(), stated.is_empty());
+    let Ok(known) = request.known.read() else { return };
     for name in stated.keys() {
         assert!(known.contains(&weir_types::xdstp::canonical_or_same(name)), "{name}");
     }
