@@ -25,7 +25,7 @@ struct Fleet {
     database: Database,
     frames: Frames,
     clusters: TypeUrl,
-    streams: Vec<ServerStream<Attached>>,
+    streams: Vec<ServerStream<Attached, Bytes>>,
     changes: u64,
 }
 
@@ -62,7 +62,7 @@ impl Fleet {
         let mut answer = Batch::new(clusters.clone(), Reach::Local);
         answer.answered.push(Answered::all());
         database.commit(answer);
-        let frames = Frames::new("bench".into(), 64 << 20);
+        let frames = Frames::new("bench".into(), 64 << 20, 4 << 20);
         let mut fleet = Self { database, frames, clusters, streams, changes: 0 };
         fleet.step_all(0);
         fleet
@@ -102,7 +102,7 @@ fn fanout(c: &mut Criterion) {
                         others.change();
                         others.step_all(0);
                         // Upkeep that the cache owes for the steps of all streams belongs to those.
-                        fleet.frames = Frames::new("bench".into(), 64 << 20);
+                        fleet.frames = Frames::new("bench".into(), 64 << 20, 4 << 20);
                         let start = Instant::now();
                         fleet.change();
                         black_box(fleet.step(0));

@@ -73,6 +73,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
             message: downstream.max_request_size,
         },
         rest_hold: downstream.rest_hold,
+        max_response_size: downstream.max_response_size,
         frame_cache: config.cache.max_frames_size as u64,
         keepalive_interval: downstream.keepalive_interval,
         keepalive_timeout: downstream.keepalive_timeout,

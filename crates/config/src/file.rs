@@ -73,6 +73,8 @@ pub(crate) struct Downstream {
     pub(crate) listen: Vec<Text<Address>>,
     #[serde(default = "sizes::<64>")]
     pub(crate) max_request_size: Text<Size>,
+    #[serde(default = "sizes::<4>")]
+    pub(crate) max_response_size: Text<Size>,
     #[serde(default = "seconds::<30>")]
     pub(crate) keepalive_interval: Text<DurationText>,
     #[serde(default = "seconds::<10>")]

@@ -74,6 +74,8 @@ pub struct Downstream {
     pub listen: Vec<SocketAddr>,
     /// The largest request accepted, in bytes.
     pub max_request_size: usize,
+    /// The largest response that clients accept, in bytes; what is larger is split where it can be.
+    pub max_response_size: usize,
     /// How often an idle connection is pinged.
     pub keepalive_interval: Duration,
     /// How long the answer to a ping may take.

@@ -118,6 +118,7 @@ fn check_limits(file: &File, findings: &mut Findings) {
         ("limits.max_name_length", file.limits.max_name_length),
         ("limits.max_names", file.limits.max_names),
         ("downstream.max_request_size", file.downstream.max_request_size.0.0),
+        ("downstream.max_response_size", file.downstream.max_response_size.0.0),
     ] {
         findings.add_zero(key, value);
     }
@@ -136,6 +137,7 @@ fn downstream(file: file::Downstream) -> Downstream {
     Downstream {
         listen: file.listen.iter().map(|address| address.0.0).collect(),
         max_request_size: file.max_request_size.0.0,
+        max_response_size: file.max_response_size.0.0,
         keepalive_interval: file.keepalive_interval.0.0,
         keepalive_timeout: file.keepalive_timeout.0.0,
         rest_hold: file.rest_hold.0.0,

@@ -9,11 +9,13 @@ mod database;
 mod demand;
 pub mod matching;
 mod selection;
+mod split;
 mod view;
 mod watch;
 
 pub use crate::core::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
 pub use database::{Applied, Attachment, Committed, Database, Settings};
 pub use demand::{DemandChange, ParameterSets, Refusal};
+pub use split::{Part, Piece};
 pub use view::{Subscriber, Unsettled};
 pub use watch::{Tally, Watch};

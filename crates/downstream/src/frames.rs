@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use moka::sync::Cache;
-use weir_database::{Diff, Query, Refresh, Removed, Shape};
+use weir_database::{Diff, Query, Refresh, Shape};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nonce, Step, View};
-use weir_types::{Constraints, Cursor, Fingerprint, Form, Kind, Name, Selector, TypeUrl, Variant};
-use weir_wire::frame::{Failing, Response};
+use weir_types::{Cursor, Fingerprint, Form, Kind, Name, Selector, TypeUrl, Variant};
 
+use crate::encoder::{Encoded, Encoder};
+use crate::large::Large;
 use crate::view::Attached;
 use crate::wrapping::Wrapping;
 
@@ -33,6 +34,7 @@ struct Key {
     owed: Fingerprint,
     unsaid: Fingerprint,
     known: u64,
+    limit: usize,
     /// Where it says how long something lives: when.
     second: Option<u64>,
 }
@@ -47,136 +49,41 @@ struct Made {
 /// The frames that streams may still ask for.
 pub struct Frames {
     control_plane: String,
+    /// The largest message that clients take, in bytes.
+    limit: usize,
     cache: Cache<Key, Made>,
+    large: Large,
     /// What seconds are counted from.
     epoch: Instant,
 }
 
 impl Frames {
-    /// No frames yet; at most `capacity` bytes are kept. Responses say that they are from `control_plane`.
-    pub fn new(control_plane: String, capacity: u64) -> Self {
+    /// No frames yet; at most `capacity` bytes are kept. Responses say that they are from `control_plane`, and
+    /// none is larger than `limit` bytes that can be split.
+    pub fn new(control_plane: String, capacity: u64, limit: usize) -> Self {
         let weight = |_: &Key, made: &Made| {
-            let bytes = made.framed.frame.as_ref().map_or(0, Bytes::len) + size_of::<Key>();
+            let rest = made.framed.rest.iter().flat_map(|rest| rest.iter());
+            let frames = made.framed.frame.iter().chain(rest);
+            let bytes = frames.map(Bytes::len).sum::<usize>() + size_of::<Key>();
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let cache = Cache::builder().max_capacity(capacity).weigher(weight).time_to_idle(IDLE).build();
-        Self { control_plane, cache, epoch: now() }
+        Self { control_plane, limit, cache, large: Large::new(), epoch: now() }
     }
 
     /// The frames of a stream, whose state-of-the-world resources are wrapped or not.
     pub fn of_stream(&self, wrapping: Wrapping) -> StreamFrames<'_> {
-        StreamFrames { frames: self, wrapping }
+        StreamFrames { frames: self, wrapping, limit: self.limit }
     }
 
     /// How many seconds have passed.
     fn second(&self) -> u64 {
         now().saturating_duration_since(self.epoch).as_secs()
     }
-
-    /// Works out and encodes a step that is made in this second.
-    fn make(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
-        let type_url = step.logical.type_url();
-        let diff = step.logical.view().0.diff(&Query {
-            after: step.after,
-            shape: if step.everything { Shape::Everything } else { Shape::Changes },
-            hold_removals: step.hold_removals,
-            owed: step.owed(),
-            unsaid: step.unsaid(),
-            known: step.known().map(|known| &**known),
-            refresh: key.refresh,
-        });
-        let gone = Gone::new(&diff, step.dialect);
-        let errors: Vec<_> = diff.errors.told.iter().map(failing).collect();
-        let errs = !errors.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
-        let says_something = match step.everything {
-            true => diff.changed,
-            false => !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || errs,
-        };
-        let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
-        let frame = (says_something || step.forced).then(|| {
-            let response = Response {
-                type_url,
-                nonce: &step.nonce(diff.to).to_string(),
-                version: diff.version,
-                control_plane: &self.control_plane,
-                resources: &diff.resources,
-                heartbeats: &diff.heartbeats,
-                removed: &gone.plain,
-                removed_variants: &gone.located,
-                errors: &errors,
-                wrapped: key.wrapping.always,
-                at: tells_ttl.then(|| self.epoch + Duration::from_secs(second)),
-            };
-            match step.dialect {
-                Dialect::Sotw => response.sotw(),
-                Dialect::Delta => response.delta(),
-            }
-        });
-        let warming = warming(type_url, &diff);
-        let mut said = diff.resources.iter().chain(&diff.heartbeats);
-        let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
-        let framed = Framed {
-            to: diff.to,
-            frame,
-            version: diff.version,
-            refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
-            disputed: diff.disputed,
-            errs,
-            postponed: diff.errors.postponed.into(),
-            warming,
-        };
-        Made { framed, second: counts.then_some(second) }
-    }
 }
 
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
-}
-
-/// What is gone, as the encoder takes it.
-struct Gone<'a> {
-    plain: Vec<&'a str>,
-    located: Vec<(&'a str, Option<&'a Constraints>)>,
-}
-
-impl<'a> Gone<'a> {
-    fn new(diff: &'a Diff, dialect: Dialect) -> Self {
-        let mut gone = Self { plain: Vec::new(), located: Vec::new() };
-        for removed in &diff.removed {
-            let mut errors = diff.errors.told.iter();
-            match removed {
-                // Where what is gone is said as an error, upstream's own says more.
-                _ if dialect == Dialect::Sotw && errors.any(|error| explains(error, removed)) => {}
-                Removed::Variant(key) if key.constraints.is_unconstrained() => match dialect {
-                    Dialect::Delta => gone.plain.push(&key.name),
-                    Dialect::Sotw => gone.located.push((&key.name, None)),
-                },
-                Removed::Name(name) => gone.plain.push(name),
-                Removed::Variant(key) => gone.located.push((&key.name, Some(&key.constraints))),
-                Removed::Locator(name) => gone.located.push((name, None)),
-            }
-        }
-        gone
-    }
-
-    fn is_empty(&self) -> bool {
-        self.plain.is_empty() && self.located.is_empty()
-    }
-}
-
-/// Whether an error says why something is gone.
-fn explains(failing: &weir_database::Failing, removed: &Removed) -> bool {
-    match removed {
-        Removed::Name(name) | Removed::Locator(name) => failing.name == *name,
-        Removed::Variant(key) => (&failing.name, &failing.error.constraints) == (&key.name, &key.constraints),
-    }
-}
-
-/// An error, as the encoder takes it.
-fn failing(failing: &weir_database::Failing) -> Failing<'_> {
-    let error = &failing.error;
-    let constraints = (failing.form == Form::Located).then_some(&error.constraints);
-    Failing { name: &failing.name, constraints, code: error.code, message: &error.message }
 }
 
 /// The endpoints that a client will wait for once it has these clusters.
@@ -200,9 +107,54 @@ fn fingerprint(selectors: &BTreeSet<Selector>) -> Fingerprint {
 pub struct StreamFrames<'a> {
     frames: &'a Frames,
     wrapping: Wrapping,
+    limit: usize,
 }
 
 impl StreamFrames<'_> {
+    /// For a client that takes messages of any size: it may not know what to make of a part.
+    #[must_use]
+    pub fn unlimited(self) -> Self {
+        Self { limit: usize::MAX, ..self }
+    }
+
+    /// Works out and encodes a step that is made in this second.
+    fn make(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
+        let diff = step.logical.view().0.diff(&Query {
+            after: step.after,
+            shape: if step.everything { Shape::Everything } else { Shape::Changes },
+            hold_removals: step.hold_removals,
+            owed: step.owed(),
+            unsaid: step.unsaid(),
+            known: step.known().map(|known| &**known),
+            refresh: key.refresh,
+        });
+        let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
+        let encoder = Encoder {
+            control_plane: &self.frames.control_plane,
+            wrapped: key.wrapping.always,
+            limit: self.limit,
+            at: tells_ttl.then(|| self.frames.epoch + Duration::from_secs(second)),
+            large: &self.frames.large,
+        };
+        let Encoded { mut frames, errs } = encoder.encode(step, &diff);
+        let rest = (frames.len() > 1).then(|| frames.split_off(1).into());
+        let warming = warming(step.logical.type_url(), &diff);
+        let mut said = diff.resources.iter().chain(&diff.heartbeats);
+        let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
+        let framed = Framed {
+            to: diff.to,
+            frame: frames.pop(),
+            rest,
+            version: diff.version,
+            refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
+            disputed: diff.disputed,
+            errs,
+            postponed: diff.errors.postponed.into(),
+            warming,
+        };
+        Made { framed, second: counts.then_some(second) }
+    }
+
     /// How this client is told that something lives on.
     fn refresh(&self, step: &Step<'_, Attached>) -> Refresh {
         match step.dialect {
@@ -236,16 +188,17 @@ impl Framer<Attached> for StreamFrames<'_> {
             owed: fingerprint(step.owed()),
             unsaid: fingerprint(step.unsaid()),
             known: step.known().map_or(0, |known| known.fingerprint()),
+            limit: self.limit,
             second: None,
         };
         let second = self.frames.second();
-        let made = self.frames.cache.get_with_by_ref(&key, || self.frames.make(step, &key, second));
+        let made = self.frames.cache.get_with_by_ref(&key, || self.make(step, &key, second));
         if made.second.is_none_or(|made| made == second) {
             return made.framed;
         }
         // Less is left by now.
         key.second = Some(second);
-        self.frames.cache.get_with_by_ref(&key, || self.frames.make(step, &key, second)).framed
+        self.frames.cache.get_with_by_ref(&key, || self.make(step, &key, second)).framed
     }
 }
 
@@ -254,7 +207,7 @@ mod tests {
     use prost::Message;
     use weir_database::{Database, Settings, Subscriber};
     use weir_protocol::server::{Inbound, Names, ServerStream};
-    use weir_types::{Batch, Content, DynamicParameters, Reach, Selector, VariantKey};
+    use weir_types::{Batch, Constraints, Content, DynamicParameters, Reach, Selector, VariantKey};
     use weir_wire::discovery::{DeltaDiscoveryResponse, Resource};
 
     use super::*;
@@ -267,7 +220,7 @@ mod tests {
     }
 
     /// A stream that asks for `a`, and what it is sent at first.
-    fn stream(database: &Database, frames: &Frames) -> (ServerStream<Attached>, Bytes) {
+    fn stream(database: &Database, frames: &Frames) -> (ServerStream<Attached, Bytes>, Bytes) {
         let names = Names::Patch {
             subscribe: vec![Selector::plain("a", DynamicParameters::empty())],
             unsubscribe: Vec::new(),
@@ -295,7 +248,7 @@ mod tests {
         batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
         batch.received = Some(now());
         database.commit(batch);
-        (database, Frames::new("weir".to_owned(), 1 << 20))
+        (database, Frames::new("weir".to_owned(), 1 << 20, 4 << 20))
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,9 +5,11 @@
 //! (that is the database's), and never speaks to an upstream.
 
 mod connection;
+mod encoder;
 pub mod export;
 mod frames;
 mod known;
+mod large;
 mod messages;
 mod metrics;
 mod node;

@@ -164,6 +164,12 @@ pub struct Client {
 }
 
 impl Client {
+    /// Whether it is a Weir itself. That takes responses of any size, and is better given whole ones: the first
+    /// response to a wildcard says to it that there is no more, and it has clients that delete what is missing.
+    pub(crate) fn is_weir(&self) -> bool {
+        self.user_agent == "weir"
+    }
+
     /// The client that a first message's node describes.
     ///
     /// # Errors

@@ -35,6 +35,8 @@ pub struct Settings {
     pub rest_hold: Duration,
     /// How many bytes of encoded responses are kept for streams that have yet to make the same step.
     pub frame_cache: u64,
+    /// The largest response that clients accept, in bytes; what is larger is split where it can be.
+    pub max_response_size: usize,
     /// After how much silence a client is pinged.
     pub keepalive_interval: Duration,
     /// How long a pinged client may take to answer before it is taken for dead.
@@ -50,6 +52,7 @@ impl Default for Settings {
             limits: Limits::default(),
             rest_hold: Duration::from_secs(30),
             frame_cache: 256 << 20,
+            max_response_size: 4 << 20,
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
         }

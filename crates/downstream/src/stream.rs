@@ -60,7 +60,11 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: &Settings, database: Database) -> Self {
         Self {
-            frames: Frames::new(settings.identifier.clone(), settings.frame_cache),
+            frames: Frames::new(
+                settings.identifier.clone(),
+                settings.frame_cache,
+                settings.max_response_size,
+            ),
             json: JsonFrames::new(settings.frame_cache),
             rules: settings.rules.clone(),
             limits: settings.limits,
@@ -126,7 +130,7 @@ struct State {
 }
 
 struct Open {
-    machine: ServerStream<Attached>,
+    machine: ServerStream<Attached, Bytes>,
     scope: Scope,
     client: Arc<Client>,
     wrapping: Wrapping,
@@ -248,7 +252,8 @@ impl Stream {
             return Poll::Ready(Err(end));
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
-        let mut frames = self.shared.frames.of_stream(open.wrapping);
+        let frames = self.shared.frames.of_stream(open.wrapping);
+        let mut frames = if open.client.is_weir() { frames.unlimited() } else { frames };
         match open.machine.poll_transmit(&mut frames) {
             Some(transmit) => {
                 if let Some(logical) = open.machine.logical().get(transmit.index) {

@@ -13,7 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use weir_types::{Code, Constraints, Form, TypeUrl, Variant, Version};
 
-use self::wrapper::{Wrapper, resource_name};
+pub(crate) use self::wrapper::{Wrapper, resource_name};
 use crate::constraints;
 use crate::discovery::{ResourceError, ResourceName, Status};
 use crate::resource::RESOURCE_TYPE_URL;
@@ -115,7 +115,7 @@ impl Response<'_> {
     }
 
     /// A time to live, constraints and a missing body can only be said by the wrapper.
-    fn any<'a>(&self, variant: &'a Variant, form: Form) -> Item<'a> {
+    pub(crate) fn any<'a>(&self, variant: &'a Variant, form: Form) -> Item<'a> {
         match &variant.content().body {
             Some(body) if !self.wrapped && form == Form::Plain && !self.says_ttl(variant) => Item::Bare(body),
             _ => Item::Wrapped(Wrapper::new(variant, form, self.at)),
@@ -124,7 +124,7 @@ impl Response<'_> {
 }
 
 /// One resource of a response.
-enum Item<'a> {
+pub(crate) enum Item<'a> {
     /// State of the world: an `Any`, as it came from upstream.
     Bare(&'a [u8]),
     /// State of the world: a `Resource` in an `Any`.
@@ -134,7 +134,7 @@ enum Item<'a> {
 }
 
 impl Item<'_> {
-    fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         match self {
             Self::Bare(body) => body.len(),
             Self::Wrapped(wrapper) => field(RESOURCE_TYPE_URL.len()) + field(wrapper.length),
@@ -156,12 +156,12 @@ impl Item<'_> {
 }
 
 /// A `ResourceError` that says that there is no such resource.
-fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
+pub(crate) fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
     let message = "the resource does not exist, or no variant of it matches";
     resource_error(&Failing { name, constraints, code: Code::NOT_FOUND, message })
 }
 
-fn resource_error(failing: &Failing<'_>) -> Vec<u8> {
+pub(crate) fn resource_error(failing: &Failing<'_>) -> Vec<u8> {
     ResourceError {
         resource_name: Some(ResourceName {
             name: failing.name.to_owned(),
@@ -173,7 +173,7 @@ fn resource_error(failing: &Failing<'_>) -> Vec<u8> {
 }
 
 /// The length of a length-delimited field with a one-byte tag.
-fn field(length: usize) -> usize {
+pub(crate) fn field(length: usize) -> usize {
     1 + prost::length_delimiter_len(length) + length
 }
 

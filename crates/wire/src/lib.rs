@@ -18,3 +18,4 @@ pub mod rest;
 pub mod scan;
 pub mod services;
 pub mod text;
+mod weight;

@@ -28,6 +28,7 @@ mod resource_errors;
 mod rules;
 mod services;
 mod sotw;
+mod split;
 mod ttl;
 mod upstream;
 mod xdstp;

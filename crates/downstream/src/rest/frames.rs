@@ -67,7 +67,7 @@ impl Framer<Attached> for PollFrames<'_> {
             framed.frame.as_ref().map_or(framed.version, |frame| with_errors(framed.version, frame));
         let Framed { to, frame, refreshes, disputed, errs, postponed, warming, .. } = framed;
         let frame = frame.map(|frame| self.json.of(frame, version));
-        Framed { to, frame, version, refreshes, disputed, errs, postponed, warming }
+        Framed { to, frame, rest: None, version, refreshes, disputed, errs, postponed, warming }
     }
 }
 

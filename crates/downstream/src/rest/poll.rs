@@ -25,7 +25,7 @@ use crate::wrapping::Wrapping;
 /// A request that waits for its answer.
 pub(super) struct Poll {
     shared: Arc<Shared>,
-    machine: ServerStream<Attached>,
+    machine: ServerStream<Attached, Json>,
     client: Client,
     signal: Arc<Signal>,
     wrapping: Wrapping,
@@ -90,7 +90,7 @@ impl Poll {
 
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Json> {
         self.signal.register(cx);
-        let frames = self.shared.frames.of_stream(self.wrapping);
+        let frames = self.shared.frames.of_stream(self.wrapping).unlimited();
         let mut frames = PollFrames { json: &self.shared.json, frames };
         let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {

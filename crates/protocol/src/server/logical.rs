@@ -36,6 +36,8 @@ pub struct Logical<V> {
     rejects: bool,
     /// The newest response that did not say everything of the commit that it names.
     partial: Option<Nonce>,
+    /// Whether further parts of the newest response are to come.
+    pub(super) unfinished: bool,
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
     /// The version that the first request rejects; only a poll can say it, by its nonce.
@@ -102,6 +104,7 @@ impl<V: View> Logical<V> {
             rejects: false,
             partial: None,
             returning: inbound.version.is_some(),
+            unfinished: false,
             version: inbound.version,
             rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
             owed: BTreeSet::new(),
@@ -154,7 +157,7 @@ impl<V: View> Logical<V> {
     /// left behind by another since.
     fn told_by(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
         match newest {
-            Some(_) => Some(self.view.cursor().removals),
+            Some(_) => (!self.unfinished).then(|| self.view.cursor().removals),
             None => {
                 let older = Nonce::parse(answered).filter(|older| Some(*older) < self.nonce)?;
                 (Some(older) > self.partial).then_some(older.commit)

@@ -14,6 +14,7 @@
 
 mod inbound;
 mod logical;
+mod split;
 mod transmit;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
 
+use self::split::Split;
 use crate::Dialect;
 
 /// Where a logical stream is attached: a set of selectors, and how far the resources behind it have moved.
@@ -64,8 +66,8 @@ pub trait Views {
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// One downstream stream.
-pub struct ServerStream<V> {
+/// One downstream stream, whose responses are `F`.
+pub struct ServerStream<V, F> {
     dialect: Dialect,
     /// Whether types share the stream, so that their order matters.
     aggregated: bool,
@@ -79,9 +81,11 @@ pub struct ServerStream<V> {
     warming: Vec<Arc<HashSet<Name>>>,
     /// Whether the clusters that were sent last take endpoints from EDS.
     awaits_endpoints: bool,
+    /// What is left of a step that takes more than one response.
+    split: Option<Box<Split<F>>>,
 }
 
-impl<V: View> ServerStream<V> {
+impl<V: View, F> ServerStream<V, F> {
     /// A stream of a client whose plain names have `parameters`.
     pub fn new(dialect: Dialect, aggregated: bool, parameters: DynamicParameters) -> Self {
         Self {
@@ -92,6 +96,7 @@ impl<V: View> ServerStream<V> {
             logical: Vec::new(),
             warming: Vec::new(),
             awaits_endpoints: false,
+            split: None,
         }
     }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
 
+use super::split::Split;
 use super::{Logical, ServerStream, View};
 use crate::Dialect;
 
@@ -34,6 +35,11 @@ impl Nonce {
     pub fn next(previous: Option<Self>, to: Commit) -> Self {
         let part = previous.filter(|nonce| nonce.commit == to).map_or(0, |nonce| nonce.part + 1);
         Self { commit: to, part }
+    }
+
+    /// The nonce of the next part of a step, of which this is the nonce of another one.
+    pub fn following(self) -> Self {
+        Self { commit: self.commit, part: self.part + 1 }
     }
 
     /// Reads what [`Display`](fmt::Display) writes.
@@ -95,6 +101,8 @@ pub struct Framed<F> {
     pub to: Commit,
     /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to say.
     pub frame: Option<F>,
+    /// What does not fit into that response: further ones, with the nonces that [`Nonce::following`] gives.
+    pub rest: Option<Arc<[F]>>,
     /// The version of what the client then has.
     pub version: Version,
     /// Whether it says that something lives on, so that it has to be sent even if nothing is different.
@@ -137,9 +145,12 @@ enum Phase {
     Removals,
 }
 
-impl<V: View> ServerStream<V> {
+impl<V: View, F: Clone> ServerStream<V, F> {
     /// The next response, if there is anything to say. The caller has room to send it.
-    pub fn poll_transmit<F: Framer<V>>(&mut self, framer: &mut F) -> Option<Transmit<F::Frame>> {
+    pub fn poll_transmit(&mut self, framer: &mut impl Framer<V, Frame = F>) -> Option<Transmit<F>> {
+        if let Some(part) = self.next_part() {
+            return Some(part);
+        }
         self.awaits_endpoints &= self.clusters_are_on_their_way();
         'again: loop {
             let additions = (0..self.logical.len()).find(|&i| self.may_add(i));
@@ -173,7 +184,8 @@ impl<V: View> ServerStream<V> {
 
     /// Whether there may be something to say. If not, [`Self::poll_transmit`] would say nothing.
     pub fn is_due(&self) -> bool {
-        (0..self.logical.len()).any(|i| self.has_additions(i) || self.logical[i].has_removals())
+        self.split.is_some()
+            || (0..self.logical.len()).any(|i| self.has_additions(i) || self.logical[i].has_removals())
     }
 
     fn step(&self, index: usize, hold_removals: bool) -> Step<'_, V> {
@@ -239,7 +251,7 @@ impl<V: View> ServerStream<V> {
 
     /// Moves the logical stream over a step that was framed when the subscription was `settled` or not.
     /// Returns the response, unless there is nothing to say.
-    fn make_step<F>(
+    fn make_step(
         &mut self,
         index: usize,
         hold_removals: bool,
@@ -277,12 +289,17 @@ impl<V: View> ServerStream<V> {
             self.awaits_endpoints &= logical.is_outstanding();
             self.awaits_endpoints |= framed.warming.is_some();
         }
-        let refreshes = framed.refreshes;
-        logical.sent(nonce, framed.version, !hold_removals);
+        let last = framed.rest.is_none();
+        logical.sent(nonce, framed.version, last && !hold_removals);
+        logical.unfinished = !last;
+        self.split = framed.rest.map(|parts| {
+            let type_url = logical.type_url.clone();
+            Box::new(Split { type_url, version: framed.version, parts, next: 0, whole: !hold_removals })
+        });
         if let Some(clusters) = framed.warming {
             self.warm(clusters);
         }
-        Some(Transmit { index, nonce, frame, refreshes })
+        Some(Transmit { index, nonce, frame, refreshes: framed.refreshes })
     }
 
     /// After a change of its cluster, a delta client waits for endpoints that it does not ask for.

@@ -129,6 +129,8 @@ pub struct Response {
     pub removed: Vec<Removed>,
     /// Whether it carries the whole state.
     pub everything: bool,
+    /// Which part of a split one it is, from zero.
+    pub part: usize,
 }
 
 /// Makes responses of steps. In the middle of one, it may commit a change.
@@ -138,6 +140,8 @@ pub struct Frames<'a> {
     pub midway: Option<(&'a Database, &'a Change, bool)>,
     /// Whether that was done.
     pub interrupted: bool,
+    /// How many things may be said in one response, unless they are about one name; none for any number.
+    pub limit: Option<usize>,
 }
 
 impl Frames<'_> {
@@ -166,26 +170,34 @@ impl Framer<Place> for Frames<'_> {
         });
         self.interrupt(false);
         let type_url = step.logical.type_url();
-        let removed = diff.removed;
-        let goes = !removed.is_empty();
+        let goes = !diff.removed.is_empty();
         let something = match shape {
             Shape::Everything => diff.changed,
             Shape::Changes => !diff.resources.is_empty() || goes,
         };
         let clusters = || diff.resources.iter().filter_map(|(v, _)| v.content().eds_name.clone());
         let warming = (type_url.kind() == Kind::Cluster).then(|| clusters().collect::<HashSet<_>>());
-        let frame = (something || step.forced).then(|| Response {
+        let limit = self.limit.filter(|_| !step.everything).unwrap_or(usize::MAX);
+        let parts = if something || step.forced { diff.split(limit, |_| 1) } else { Vec::new() };
+        let first = step.nonce(diff.to);
+        let nonces = std::iter::successors(Some(first), |nonce| Some(nonce.following()));
+        let mut frames = parts.into_iter().zip(nonces).enumerate().map(|(index, (part, nonce))| Response {
             type_url: type_url.clone(),
-            nonce: step.nonce(diff.to).to_string(),
+            nonce: nonce.to_string(),
             version: diff.version,
-            resources: diff.resources.iter().map(|(variant, form)| Sent::new(variant, *form)).collect(),
-            removed,
+            resources: part.resources.iter().map(|(variant, form)| Sent::new(variant, *form)).collect(),
+            removed: part.removed,
             everything: step.everything,
+            part: index,
         });
+        let frame = frames.next();
+        let rest: Arc<[Response]> = frames.collect();
+        let rest = (!rest.is_empty()).then_some(rest);
         let warming = warming.filter(|names| !names.is_empty()).map(Arc::new);
         Framed {
             to: diff.to,
             frame,
+            rest,
             version: diff.version,
             refreshes: diff.refreshed,
             disputed: diff.disputed,

@@ -10,14 +10,14 @@ use weir_types::{DynamicParameters, Form, Kind, Selector, TypeUrl, VariantKey};
 
 use super::client::Client;
 use super::harness::{Bell, Place, Places, Response};
-use super::watch::Watch;
+use super::watch::{Shown, Watch};
 use super::{Identity, Reference};
 use crate::names::is_part_of;
 
 /// A client with its stream.
 pub(super) struct Peer {
     pub(super) client: Client,
-    pub(super) stream: ServerStream<Place>,
+    pub(super) stream: ServerStream<Place, Response>,
     pub(super) places: Places,
     /// Requests on their way.
     pub(super) up: VecDeque<Inbound>,
@@ -26,6 +26,8 @@ pub(super) struct Peer {
     pub(super) watches: BTreeMap<TypeUrl, Watch>,
     /// Whether a request was handled since the stream was last polled to the end.
     pub(super) handled: bool,
+    /// What the client should have seen, by type, before and after its last response was made.
+    pub(super) framed: Option<[BTreeMap<TypeUrl, Shown>; 2]>,
 }
 
 impl Peer {
@@ -38,6 +40,7 @@ impl Peer {
             down: VecDeque::new(),
             watches: BTreeMap::new(),
             handled: false,
+            framed: None,
         }
     }
 

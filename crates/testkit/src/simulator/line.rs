@@ -39,7 +39,7 @@ pub(super) struct Line {
 struct Connection {
     /// Never given twice: what travels on an older one is lost.
     number: u64,
-    server: ServerStream<Place>,
+    server: ServerStream<Place, Response>,
     places: Places,
     /// Whether there may be something to say though the bell did not ring.
     attentive: bool,

@@ -11,7 +11,7 @@ use crate::constraints;
 use crate::discovery::ResourceName;
 
 /// A `Resource` message.
-pub(super) struct Wrapper<'a> {
+pub(crate) struct Wrapper<'a> {
     version: String,
     body: Option<&'a [u8]>,
     aliases: &'a [Name],
@@ -20,18 +20,18 @@ pub(super) struct Wrapper<'a> {
     /// Encoded, for clients that asked by locator.
     resource_name: Option<Vec<u8>>,
     ttl: Option<Vec<u8>>,
-    pub(super) length: usize,
+    pub(crate) length: usize,
 }
 
 impl<'a> Wrapper<'a> {
     /// The resource, as it is told at `at` (if its time to live is).
-    pub(super) fn new(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
+    pub(crate) fn new(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
         let Content { body, aliases, extra, .. } = variant.content();
         Self { body: body.as_deref(), aliases, extra, ..Self::heartbeat(variant, form, at) }.measured()
     }
 
     /// What it takes to say that a resource lives on.
-    pub(super) fn heartbeat(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
+    pub(crate) fn heartbeat(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
         let key = variant.key();
         let resource_name = (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
         let wrapper = Self {
@@ -74,7 +74,7 @@ impl<'a> Wrapper<'a> {
     }
 }
 
-pub(super) fn resource_name(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
+pub(crate) fn resource_name(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
     let dynamic_parameter_constraints = constraints.and_then(constraints::encode);
     ResourceName { name: name.to_owned(), dynamic_parameter_constraints }.encode_to_vec()
 }

@@ -5,7 +5,7 @@ use crate::Dialect::{Delta, Sotw};
 
 impl Fixture {
     /// What was answered for since this was asked last: up to which commit, and whether it was rejected.
-    fn answers(&mut self, short: &str) -> Vec<(u64, bool)> {
+    pub(super) fn answers(&mut self, short: &str) -> Vec<(u64, bool)> {
         let mut answers = Vec::new();
         self.world(short, |world| answers = std::mem::take(&mut world.answers));
         answers

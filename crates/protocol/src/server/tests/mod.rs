@@ -7,6 +7,7 @@ mod order;
 mod polls;
 mod requests;
 mod responses;
+mod split;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -126,6 +127,8 @@ struct FakeFramer {
     midway: Option<Box<dyn FnOnce()>>,
     /// Has nothing to say, whatever moves.
     silent: bool,
+    /// How many responses each step takes beside the first.
+    more: usize,
 }
 
 impl Framer<FakeView> for FakeFramer {
@@ -153,9 +156,11 @@ impl Framer<FakeView> for FakeFramer {
         }
         let worlds = view.worlds.borrow();
         let world = &worlds[&view.type_url];
+        let rest = (something && self.more > 0).then(|| vec![asked.clone(); self.more].into());
         Framed {
             to: head.newest(),
             frame: something.then_some(asked),
+            rest,
             version: world.version,
             refreshes: world.refreshes,
             disputed: world.disputed,
@@ -169,7 +174,7 @@ impl Framer<FakeView> for FakeFramer {
 /// A stream under test.
 struct Fixture {
     worlds: Worlds,
-    stream: ServerStream<FakeView>,
+    stream: ServerStream<FakeView, Asked>,
     framer: FakeFramer,
     commits: u64,
 }

@@ -1,0 +1,205 @@
+//! From a difference to the responses that say it, none larger than a client takes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use weir_database::{Diff, Part, Piece, Removed};
+use weir_protocol::Dialect;
+use weir_protocol::server::{Nonce, Step};
+use weir_types::{Constraints, Form, Variant, Version};
+use weir_wire::frame::{Failing, Response};
+
+use crate::large::Large;
+use crate::view::Attached;
+
+/// The length of a gRPC frame's header.
+const HEADER: usize = 5;
+
+/// Encodes for clients of one kind.
+pub(crate) struct Encoder<'a> {
+    pub(crate) control_plane: &'a str,
+    /// Whether every state-of-the-world resource is wrapped.
+    pub(crate) wrapped: bool,
+    /// The largest message that they take, in bytes.
+    pub(crate) limit: usize,
+    /// When it is said, to clients that are told how long resources live.
+    pub(crate) at: Option<Instant>,
+    pub(crate) large: &'a Large,
+}
+
+impl Encoder<'_> {
+    pub(crate) fn encode(&self, step: &Step<'_, Attached>, diff: &Diff) -> Encoded {
+        let gone = Gone::new(&diff.removed, &diff.errors.told, step.dialect);
+        let errs = !diff.errors.told.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
+        let says_something = match step.everything {
+            true => diff.changed,
+            false => !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || errs,
+        };
+        let frames = if says_something || step.forced { self.frames(step, diff) } else { Vec::new() };
+        Encoded { frames, errs }
+    }
+
+    fn frames(&self, step: &Step<'_, Attached>, diff: &Diff) -> Vec<Bytes> {
+        let nonce = step.nonce(diff.to);
+        // What is absent from a whole state is deleted, so that it cannot be split.
+        if step.everything || self.may_fit(diff) {
+            let whole = Said {
+                resources: &diff.resources,
+                heartbeats: &diff.heartbeats,
+                removed: &diff.removed,
+                errors: &diff.errors.told,
+            };
+            let frame = self.say(step, diff.version, nonce, whole);
+            if step.everything || self.fits(&frame) {
+                self.look_at(step, &frame);
+                return vec![frame];
+            }
+        }
+        let parts = self.split(step, diff, nonce);
+        self.large.split(step.logical.type_url(), parts.len());
+        let nonces = std::iter::successors(Some(nonce), |nonce| Some(nonce.following()));
+        let said = parts.iter().map(|part| Said {
+            resources: &part.resources,
+            heartbeats: &part.heartbeats,
+            removed: &part.removed,
+            errors: &part.errors,
+        });
+        let frames: Vec<Bytes> =
+            said.zip(nonces).map(|(said, nonce)| self.say(step, diff.version, nonce, said)).collect();
+        frames.iter().filter(|frame| !self.fits(frame)).for_each(|frame| self.look_at(step, frame));
+        frames
+    }
+
+    fn may_fit(&self, diff: &Diff) -> bool {
+        let bodies = diff.resources.iter().filter_map(|(variant, _)| variant.content().body.as_ref());
+        bodies.map(Bytes::len).sum::<usize>() <= self.limit
+    }
+
+    fn fits(&self, frame: &Bytes) -> bool {
+        frame.len() - HEADER <= self.limit
+    }
+
+    /// Says so if a response that cannot be split is too large.
+    fn look_at(&self, step: &Step<'_, Attached>, frame: &Bytes) {
+        let type_url = step.logical.type_url();
+        match self.fits(frame) {
+            true => self.large.fits(type_url, step.everything),
+            false => self.large.note(type_url, frame.len() - HEADER, self.limit),
+        }
+    }
+
+    fn split(&self, step: &Step<'_, Attached>, diff: &Diff, nonce: Nonce) -> Vec<Part> {
+        let nonce = nonce.to_string();
+        let empty = self.response(step, diff.version, &nonce);
+        let limit = self.limit.saturating_sub(empty.base_weight());
+        diff.split(limit, |piece| match (piece, step.dialect) {
+            (Piece::Resource(variant, form), Dialect::Delta) => empty.delta_weight(variant, form),
+            (Piece::Resource(variant, form), Dialect::Sotw) => empty.sotw_weight(variant, form),
+            (Piece::Heartbeat(variant, form), _) => empty.heartbeat_weight(variant, form),
+            (Piece::Removed(Removed::Variant(key)), _) => {
+                empty.removal_weight(&key.name, Some(&key.constraints))
+            }
+            (Piece::Removed(removed), _) => empty.removal_weight(removed.name(), None),
+            (Piece::Failing(error), _) => empty.error_weight(&failing(error)),
+        })
+    }
+
+    fn say(&self, step: &Step<'_, Attached>, version: Version, nonce: Nonce, said: Said<'_>) -> Bytes {
+        let gone = Gone::new(said.removed, said.errors, step.dialect);
+        let errors: Vec<_> = said.errors.iter().map(failing).collect();
+        let nonce = nonce.to_string();
+        let response = Response {
+            resources: said.resources,
+            heartbeats: said.heartbeats,
+            removed: &gone.plain,
+            removed_variants: &gone.located,
+            errors: &errors,
+            ..self.response(step, version, &nonce)
+        };
+        match step.dialect {
+            Dialect::Sotw => response.sotw(),
+            Dialect::Delta => response.delta(),
+        }
+    }
+
+    /// A response that has nothing in it yet.
+    fn response<'a>(&'a self, step: &Step<'a, Attached>, version: Version, nonce: &'a str) -> Response<'a> {
+        Response {
+            type_url: step.logical.type_url(),
+            nonce,
+            version,
+            control_plane: self.control_plane,
+            resources: &[],
+            heartbeats: &[],
+            removed: &[],
+            removed_variants: &[],
+            errors: &[],
+            wrapped: self.wrapped,
+            at: self.at,
+        }
+    }
+}
+
+/// What one response says.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    resources: &'a [(Arc<Variant>, Form)],
+    heartbeats: &'a [(Arc<Variant>, Form)],
+    removed: &'a [Removed],
+    errors: &'a [weir_database::Failing],
+}
+
+/// What became of a difference.
+pub(crate) struct Encoded {
+    /// The responses that say it; none if it says nothing.
+    pub(crate) frames: Vec<Bytes>,
+    /// Whether they tell of errors.
+    pub(crate) errs: bool,
+}
+
+/// What is gone, as the encoder takes it.
+struct Gone<'a> {
+    plain: Vec<&'a str>,
+    located: Vec<(&'a str, Option<&'a Constraints>)>,
+}
+
+impl<'a> Gone<'a> {
+    fn new(removed: &'a [Removed], errors: &[weir_database::Failing], dialect: Dialect) -> Self {
+        let mut gone = Self { plain: Vec::new(), located: Vec::new() };
+        for removed in removed {
+            let mut errors = errors.iter();
+            match removed {
+                // Where what is gone is said as an error, upstream's own says more.
+                _ if dialect == Dialect::Sotw && errors.any(|error| explains(error, removed)) => {}
+                Removed::Variant(key) if key.constraints.is_unconstrained() => match dialect {
+                    Dialect::Delta => gone.plain.push(&key.name),
+                    Dialect::Sotw => gone.located.push((&key.name, None)),
+                },
+                Removed::Name(name) => gone.plain.push(name),
+                Removed::Variant(key) => gone.located.push((&key.name, Some(&key.constraints))),
+                Removed::Locator(name) => gone.located.push((name, None)),
+            }
+        }
+        gone
+    }
+
+    fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.located.is_empty()
+    }
+}
+
+/// Whether an error says why something is gone.
+fn explains(failing: &weir_database::Failing, removed: &Removed) -> bool {
+    match removed {
+        Removed::Name(name) | Removed::Locator(name) => failing.name == *name,
+        Removed::Variant(key) => (&failing.name, &failing.error.constraints) == (&key.name, &key.constraints),
+    }
+}
+
+/// An error, as the encoder takes it.
+fn failing(failing: &weir_database::Failing) -> Failing<'_> {
+    let error = &failing.error;
+    let constraints = (failing.form == Form::Located).then_some(&error.constraints);
+    Failing { name: &failing.name, constraints, code: error.code, message: &error.message }
+}

@@ -1,0 +1,40 @@
+//! Steps that take more than one response, since clients limit the size of a message.
+//!
+//! All parts are framed with the first one, so that they say one and the same thing whatever is committed and
+//! asked for meanwhile, and leave in one go: nothing comes in between. What a stream holds of them is a place in
+//! a list that all streams share.
+
+use std::sync::Arc;
+
+use weir_types::{TypeUrl, Version};
+
+use super::{ServerStream, Transmit, View};
+
+/// What is left of a step.
+pub(super) struct Split<F> {
+    pub(super) type_url: TypeUrl,
+    pub(super) version: Version,
+    pub(super) parts: Arc<[F]>,
+    /// The next one.
+    pub(super) next: usize,
+    /// Whether the parts together say everything of the commit that they name.
+    pub(super) whole: bool,
+}
+
+impl<V: View, F: Clone> ServerStream<V, F> {
+    pub(super) fn next_part(&mut self) -> Option<Transmit<F>> {
+        let split = self.split.as_mut()?;
+        let index = self.logical.iter().position(|logical| logical.type_url == split.type_url)?;
+        let logical = &mut self.logical[index];
+        let frame = split.parts.get(split.next)?.clone();
+        let nonce = logical.nonce?.following();
+        split.next += 1;
+        let last = split.next == split.parts.len();
+        logical.sent(nonce, split.version, last && split.whole);
+        logical.unfinished = !last;
+        if last {
+            self.split = None;
+        }
+        Some(Transmit { index, nonce, frame, refreshes: false })
+    }
+}
