@@ -47,7 +47,7 @@ fn a_bad_configuration_is_told_with_line_and_key() {
         ),
         (
             &format!("{FILES}protocol = 'x'\n"),
-            "6: upstream[0].protocol: unknown variant `x`, expected `ads-delta` or `ads-sotw`",
+            "6: upstream[0].protocol: unknown variant `x`, expected one of `ads-delta`, `ads-sotw`,",
         ),
     ] {
         let directory = directory(&[("weir.toml", text)]);
