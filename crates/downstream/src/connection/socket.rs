@@ -1,4 +1,4 @@
-//! A socket that is written to once in each turn of its connection, and read in large pieces.
+//! A socket that is written to once in each turn of its connection, and read in rounds.
 //!
 //! The HTTP/2 library makes a system call for each frame of 16 KiB. Here frames are gathered in a buffer that the
 //! connections of a thread share, and leave together. Only what the kernel has no room for stays with the
@@ -24,9 +24,7 @@ use super::cut::Cut;
 
 /// The most that is gathered, in bytes.
 const GATHERED: usize = 48 << 10;
-/// How much is read at once, in bytes.
-const READ: usize = 32 << 10;
-/// How much the library is given before the streams are polled, in bytes.
+/// How much is read, and the library is given, before the streams are polled, in bytes.
 const ROUND: usize = 8 << 10;
 /// What a client says first if it speaks HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -136,13 +134,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
     /// Reads until there is something for the library, or the end.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         BUFFERS.with_borrow_mut(|buffers| {
-            if self.incoming.capacity() == 0 {
-                self.incoming = std::mem::take(&mut buffers.incoming);
-            }
-            buffers.read.resize(READ, 0);
+            self.incoming = std::mem::take(&mut buffers.incoming);
+            buffers.read.resize(ROUND, 0);
             // A part of a frame's header is held back; to give the library nothing would mean the end.
             while self.incoming.is_empty() {
-                let mut read = ReadBuf::new(&mut buffers.read);
+                // The rest would have to be kept for the next round.
+                let mut read = ReadBuf::new(&mut buffers.read[self.given..]);
                 ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
                 match &mut self.cut {
                     _ if read.filled().is_empty() => break,
@@ -160,8 +157,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
             return Poll::Pending;
         }
         if self.taken == self.incoming.len() {
-            self.incoming.clear();
-            self.taken = 0;
+            self.keep_incoming();
             let filled = self.poll_fill(cx);
             if self.incoming.is_empty() {
                 self.keep_incoming();
