@@ -4,8 +4,10 @@
 //! other crates only use `tracing` and `opentelemetry::global`, and work as well without any of this. Never
 //! opens a port: who serves the metrics calls [`Metrics::render`].
 
+mod level;
 mod logs;
 mod metrics;
 
+pub use level::{ChosenBy, FilterError, LogLevel};
 pub use logs::{Format, LogError, Logs};
 pub use metrics::{Metrics, MetricsError};

@@ -2,25 +2,13 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+use crate::level::{FilterError, LogLevel};
 
 /// Overrides the configured level, for single modules too: `info,weir_upstream=debug`.
 const VARIABLE: &str = "WEIR_LOG";
-
-/// Libraries, and the level from which on they talk about every frame, every poll or themselves.
-const QUIET: [(&str, &str); 6] = [
-    ("h2", "debug"),
-    ("hyper", "debug"),
-    ("hyper_util", "debug"),
-    ("opentelemetry", "info"),
-    ("tonic", "debug"),
-    ("tower", "debug"),
-];
-
-/// By severity.
-const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// How log messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,30 +35,29 @@ pub struct Logs {
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The environment variable holds no filter.
-    #[error("{VARIABLE}={value:?} is no log filter: {source}; write it like \"info,weir_upstream=debug\"")]
-    Filter {
-        /// What it holds.
-        value: String,
-        /// What is wrong with that.
-        source: ParseError,
-    },
+    #[error("{VARIABLE}={0}")]
+    Variable(#[from] FilterError),
     /// There is a subscriber already.
     #[error("logging is set up twice")]
     Twice(#[from] TryInitError),
 }
 
 impl Logs {
-    /// Sends the events of this process to standard error from now on.
-    pub fn install(&self) -> Result<(), LogError> {
-        let filter = self.filter(std::env::var(VARIABLE).ok())?;
+    /// Sends the events of this process to standard error from now on. The level can be changed later.
+    ///
+    /// # Errors
+    /// When the environment holds no filter, or there is a subscriber already.
+    pub fn install(&self) -> Result<LogLevel, LogError> {
+        let (level, filter) = LogLevel::new(self.level, std::env::var(VARIABLE).ok())?;
         let terminal = std::io::stderr().is_terminal();
-        let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let registry = tracing_subscriber::registry().with(filter);
         if self.is_json(terminal) {
-            builder.json().flatten_event(true).with_current_span(false).finish().try_init()?;
+            registry.with(layer.json().flatten_event(true).with_current_span(false)).try_init()?;
         } else {
-            builder.with_ansi(terminal).with_target(false).finish().try_init()?;
+            registry.with(layer.with_ansi(terminal).with_target(false)).try_init()?;
         }
-        Ok(())
+        Ok(level)
     }
 
     fn is_json(&self, terminal: bool) -> bool {
@@ -79,23 +66,6 @@ impl Logs {
             Format::Text => false,
             Format::Json => true,
         }
-    }
-
-    fn filter(&self, variable: Option<String>) -> Result<EnvFilter, LogError> {
-        match variable.filter(|value| !value.is_empty()) {
-            Some(value) => EnvFilter::try_new(&value).map_err(|source| LogError::Filter { value, source }),
-            None => Ok(EnvFilter::new(self.directives())),
-        }
-    }
-
-    fn directives(&self) -> String {
-        let rank = |level| LEVELS.iter().position(|known| *known == level).unwrap_or(LEVELS.len());
-        let mut text = self.level.to_owned();
-        for (library, noisy) in QUIET {
-            let limit = rank(self.level).min(rank(noisy) - 1);
-            text.push_str(&format!(",{library}={}", LEVELS[limit]));
-        }
-        text
     }
 }
 
@@ -118,25 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn libraries_stay_quiet() {
-        let shown = |level| logs(level, Format::Auto).directives();
-        assert_eq!(
-            shown("debug"),
-            "debug,h2=info,hyper=info,hyper_util=info,opentelemetry=warn,tonic=info,tower=info"
-        );
-        assert_eq!(
-            shown("warn"),
-            "warn,h2=warn,hyper=warn,hyper_util=warn,opentelemetry=warn,tonic=warn,tower=warn"
-        );
-    }
-
-    #[test]
-    fn the_environment_overrides_the_level() {
-        let logs = logs("info", Format::Auto);
-        let filter = |variable: &str| logs.filter(Some(variable.to_owned()));
-        assert_eq!(filter("weir_upstream=debug").unwrap().to_string(), "weir_upstream=debug");
-        assert!(filter("").unwrap().to_string().contains("info"));
-        let error = filter("weir=loud").unwrap_err().to_string();
+    fn a_variable_that_holds_no_filter_is_named() {
+        let error =
+            LogError::from(LogLevel::new("info", Some("weir=loud".to_owned())).unwrap_err()).to_string();
         assert!(error.starts_with("WEIR_LOG=\"weir=loud\" is no log filter: "), "{error}");
     }
 }
