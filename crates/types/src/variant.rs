@@ -71,8 +71,11 @@ pub struct Content {
     pub aliases: Arc<[Name]>,
     /// How long the resource lives without being refreshed.
     pub ttl: Option<Duration>,
-    /// Encoded fields of the `Resource` message that Weir does not interpret, byte for byte.
+    /// Encoded fields of the `Resource` message that are passed on as they are, byte for byte.
     pub extra: Bytes,
+    /// Whether it is only for those who are subscribed when it comes (`cache_control.do_not_cache`; said to
+    /// clients by `extra`): never to be stored, nor to be served to anyone later.
+    pub do_not_cache: bool,
     /// The version that upstream gave it: for upstream and for operators, not for clients.
     pub upstream_version: Arc<str>,
     /// For a Cluster with EDS: the name of the ClusterLoadAssignment that it waits for.

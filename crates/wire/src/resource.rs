@@ -278,6 +278,7 @@ struct Wrapper<'a> {
     aliases: Vec<&'a str>,
     body: Option<&'a [u8]>,
     ttl: Option<Duration>,
+    do_not_cache: bool,
     extra: Vec<u8>,
 }
 
@@ -294,6 +295,10 @@ impl<'a> Wrapper<'a> {
                 8 => {
                     let name = ResourceName::decode(field.bytes()?).map_err(Reason::MalformedName)?;
                     self.resource_name = Some(name);
+                }
+                7 => {
+                    self.do_not_cache = forbids_caching(field.bytes()?, self.do_not_cache)?;
+                    self.extra.extend_from_slice(field.raw);
                 }
                 _ => self.extra.extend_from_slice(field.raw),
             }
@@ -316,6 +321,7 @@ impl<'a> Wrapper<'a> {
             aliases: Arc::from(aliases),
             ttl: self.ttl,
             extra: Bytes::from(self.extra.clone()),
+            do_not_cache: self.do_not_cache,
             upstream_version: version.into(),
             eds_name: value.and_then(|value| eds_name(type_url, value)),
         };
@@ -347,6 +353,19 @@ fn body_of<'a>(any: &'a [u8], type_url: &TypeUrl) -> Result<&'a [u8], Reason> {
         true => Ok(&[]),
         false => Err(Reason::WrongType { found: found.to_owned(), wanted: type_url.clone() }),
     }
+}
+
+/// What a `CacheControl` says, where an earlier one of the same resource said `before`: parts of a message that
+/// comes in parts are merged.
+fn forbids_caching(cache_control: &[u8], before: bool) -> Result<bool, Reason> {
+    let mut forbids = before;
+    for field in fields(cache_control) {
+        let field = field?;
+        if field.number == 1 {
+            forbids = field.varint()? != 0;
+        }
+    }
+    Ok(forbids)
 }
 
 fn duration(message: &[u8]) -> Result<Duration, Reason> {

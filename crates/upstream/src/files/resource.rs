@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use serde::de::Error as _;
-use weir_types::{FileFormat, TypeUrl, Variant};
+use weir_types::{Content, FileFormat, TypeUrl, Variant};
 
 use super::de::Error;
 use super::node::Syntax;
@@ -98,7 +98,7 @@ fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
             .into_iter()
             .map(|Found { type_url, variant, line }| Resource {
                 type_url,
-                variant: Arc::new(variant),
+                variant: Arc::new(fresh(variant)),
                 origin: origin(line),
             })
             .collect()),
@@ -106,6 +106,17 @@ fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
             .iter()
             .map(|error| Problem { origin: origin(error.line()), reason: error.to_string() })
             .collect()),
+    }
+}
+
+/// A file is where the resource comes from, not a cache of it: whoever asks for it is given what the file says now.
+fn fresh(variant: Variant) -> Variant {
+    match variant.content().do_not_cache {
+        true => {
+            let content = Content { do_not_cache: false, ..variant.content().clone() };
+            Variant::new(variant.key().clone(), content)
+        }
+        false => variant,
     }
 }
 

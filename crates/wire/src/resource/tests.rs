@@ -75,6 +75,28 @@ fn a_wrapped_resource_keeps_every_byte_that_is_not_the_transports() {
 }
 
 #[test]
+fn p17_what_must_not_be_cached_says_so() {
+    let with = |cache_control: &[u8]| {
+        let mut encoded = Resource { name: "a".into(), ..Resource::default() }.encode_to_vec();
+        encoded.extend_from_slice(cache_control);
+        decode(&encoded, &cds(), "").map(|variant| variant.content().do_not_cache)
+    };
+    for (cache_control, wanted) in [
+        (&[][..], false),
+        (&[0x3a, 0], false),
+        (&[0x3a, 2, 0x08, 0], false),
+        (&[0x3a, 2, 0x08, 1], true),
+        (&[0x3a, 4, 0x10, 7, 0x08, 1], true),
+        (&[0x3a, 2, 0x08, 1, 0x3a, 2, 0x10, 7], true),
+        (&[0x3a, 2, 0x08, 1, 0x3a, 2, 0x08, 0], false),
+    ] {
+        assert_eq!(with(cache_control), Ok(wanted), "{cache_control:x?}");
+    }
+    let malformed = Reason::Malformed(ScanError::Mistyped(1));
+    assert_eq!(with(&[0x3a, 2, 0x0a, 0]).unwrap_err().reason, malformed);
+}
+
+#[test]
 fn p06_constraints_are_part_of_the_identity() {
     let prod = Constraints::new(Expr::value("env", "prod"));
     let resource = Resource {

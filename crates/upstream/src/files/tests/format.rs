@@ -64,6 +64,7 @@ fn f02_what_the_transport_says_is_carried() {
     assert_eq!(content.aliases.iter().map(|alias| &**alias).collect::<Vec<_>>(), ["c", "d"]);
     assert_eq!((&*content.upstream_version, content.ttl), ("42", Some(Duration::from_millis(1500))));
     assert_eq!(&content.extra[..], [0x3a, 2, 0x08, 1], "cache_control is passed through");
+    assert!(!content.do_not_cache, "and a file is no cache");
     assert_eq!(any_to_json(content.body.as_ref().unwrap())["name"], "a");
     assert_eq!(resource.origin.to_string(), "a.yaml:3");
     let bare = one("{ version_info: '1', resources: [{ '@type': $CLUSTER, name: a }] }");
