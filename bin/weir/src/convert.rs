@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_config::{Config, Level, LogFormat, Parameters, Source};
 use weir_database::ParameterSets;
 use weir_downstream::export::Export;
-use weir_downstream::{Limits, NodeField, NodeRule, NodeRules};
+use weir_downstream::{Drain, Limits, NodeField, NodeRule, NodeRules};
 use weir_telemetry::{Format, Logs};
 
 pub(crate) use upstream::source;
@@ -77,7 +77,14 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         frame_cache: config.cache.max_frames_size as u64,
         keepalive_interval: downstream.keepalive_interval,
         keepalive_timeout: downstream.keepalive_timeout,
+        drain: drain(config),
     }
+}
+
+/// How clients are moved elsewhere.
+pub(crate) fn drain(config: &Config) -> Drain {
+    let weir_config::Drain { delay, over, grace } = config.drain;
+    Drain { delay, over, grace, max_connection_age: config.downstream.max_connection_age }
 }
 
 /// How clients get dynamic parameters from their node.

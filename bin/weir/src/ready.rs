@@ -1,20 +1,28 @@
 //! What the admin server tells.
 
+use tokio_util::sync::CancellationToken;
 use weir_config::Config;
 use weir_telemetry::Metrics;
 
-/// Ready once every upstream is.
+/// Ready once every upstream is, until clients are moved elsewhere.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     authorities: Vec<String>,
     upstream: weir_upstream::Status,
     metrics: Metrics,
+    draining: CancellationToken,
 }
 
 impl Readiness {
-    pub(crate) fn new(config: &Config, upstream: weir_upstream::Status, metrics: Metrics) -> Self {
+    /// Not ready any more once `draining` is cancelled.
+    pub(crate) fn new(
+        config: &Config,
+        upstream: weir_upstream::Status,
+        metrics: Metrics,
+        draining: CancellationToken,
+    ) -> Self {
         let authorities = config.upstreams.iter().map(|upstream| upstream.authority.clone()).collect();
-        Self { authorities, upstream, metrics }
+        Self { authorities, upstream, metrics, draining }
     }
 }
 
@@ -28,7 +36,8 @@ impl weir_admin::Status for Readiness {
             };
             Some(format!("the upstream of authority {authority:?} {state}"))
         });
-        behind.collect()
+        let draining = self.draining.is_cancelled().then(|| "clients are moved elsewhere".to_owned());
+        draining.into_iter().chain(behind).collect()
     }
 
     fn metrics(&self) -> Result<String, String> {

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
@@ -17,17 +16,19 @@ use weir_database::Database;
 use weir_telemetry::Metrics;
 
 use crate::convert;
+use crate::lifetime::{Drain, Signals};
 use crate::ready::Readiness;
 
 /// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
 const BACKLOG: u32 = 4096;
 
-/// How long open connections may take to end.
+/// How long connections may take to end beyond what they are given.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serve clients
 ///
-/// Runs until SIGTERM or SIGINT, then ends every stream and exits with 0.
+/// Runs until SIGTERM, then moves clients elsewhere and exits with 0. A second SIGTERM, or SIGINT, ends every stream
+/// at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -62,14 +63,10 @@ async fn serve(config: &Config, path: &Path) -> Result<()> {
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
-    let mut tasks = start(config, listeners, metrics, &stop);
-    let ended = tokio::select! {
-        signal = signals.next() => {
-            tracing::info!(signal, "stopping");
-            Ok(())
-        }
-        Some(ended) = tasks.join_next() => Err(unexpected(ended)),
-    };
+    let drain =
+        Drain { draining: CancellationToken::new(), limit: convert::drain(config).longest() + PATIENCE };
+    let mut tasks = start(config, listeners, metrics, &drain.draining, &stop);
+    let ended = drain.when_told(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
     if finished.await.is_err() {
@@ -78,20 +75,13 @@ async fn serve(config: &Config, path: &Path) -> Result<()> {
     ended
 }
 
-/// Why a part that should run for good has ended.
-fn unexpected(ended: Result<Result<()>, tokio::task::JoinError>) -> anyhow::Error {
-    match ended {
-        Ok(Ok(())) => anyhow!("a part of the program ended by itself"),
-        Ok(Err(error)) => error,
-        Err(error) => anyhow!(error),
-    }
-}
-
-/// Starts every part. A part that ends before `stop` is an error.
+/// Starts every part. A part that ends before `stop` is an error, but for the downstream side, which ends when it is
+/// drained.
 fn start(
     config: &Config,
     listeners: Listeners,
     metrics: Metrics,
+    draining: &CancellationToken,
     stop: &CancellationToken,
 ) -> JoinSet<Result<()>> {
     let database = Database::new(convert::database(config));
@@ -110,11 +100,16 @@ fn start(
     }
 
     let server = weir_downstream::Server::new(convert::downstream(config), database);
+    let (control, drained) = (server.control(), draining.clone().cancelled_owned());
+    tokio::spawn(async move {
+        drained.await;
+        control.drain();
+    });
     let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });
 
     if let Some(listener) = listeners.admin {
-        let readiness = Arc::new(Readiness::new(config, status, metrics));
+        let readiness = Arc::new(Readiness::new(config, status, metrics, draining.clone()));
         let admin = weir_admin::serve(listener, readiness, stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
@@ -163,6 +158,8 @@ fn bind(address: SocketAddr, whom: &str) -> Result<TcpListener> {
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
+    // A second instance may listen here too, and takes over when this one is drained.
+    socket.set_reuseport(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
@@ -174,28 +171,6 @@ fn sources(upstream: &weir_config::Upstream) -> String {
         weir_config::Source::ControlPlane(control_plane) => {
             let endpoints = control_plane.endpoints.iter().map(|uri| uri.to_string());
             endpoints.collect::<Vec<_>>().join(",")
-        }
-    }
-}
-
-/// The signals that stop the program.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// From now on they no longer kill it.
-    fn listen() -> Result<Self> {
-        let listen = |kind| signal(kind).context("listen for signals");
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    /// The name of the next one.
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
         }
     }
 }

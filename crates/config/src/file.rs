@@ -25,6 +25,8 @@ pub(crate) struct File {
     pub(crate) cache: Cache,
     #[serde(default)]
     pub(crate) limits: Limits,
+    #[serde(default)]
+    pub(crate) drain: Drain,
     pub(crate) upstream: Vec<Upstream>,
     #[serde(default)]
     pub(crate) dynamic_parameters: Vec<DynamicParameter>,
@@ -81,6 +83,7 @@ pub(crate) struct Downstream {
     pub(crate) keepalive_timeout: Text<DurationText>,
     #[serde(default = "seconds::<30>")]
     pub(crate) rest_hold: Text<DurationText>,
+    pub(crate) max_connection_age: Option<Text<DurationText>>,
     #[serde(default)]
     pub(crate) wrap_resources: HashMap<String, bool>,
 }
@@ -114,6 +117,20 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { max_name_length: 4096, max_names: 100_000 }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Drain {
+    pub(crate) delay: Text<DurationText>,
+    pub(crate) over: Text<DurationText>,
+    pub(crate) grace: Text<DurationText>,
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self { delay: seconds::<0>(), over: seconds::<15>(), grace: seconds::<1>() }
     }
 }
 

@@ -27,7 +27,7 @@ use toml::de::DeTable;
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use settings::{
-    Acknowledge, Admin, Cache, Config, ControlPlane, Downstream, Export, Limits, Locality, Log, Node,
+    Acknowledge, Admin, Cache, Config, ControlPlane, Downstream, Drain, Export, Limits, Locality, Log, Node,
     NodeRule, NodeTemplate, Parameters, Polling, Source, Upstream,
 };
 pub use template::{Segment, Template};

@@ -26,6 +26,8 @@ pub struct Config {
     pub cache: Cache,
     /// What one client may ask for.
     pub limits: Limits,
+    /// How clients are moved elsewhere.
+    pub drain: Drain,
     /// Where resources come from, one for each authority; never empty.
     pub upstreams: Vec<Upstream>,
     /// How clients get dynamic parameters from their `Node`.
@@ -82,6 +84,8 @@ pub struct Downstream {
     pub keepalive_timeout: Duration,
     /// The longest that the answer to a REST poll is held back while nothing changes.
     pub rest_hold: Duration,
+    /// After how long a client is asked to connect anew, so that clients spread over replicas; not zero.
+    pub max_connection_age: Option<Duration>,
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say
     /// their time to live, whatever the client announces.
     pub wrap_resources: HashMap<String, bool>,
@@ -110,6 +114,17 @@ pub struct Limits {
     pub max_name_length: usize,
     /// The most names in one request.
     pub max_names: usize,
+}
+
+/// How clients are moved elsewhere, when the program is asked to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Drain {
+    /// How long clients are still accepted, so that who balances load can notice.
+    pub delay: Duration,
+    /// Over how long the clients are spread as they are asked to go.
+    pub over: Duration,
+    /// How long a client's streams go on after that.
+    pub grace: Duration,
 }
 
 /// Where the resources of one authority come from.

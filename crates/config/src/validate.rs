@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::file::{self, File};
-use crate::settings::{Admin, Cache, Config, Downstream, Limits, Locality, Log, Node, NodeRule};
+use crate::settings::{Admin, Cache, Config, Downstream, Drain, Limits, Locality, Log, Node, NodeRule};
 
 /// Something that breaks a rule.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
             max_frames_size: file.cache.max_frames_size.0.0,
         },
         limits: limits(file.limits),
+        drain: drain(&file.drain),
         upstreams,
         node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
         exports,
@@ -122,12 +123,14 @@ fn check_limits(file: &File, findings: &mut Findings) {
     ] {
         findings.add_zero(key, value);
     }
+    let downstream = &file.downstream;
     for (key, value) in [
-        ("downstream.keepalive_interval", &file.downstream.keepalive_interval),
-        ("downstream.keepalive_timeout", &file.downstream.keepalive_timeout),
-        ("downstream.rest_hold", &file.downstream.rest_hold),
+        ("downstream.keepalive_interval", Some(&downstream.keepalive_interval)),
+        ("downstream.keepalive_timeout", Some(&downstream.keepalive_timeout)),
+        ("downstream.rest_hold", Some(&downstream.rest_hold)),
+        ("downstream.max_connection_age", downstream.max_connection_age.as_ref()),
     ] {
-        if value.0.0.is_zero() {
+        if value.is_some_and(|value| value.0.0.is_zero()) {
             findings.add(key, "it must be longer than nothing");
         }
     }
@@ -141,12 +144,17 @@ fn downstream(file: file::Downstream) -> Downstream {
         keepalive_interval: file.keepalive_interval.0.0,
         keepalive_timeout: file.keepalive_timeout.0.0,
         rest_hold: file.rest_hold.0.0,
+        max_connection_age: file.max_connection_age.map(|age| age.0.0),
         wrap_resources: file.wrap_resources,
     }
 }
 
 fn limits(file: file::Limits) -> Limits {
     Limits { max_name_length: file.max_name_length, max_names: file.max_names }
+}
+
+fn drain(file: &file::Drain) -> Drain {
+    Drain { delay: file.delay.0.0, over: file.over.0.0, grace: file.grace.0.0 }
 }
 
 fn node_rule(file: file::DynamicParameter) -> NodeRule {

@@ -5,6 +5,7 @@
 //! (that is the database's), and never speaks to an upstream.
 
 mod connection;
+mod drain;
 mod encoder;
 pub mod export;
 mod frames;
@@ -22,9 +23,10 @@ mod stream;
 mod view;
 mod wrapping;
 
+pub use drain::Drain;
 pub use frames::{Frames, StreamFrames};
 pub use node::{Client, Derived, NodeField, NodeRule, NodeRules};
 pub use request::Limits;
-pub use server::{Server, ServerError, Settings};
+pub use server::{Control, Server, ServerError, Settings};
 pub use view::{Attached, Attacher};
 pub use wrapping::Wrapping;

@@ -7,6 +7,8 @@ use weir_protocol::Dialect;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
+use crate::drain::Reason;
+
 /// How a client speaks, as a label.
 #[derive(Clone, Copy)]
 pub(crate) struct Speech(&'static str);
@@ -25,6 +27,8 @@ impl From<Dialect> for Speech {
 /// The instruments of this crate.
 #[derive(Clone)]
 pub(crate) struct Metrics {
+    connections: UpDownCounter<i64>,
+    moved: Counter<u64>,
     streams: UpDownCounter<i64>,
     requests: Counter<u64>,
     responses: Counter<u64>,
@@ -40,6 +44,11 @@ impl Metrics {
         observe(&meter, database);
         let counter = |name, about| meter.u64_counter(name).with_description(about).build();
         Self {
+            connections: meter
+                .i64_up_down_counter("weir.downstream.connections")
+                .with_description("Open connections of clients")
+                .build(),
+            moved: counter("weir.downstream.moved", "Connections whose clients were asked to connect anew"),
             streams: meter
                 .i64_up_down_counter("weir.downstream.streams")
                 .with_description("Open streams of clients")
@@ -51,6 +60,20 @@ impl Metrics {
             nacks: counter("weir.downstream.nacks", "Responses that clients rejected"),
             refused: counter("weir.downstream.refused", "Streams ended because of what the client asked for"),
         }
+    }
+
+    /// A client has connected.
+    pub(crate) fn connected(&self) {
+        self.connections.add(1, &[]);
+    }
+
+    pub(crate) fn disconnected(&self) {
+        self.connections.add(-1, &[]);
+    }
+
+    /// A client was asked to connect anew.
+    pub(crate) fn moved(&self, reason: Reason) {
+        self.moved.add(1, &[KeyValue::new("reason", reason.as_str())]);
     }
 
     /// A stream of a service, or a poll, which is of none.

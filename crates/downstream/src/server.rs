@@ -6,11 +6,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use weir_database::Database;
 
 use crate::connection;
+use crate::drain::{Drain, Phases};
 use crate::node::NodeRules;
 use crate::request::Limits;
 use crate::service::Services;
@@ -41,6 +43,8 @@ pub struct Settings {
     pub keepalive_interval: Duration,
     /// How long a pinged client may take to answer before it is taken for dead.
     pub keepalive_timeout: Duration,
+    /// How clients are moved elsewhere.
+    pub drain: Drain,
 }
 
 impl Default for Settings {
@@ -55,6 +59,7 @@ impl Default for Settings {
             max_response_size: 4 << 20,
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
+            drain: Drain::default(),
         }
     }
 }
@@ -80,7 +85,13 @@ impl Server {
         Self { settings, shared: Arc::new(shared) }
     }
 
-    /// Serves on `listeners` until `shutdown`, then ends every stream with UNAVAILABLE.
+    /// Directs it while it serves.
+    pub fn control(&self) -> Control {
+        Control { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Serves on `listeners` until the last client has gone after [`Control::drain`], or until `shutdown`, which ends
+    /// every stream with UNAVAILABLE.
     ///
     /// # Errors
     /// When a listener is none.
@@ -89,7 +100,7 @@ impl Server {
         listeners: Vec<TcpListener>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServerError> {
-        let stop = self.shared.stop.clone();
+        let stop = self.shared.phases.stop.clone();
         let server = Arc::new(self);
         let mut tasks = JoinSet::new();
         for listener in listeners {
@@ -106,32 +117,47 @@ impl Server {
         Ok(())
     }
 
-    /// Accepts clients until the server stops, and waits for the last of them to go.
+    /// Accepts clients until the server drains or stops, and waits for the last of them to go.
     async fn listen(self: Arc<Self>, listener: TcpListener, address: String) {
         let mut connections = JoinSet::new();
-        let mut stopped = std::pin::pin!(self.shared.stop.cancelled());
+        let mut closes = std::pin::pin!(self.closes());
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((socket, _)) => _ = connections.spawn(Arc::clone(&self).connection(socket)),
+                    Ok((client, _)) => _ = connections.spawn(Arc::clone(&self).connection(client)),
                     Err(error) => {
                         tracing::warn!(%error, address, "a client cannot be accepted");
                         tokio::time::sleep(PAUSE).await;
                     }
                 },
                 Some(ended) = connections.join_next() => report(ended),
-                () = &mut stopped => break,
+                () = &mut closes => break,
             }
         }
-        drop(listener);
+        for client in waiting(listener) {
+            connections.spawn(Arc::clone(&self).connection(client));
+        }
         while let Some(ended) = connections.join_next().await {
             report(ended);
         }
     }
 
-    async fn connection(self: Arc<Self>, socket: TcpStream) {
+    /// Waits until no more clients are to be accepted.
+    async fn closes(&self) {
+        let Phases { draining, stop } = &self.shared.phases;
+        let drained = async {
+            draining.cancelled().await;
+            tokio::time::sleep(self.shared.drain.delay).await;
+        };
+        tokio::select! {
+            () = drained => {}
+            () = stop.cancelled() => {}
+        }
+    }
+
+    async fn connection(self: Arc<Self>, client: TcpStream) {
         // Small responses should not wait for an acknowledgement of the last one.
-        if let Err(error) = socket.set_nodelay(true) {
+        if let Err(error) = client.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
         }
         let settings = connection::Settings {
@@ -139,17 +165,75 @@ impl Server {
             keepalive_timeout: self.settings.keepalive_timeout,
         };
         let shared = Arc::clone(&self.shared);
-        let stopped = shared.stop.clone().cancelled_owned();
-        let service = |within| Services { shared, within };
-        if let Err(error) = connection::serve(socket, settings, service, stopped).await {
+        let (drain, metrics) = (shared.drain, shared.metrics.clone());
+        let ending = shared.phases.stop.child_token();
+        let asked = shared.phases.clone().time_to_go(drain).map(move |reason| metrics.moved(reason));
+        let ended = ending.clone();
+        let then = async move {
+            tokio::time::sleep(drain.grace).await;
+            ended.cancel();
+        };
+        let service = |within| Services { shared, within, ending };
+        self.shared.metrics.connected();
+        if let Err(error) = connection::serve(client, settings, service, asked, then).await {
             tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
         }
+        self.shared.metrics.disconnected();
     }
+}
+
+/// Directs a server while it serves. Cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+impl Control {
+    /// Moves all clients elsewhere: accepts no more of them, and asks each of those that are here to connect anew.
+    pub fn drain(&self) {
+        self.shared.phases.draining.cancel();
+    }
+}
+
+/// Closes `listener`, and gives the clients that are connected and were not accepted yet: the kernel would reset them.
+fn waiting(listener: TcpListener) -> Vec<TcpStream> {
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    let clients = std::iter::from_fn(|| listener.accept().ok());
+    clients
+        .filter_map(|(client, _)| {
+            client.set_nonblocking(true).ok()?;
+            TcpStream::from_std(client).ok()
+        })
+        .collect()
 }
 
 /// A panic is a bug, and ends no more than what panicked.
 fn report(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a task of the server failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_connected_when_a_listener_closes_is_served() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut clients = Vec::new();
+        for _ in 0..20 {
+            clients.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut accepted = waiting(listener);
+        assert_eq!(accepted.len(), clients.len());
+        for (client, served) in clients.iter_mut().zip(&mut accepted) {
+            client.write_all(b"x").await.unwrap();
+            assert_eq!(served.read_u8().await.unwrap(), b'x');
+        }
+        assert!(TcpStream::connect(address).await.is_err(), "the port is closed");
     }
 }

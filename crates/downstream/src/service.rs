@@ -8,6 +8,7 @@ use futures_util::future::{self, BoxFuture, FutureExt};
 use http::{Request as HttpRequest, Response as HttpResponse, Version};
 use http_body_util::Either;
 use hyper::body::Incoming;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::body::Body;
 use weir_protocol::Dialect;
@@ -26,6 +27,8 @@ use crate::stream::{ResponseBody, Shared, Stream};
 pub(crate) struct Services {
     pub(crate) shared: Arc<Shared>,
     pub(crate) within: Within,
+    /// Cancelled when the streams of the connection have to end.
+    pub(crate) ending: CancellationToken,
 }
 
 /// A stream, or an answer that is complete.
@@ -45,7 +48,8 @@ impl Services {
 
     fn stream<R: Request>(&self, service: &'static Service, request: HttpRequest<Incoming>) -> Response {
         let requests = Messages::<R, _>::new(request.into_body(), self.shared.limits.message);
-        let body = Stream::open(Arc::clone(&self.shared), service, requests, &self.within);
+        let ending = self.ending.clone();
+        let body = Stream::open(Arc::clone(&self.shared), service, requests, &self.within, ending);
         let mut response = HttpResponse::new(Either::Left(body));
         let mut content_type = tonic::metadata::GRPC_CONTENT_TYPE;
         // No secret, but what is marked as one is kept out of the connection's table of header fields, which
@@ -69,7 +73,7 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
         if is_rest(&request) {
-            let answer = rest::answer(Arc::clone(&self.shared), request);
+            let answer = rest::answer(Arc::clone(&self.shared), self.ending.clone(), request);
             return future::Either::Right(
                 answer.map(|answer| Ok(answer.map(Body::new).map(Either::Right))).boxed(),
             );

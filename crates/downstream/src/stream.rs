@@ -27,6 +27,7 @@ use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
 use crate::connection::Within;
+use crate::drain::{Drain, Phases};
 use crate::frames::Frames;
 use crate::known::Statements;
 use crate::messages::Messages;
@@ -53,8 +54,9 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// The longest that the answer to a poll is held back.
     pub(crate) rest_hold: Duration,
-    /// Cancelled when the server stops.
-    pub(crate) stop: CancellationToken,
+    /// How clients are moved elsewhere.
+    pub(crate) drain: Drain,
+    pub(crate) phases: Phases,
 }
 
 impl Shared {
@@ -73,7 +75,8 @@ impl Shared {
             metrics: Metrics::new(&database),
             rest_hold: settings.rest_hold,
             database,
-            stop: CancellationToken::new(),
+            drain: settings.drain,
+            phases: Phases::default(),
         }
     }
 
@@ -153,26 +156,31 @@ impl Subscriber for Signal {
 }
 
 impl Stream {
-    /// Opens a stream that reads `requests` within its connection, and returns its response body.
+    /// Opens a stream that reads `requests` within its connection until `ending`, and returns its response body.
     pub(crate) fn open<R: Request>(
         shared: Arc<Shared>,
         service: &'static Service,
         requests: Messages<R, Incoming>,
         within: &Within,
+        ending: CancellationToken,
     ) -> ResponseBody {
         shared.metrics.opened(R::DIALECT, Some(service));
         let (signal, state) = (Arc::default(), Mutex::default());
         let stream = Arc::new(Self { shared, service, dialect: R::DIALECT, signal, state });
-        let (reading, reader) = abortable(Arc::clone(&stream).read(requests));
+        let (reading, reader) = abortable(Arc::clone(&stream).read(requests, ending));
         within.execute(async { _ = reading.await });
         ResponseBody { stream, reader, ended: false }
     }
 
-    async fn read<R: Request>(self: Arc<Self>, mut requests: Messages<R, Incoming>) {
+    async fn read<R: Request>(
+        self: Arc<Self>,
+        mut requests: Messages<R, Incoming>,
+        ending: CancellationToken,
+    ) {
         let end = tokio::select! {
             biased;
             end = self.read_all(&mut requests) => end,
-            () = self.shared.stop.cancelled() => Status::unavailable("the proxy is shutting down"),
+            () = ending.cancelled() => Status::unavailable("the proxy asks its clients to connect anew"),
         };
         self.end(end);
     }

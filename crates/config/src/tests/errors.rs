@@ -148,6 +148,14 @@ fn rules_between_values() {
             "5: admin.listen: \"127.0.0.1:1\" is also downstream.listen[0]; each listener needs its own",
         ),
         (
+            &[HEAD, "downstream.max_connection_age = '0s'\n", FILES],
+            "2: downstream.max_connection_age: it must be longer than nothing",
+        ),
+        (
+            &[HEAD, FILES, "[drain]\nover = 'long'\n"],
+            "5: drain.over: \"long\" is not a duration; write it like \"15s\", \"500ms\", \"2m\" or \"1h\"",
+        ),
+        (
             &[HEAD, FILES, "endpoints = ['http://a']\n"],
             "3: upstream[0].files: an upstream has either files or endpoints, not both",
         ),

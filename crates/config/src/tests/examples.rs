@@ -100,6 +100,7 @@ fn the_reference_has_every_key() {
         ("[admin]", "admin"),
         ("[cache]", "cache"),
         ("[limits]", "limits"),
+        ("[drain]", "drain"),
         ("[[upstream]]", "upstream"),
         ("[upstream.node]", "upstream.node"),
         ("[[dynamic_parameters]]", "dynamic_parameters"),
@@ -120,8 +121,18 @@ fn the_documentation_has_the_keys_of_the_reference() {
     let text = read("docs/configuration.md");
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let documented: BTreeSet<_> = rows.map(str::to_owned).collect();
-    let tables =
-        ["node", "log", "downstream", "admin", "cache", "limits", "upstream", "dynamic_parameters", "export"];
+    let tables = [
+        "node",
+        "log",
+        "downstream",
+        "admin",
+        "cache",
+        "limits",
+        "drain",
+        "upstream",
+        "dynamic_parameters",
+        "export",
+    ];
     let known = keys_of_reference().into_iter().filter(|key| !tables.contains(&key.as_str())).collect();
     assert_eq!(documented, known);
 }
@@ -140,11 +151,19 @@ fn the_reference_shows_the_defaults() {
     for (a, b) in [
         (format!("{:?}", reference.log), format!("{:?}", short.log)),
         (
-            format!("{:?}", Downstream { wrap_resources: HashMap::new(), ..reference.downstream }),
+            format!(
+                "{:?}",
+                Downstream {
+                    wrap_resources: HashMap::new(),
+                    max_connection_age: None,
+                    ..reference.downstream
+                }
+            ),
             format!("{:?}", short.downstream),
         ),
         (format!("{:?}", reference.cache), format!("{:?}", short.cache)),
         (format!("{:?}", reference.limits), format!("{:?}", short.limits)),
+        (format!("{:?}", reference.drain), format!("{:?}", short.drain)),
     ] {
         assert_eq!(a, b);
     }

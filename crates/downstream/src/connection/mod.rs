@@ -56,7 +56,8 @@ pub(crate) enum ConnectionError {
     Socket(#[from] io::Error),
 }
 
-/// Serves a client until it goes away. After `drain` no more streams are let in, and the end is that of the last.
+/// Serves a client until it goes away. After `drain` it is asked to open no more streams here, `then` is run, and the
+/// end is that of the last stream.
 ///
 /// `service` is given what runs futures within the connection's task.
 ///
@@ -67,6 +68,7 @@ pub(crate) async fn serve<S, V, B>(
     settings: Settings,
     service: impl FnOnce(Within) -> V,
     drain: impl Future<Output = ()> + Send + 'static,
+    then: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ConnectionError>
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -83,7 +85,7 @@ where
         () = &mut drain => return Ok(()),
     };
     let within = Within::default();
-    within.drain_after(drain);
+    within.drain_after(drain, then);
     let service = service(within.clone());
     match protocol {
         Protocol::Http1 => {
@@ -160,7 +162,7 @@ mod tests {
             let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
             Ok::<_, Infallible>(Response::new(Full::new(body.unwrap_or_default())))
         });
-        (client, serve(ours, SETTINGS, move |_| echo, drain))
+        (client, serve(ours, SETTINGS, move |_| echo, drain, ready(())))
     }
 
     #[tokio::test]

@@ -32,8 +32,8 @@ const ROUNDS: usize = 16;
 enum Event {
     /// It is over.
     Ended,
-    /// The connection should end: accept no more streams, and close once there are none.
-    Drain,
+    /// The connection should end: accept no more streams, and close once there are none. What is left to do then.
+    Drain(BoxFuture<'static, ()>),
 }
 
 /// Runs futures within the task of a connection.
@@ -41,9 +41,14 @@ enum Event {
 pub(crate) struct Within(Arc<Mutex<Vec<BoxFuture<'static, Event>>>>);
 
 impl Within {
-    /// Drains the connection once `drain` is over.
-    pub(super) fn drain_after(&self, drain: impl Future<Output = ()> + Send + 'static) {
-        self.0.lock().push(drain.map(|()| Event::Drain).boxed());
+    /// Drains the connection once `drain` is over, and runs `then`.
+    pub(super) fn drain_after(
+        &self,
+        drain: impl Future<Output = ()> + Send + 'static,
+        then: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let then = then.boxed();
+        self.0.lock().push(drain.map(|()| Event::Drain(then)).boxed());
     }
 }
 
@@ -92,7 +97,8 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Turns<H, S> {
     fn poll_streams(&mut self) {
         let mut cx = Context::from_waker(&self.streams_waker);
         while let Poll::Ready(Some(event)) = Pin::new(&mut self.streams).poll_next(&mut cx) {
-            if let Event::Drain = event {
+            if let Event::Drain(then) = event {
+                self.within.execute(then);
                 self.http.as_mut().drain();
                 self.due.set(HTTP);
             }
@@ -338,8 +344,11 @@ mod tests {
         let mut turned = Turned::new();
         turned.turns.within.execute(pending());
         assert!(turned.turn().is_pending());
-        turned.turns.within.drain_after(ready(()));
+        let (http, seen) = (turned.http.clone(), Arc::new(Mutex::new(None)));
+        let see = Arc::clone(&seen);
+        turned.turns.within.drain_after(ready(()), async move { *see.lock() = Some(http.0.lock().drained) });
         assert!(turned.turn().is_ready());
+        assert_eq!(*seen.lock(), Some(true), "HTTP is told before the rest is done");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_types::TypeUrl;
 use weir_wire::discovery::DiscoveryRequest;
@@ -86,13 +87,13 @@ impl From<Status> for Failure {
 /// The answer to a request.
 type Answer = Response<Full<Bytes>>;
 
-/// Answers `request` when there is something to say, or when its time is up.
-pub(crate) async fn answer<B>(shared: Arc<Shared>, request: Request<B>) -> Answer
+/// Answers `request` when there is something to say, when its time is up, or when the connection is `ending`.
+pub(crate) async fn answer<B>(shared: Arc<Shared>, ending: CancellationToken, request: Request<B>) -> Answer
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match poll(&shared, request).await {
+    match poll(&shared, &ending, request).await {
         Ok(Some(json)) => respond(StatusCode::OK, json),
         Ok(None) => respond(StatusCode::NOT_MODIFIED, Bytes::new()),
         Err(failure) => {
@@ -103,7 +104,11 @@ where
 }
 
 /// A response as JSON; none if there is nothing new.
-async fn poll<B>(shared: &Arc<Shared>, request: Request<B>) -> Result<Option<Bytes>, Failure>
+async fn poll<B>(
+    shared: &Arc<Shared>,
+    ending: &CancellationToken,
+    request: Request<B>,
+) -> Result<Option<Bytes>, Failure>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -126,7 +131,7 @@ where
     message.type_url = type_url.to_string();
     let mut poll = Poll::of_client(Arc::clone(shared), &message)?;
     let outcome = match poll.handle(message) {
-        Ok(()) => poll.answered(hold).await,
+        Ok(()) => poll.answered(hold, ending).await,
         Err(status) => Err(status.into()),
     };
     outcome.map_err(|failure| Failure { node: poll.client().id.clone(), ..failure })

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_database::Subscriber;
 use weir_protocol::server::ServerStream;
@@ -68,19 +69,24 @@ impl Poll {
         Ok(())
     }
 
-    /// The answer, once there is one; none if there is nothing new for as long as `hold`.
+    /// The answer, once there is one; none if there is nothing new for as long as `hold`, or until `ending`.
     ///
     /// # Errors
     /// When the answer cannot be said, and when the server stops.
-    pub(super) async fn answered(&mut self, hold: Duration) -> Result<Option<Bytes>, Failure> {
+    pub(super) async fn answered(
+        &mut self,
+        hold: Duration,
+        ending: &CancellationToken,
+    ) -> Result<Option<Bytes>, Failure> {
         let shared = Arc::clone(&self.shared);
         let json = tokio::select! {
             biased;
             json = poll_fn(|cx| self.poll(cx)) => json,
-            () = shared.stop.cancelled() => {
+            () = shared.phases.stop.cancelled() => {
                 return Err(Status::unavailable("the proxy is shutting down").into());
             }
             () = tokio::time::sleep(hold) => return Ok(None),
+            () = ending.cancelled() => return Ok(None),
         };
         let unsayable = |error: Arc<ResponseError>| {
             Failure::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error.to_string())

@@ -20,7 +20,11 @@ const CLUSTERS: &str = "/v3/discovery:clusters";
 const ENDPOINTS: &str = "/v3/discovery:endpoints";
 const HOLD: Duration = Duration::from_secs(20);
 
-struct Fixture(Arc<Shared>);
+#[derive(Clone)]
+struct Fixture {
+    shared: Arc<Shared>,
+    ending: CancellationToken,
+}
 
 impl Fixture {
     fn new() -> Self {
@@ -39,7 +43,7 @@ impl Fixture {
         };
         let database = Database::new(weir_database::Settings::default());
         answer_wildcards(database.clone());
-        Self(Arc::new(Shared::new(&settings, database)))
+        Self { shared: Arc::new(Shared::new(&settings, database)), ending: CancellationToken::new() }
     }
 
     /// Publishes these as all clusters there are.
@@ -56,7 +60,7 @@ impl Fixture {
     fn commit(&self, short: &str, change: impl FnOnce(&mut Batch)) {
         let mut batch = Batch::new(TypeUrl::from_short_name(short).unwrap(), Reach::Local);
         change(&mut batch);
-        self.0.database.commit(batch);
+        self.shared.database.commit(batch);
     }
 
     async fn ask(&self, path: &str, body: &Value) -> (u16, Value) {
@@ -64,7 +68,8 @@ impl Fixture {
     }
 
     async fn send(&self, request: Request<String>) -> (u16, Value) {
-        let response = answer(Arc::clone(&self.0), request.map(Full::<Bytes>::from)).await;
+        let response =
+            answer(Arc::clone(&self.shared), self.ending.clone(), request.map(Full::<Bytes>::from)).await;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() })
@@ -72,7 +77,7 @@ impl Fixture {
 
     /// A poll that has been taken in and waits.
     async fn waits(&self, path: &str, body: &Value) -> JoinHandle<(u16, Value)> {
-        let (fixture, path, body) = (Self(Arc::clone(&self.0)), path.to_owned(), body.clone());
+        let (fixture, path, body) = (self.clone(), path.to_owned(), body.clone());
         let poll = tokio::spawn(async move { fixture.ask(&path, &body).await });
         tokio::task::yield_now().await;
         assert!(!poll.is_finished());
@@ -319,6 +324,16 @@ async fn r02_a_resource_without_a_json_form_is_an_error_and_not_left_out() {
 async fn polls_end_with_the_server() {
     let fixture = Fixture::new();
     let waiting = fixture.waits(ENDPOINTS, &json!({ "resource_names": ["a"] })).await;
-    fixture.0.stop.cancel();
+    fixture.shared.phases.stop.cancel();
     assert_eq!(waiting.await.unwrap().0, 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_is_not_held_back_while_its_client_is_moved_elsewhere() {
+    let fixture = Fixture::with_clusters(&["a"]);
+    let (_, answer) = fixture.ask(CLUSTERS, &json!({})).await;
+    let waiting = fixture.waits(CLUSTERS, &json!({ "version_info": answer["version_info"] })).await;
+    fixture.ending.cancel();
+    assert_eq!(waiting.await.unwrap(), (304, Value::Null));
+    assert_eq!(fixture.ask(CLUSTERS, &json!({})).await.0, 200, "what there is to say is said");
 }

@@ -53,11 +53,16 @@ impl Child {
 
     /// Asks it to end (SIGTERM) and waits until it has.
     pub async fn terminate(&mut self) -> std::process::ExitStatus {
-        if let Some(id) = self.child.id() {
-            let status = Command::new("kill").arg(id.to_string()).status().await;
-            assert!(status.is_ok_and(|status| status.success()), "send SIGTERM to {}", self.name);
-        }
+        self.signal("TERM").await;
         self.ended().await
+    }
+
+    /// Sends it a signal, if it is still there: `TERM`, `HUP`, ….
+    pub async fn signal(&self, signal: &str) {
+        if let Some(id) = self.child.id() {
+            let status = Command::new("kill").args(["-s", signal, &id.to_string()]).status().await;
+            assert!(status.is_ok_and(|status| status.success()), "send SIG{signal} to {}", self.name);
+        }
     }
 
     /// Waits until it has ended by itself.

@@ -20,6 +20,7 @@ use crate::wait::{PATIENCE, until_within};
 pub struct WeirBuilder {
     directory: TempDir,
     sections: String,
+    downstream: String,
     listen: SocketAddr,
     admin: SocketAddr,
 }
@@ -30,6 +31,14 @@ impl WeirBuilder {
     pub fn section(mut self, toml: &str) -> Self {
         self.sections.push_str(toml);
         self.sections.push('\n');
+        self
+    }
+
+    /// Adds keys to the table of the side that clients connect to.
+    #[must_use]
+    pub fn downstream(mut self, keys: &str) -> Self {
+        self.downstream.push_str(keys);
+        self.downstream.push('\n');
         self
     }
 
@@ -76,13 +85,20 @@ impl WeirBuilder {
         self.section(&format!("[[dynamic_parameters]]\nkey = \"{key}\"\nfrom = \"node.metadata.{key}\"\n"))
     }
 
+    /// Listens for clients where another one does.
+    #[must_use]
+    pub fn beside(mut self, other: &Weir) -> Self {
+        self.listen = other.listen;
+        self
+    }
+
     /// Writes the configuration, starts the program and waits until it listens.
     pub async fn start(self) -> Weir {
         let mut config = String::new();
-        let Self { listen, admin, sections, .. } = &self;
+        let Self { listen, admin, sections, downstream, .. } = &self;
         write!(
             config,
-            "[node]\nid = \"weir-test\"\ncluster = \"test\"\n\n[downstream]\nlisten = [\"{listen}\"]\n\n\
+            "[node]\nid = \"weir-test\"\ncluster = \"test\"\n\n[downstream]\nlisten = [\"{listen}\"]\n{downstream}\n\
              [admin]\nlisten = \"{admin}\"\n\n[log]\nlevel = \"debug\"\n\n{sections}"
         )
         .expect("a string grows as needed");
@@ -108,6 +124,7 @@ impl Weir {
         WeirBuilder {
             directory: TempDir::with_prefix("weir-").expect("a temporary directory"),
             sections: String::new(),
+            downstream: String::new(),
             listen: address(),
             admin: address(),
         }
@@ -133,6 +150,8 @@ impl Weir {
             async move { TcpStream::connect(listen).await.ok() }
         })
         .await;
+        // Another one may listen there too.
+        self.child.wait_for_line(&["weir serves"]).await;
     }
 
     /// Where clients connect to.
@@ -169,6 +188,16 @@ impl Weir {
     /// Kills it (SIGKILL).
     pub async fn kill(&mut self) {
         self.child.kill().await;
+    }
+
+    /// Sends it a signal: `TERM`, `HUP`, ….
+    pub async fn signal(&self, signal: &str) {
+        self.child.signal(signal).await;
+    }
+
+    /// Waits until it has ended, and gives how.
+    pub async fn ended(&mut self) -> ExitStatus {
+        self.child.ended().await
     }
 
     /// Asks it to end, and gives how it did.

@@ -1,0 +1,89 @@
+//! Until when the program runs: signals, and what they set off.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// The signals that end the program.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From now on they no longer kill it.
+    pub(crate) fn listen() -> Result<Self> {
+        let listen = |kind| signal(kind).context("listen for signals");
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    /// The next one.
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.terminate.recv() => Told::Terminate,
+            _ = self.interrupt.recv() => Told::Interrupt,
+        }
+    }
+}
+
+/// What the program is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// By who runs it: there is time.
+    Terminate,
+    /// By a person, who waits.
+    Interrupt,
+}
+
+/// How clients are moved elsewhere before the end.
+pub(crate) struct Drain {
+    /// Cancelled when that begins.
+    pub(crate) draining: CancellationToken,
+    /// How long it may take.
+    pub(crate) limit: Duration,
+}
+
+impl Drain {
+    /// Waits until the program has to end. The first of `tasks` that ends by itself is a failure; once clients are
+    /// moved elsewhere, it is the one that served them.
+    ///
+    /// # Errors
+    /// When a task has failed.
+    pub(crate) async fn when_told(
+        &self,
+        signals: &mut Signals,
+        tasks: &mut JoinSet<Result<()>>,
+    ) -> Result<()> {
+        let told = tokio::select! {
+            told = signals.next() => told,
+            Some(ended) = tasks.join_next() => return Err(unexpected(ended)),
+        };
+        if told == Told::Interrupt {
+            tracing::info!("stopping");
+            return Ok(());
+        }
+        tracing::info!(seconds = self.limit.as_secs(), "moving clients elsewhere");
+        self.draining.cancel();
+        tokio::select! {
+            _ = signals.next() => tracing::info!("told again: stopping at once"),
+            Some(ended) = tasks.join_next() => match ended {
+                Ok(Ok(())) => tracing::info!("the last client has gone"),
+                failed => return Err(unexpected(failed)),
+            },
+            () = tokio::time::sleep(self.limit) => tracing::warn!("some clients have not gone; stopping"),
+        }
+        Ok(())
+    }
+}
+
+/// Why a part that should run for good has ended.
+fn unexpected(ended: Result<Result<()>, JoinError>) -> anyhow::Error {
+    match ended {
+        Ok(Ok(())) => anyhow!("a part of the program ended by itself"),
+        Ok(Err(error)) => error,
+        Err(error) => anyhow!(error),
+    }
+}
