@@ -181,12 +181,26 @@ impl Database {
 
     /// How much there is. Counts everything: for once in a while.
     pub fn statistics(&self) -> Statistics {
-        let cores: Vec<_> = self.0.types.read().values().cloned().collect();
         let mut statistics = Statistics::default();
-        for core in cores {
-            core.lock().count(&mut statistics);
-        }
+        self.each_type(|core| core.count(&mut statistics));
         statistics
+    }
+
+    /// As [`Self::statistics`], each type for itself.
+    pub fn statistics_by_type(&self) -> Vec<(TypeUrl, Statistics)> {
+        let mut all = Vec::new();
+        self.each_type(|core| {
+            let mut statistics = Statistics::default();
+            core.count(&mut statistics);
+            all.push((core.type_url.clone(), statistics));
+        });
+        all
+    }
+
+    /// Locks one type after the other.
+    fn each_type(&self, mut look: impl FnMut(&Core)) {
+        let cores: Vec<_> = self.0.types.read().values().cloned().collect();
+        cores.iter().for_each(|core| look(&core.lock()));
     }
 
     /// How often more than one variant matched a parameter set, since the start.

@@ -97,15 +97,13 @@ impl Exporter {
         };
         let subscriber: Arc<dyn Subscriber> = changed.clone();
         let attachment = database.attach(&export.type_url, &names, subscriber)?;
-        let meter = opentelemetry::global::meter("weir");
-        let counter = |name, about| meter.u64_counter(name).with_description(about).build();
         Ok(Self {
             export,
             changed,
             attachment,
             written: None,
-            writes: counter("weir.export.writes", "Files written"),
-            failures: counter("weir.export.failures", "Attempts to write a file that failed"),
+            writes: weir_metrics::EXPORT_WRITES.counter(),
+            failures: weir_metrics::EXPORT_FAILURES.counter(),
         })
     }
 

@@ -13,6 +13,7 @@ use weir_types::{Cursor, Fingerprint, Form, Kind, Name, Selector, TypeUrl, Varia
 
 use crate::encoder::{Encoded, Encoder};
 use crate::large::Large;
+use crate::lookups::Lookups;
 use crate::view::Attached;
 use crate::wrapping::Wrapping;
 
@@ -52,6 +53,7 @@ pub struct Frames {
     /// The largest message that clients take, in bytes.
     limit: usize,
     cache: Cache<Key, Made>,
+    lookups: Arc<Lookups>,
     large: Large,
     /// What seconds are counted from.
     epoch: Instant,
@@ -67,8 +69,33 @@ impl Frames {
             let bytes = frames.map(Bytes::len).sum::<usize>() + size_of::<Key>();
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
-        let cache = Cache::builder().max_capacity(capacity).weigher(weight).time_to_idle(IDLE).build();
-        Self { control_plane, limit, cache, large: Large::new(), epoch: now() }
+        let lookups: Arc<Lookups> = Arc::default();
+        let counted = Arc::clone(&lookups);
+        let cache = Cache::builder()
+            .max_capacity(capacity)
+            .weigher(weight)
+            .time_to_idle(IDLE)
+            .eviction_listener(move |_, _, cause| counted.evicted(cause))
+            .build();
+        Self { control_plane, limit, cache, lookups, large: Large::new(), epoch: now() }
+    }
+
+    /// Shows how many frames there are, and how often they were found.
+    pub(crate) fn observe(&self) {
+        self.lookups.observe();
+        let cache = self.cache.clone();
+        weir_metrics::FRAMES_SIZE.observe(move |observer| observer.observe(cache.weighted_size(), &[]));
+    }
+
+    /// The bytes of what `key` identifies.
+    fn get(&self, key: &Key, make: impl FnOnce() -> Made) -> Made {
+        let mut made = false;
+        let found = self.cache.get_with_by_ref(key, || {
+            made = true;
+            make()
+        });
+        self.lookups.count(made);
+        found
     }
 
     /// The frames of a stream, whose state-of-the-world resources are wrapped or not.
@@ -192,13 +219,13 @@ impl Framer<Attached> for StreamFrames<'_> {
             second: None,
         };
         let second = self.frames.second();
-        let made = self.frames.cache.get_with_by_ref(&key, || self.make(step, &key, second));
+        let made = self.frames.get(&key, || self.make(step, &key, second));
         if made.second.is_none_or(|made| made == second) {
             return made.framed;
         }
         // Less is left by now.
         key.second = Some(second);
-        self.frames.cache.get_with_by_ref(&key, || self.make(step, &key, second)).framed
+        self.frames.get(&key, || self.make(step, &key, second)).framed
     }
 }
 

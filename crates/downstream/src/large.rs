@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::Counter;
-use opentelemetry::{KeyValue, global};
 use parking_lot::Mutex;
 use weir_types::TypeUrl;
 
@@ -17,14 +17,9 @@ pub(crate) struct Large {
 
 impl Large {
     pub(crate) fn new() -> Self {
-        let meter = global::meter("weir");
-        let counter = |name, about| meter.u64_counter(name).with_description(about).build();
         Self {
-            splits: counter("weir.downstream.split_responses", "Changes encoded as more than one response"),
-            oversized: counter(
-                "weir.downstream.oversized_responses",
-                "Responses encoded that are larger than clients take, and cannot be split",
-            ),
+            splits: weir_metrics::DOWNSTREAM_SPLIT_RESPONSES.counter(),
+            oversized: weir_metrics::DOWNSTREAM_OVERSIZED_RESPONSES.counter(),
             reported: Mutex::default(),
         }
     }

@@ -1,8 +1,7 @@
 //! What is counted of clients. Labels are bounded: never a node id, never a resource name.
 
-use opentelemetry::metrics::{Counter, Meter, UpDownCounter};
-use opentelemetry::{KeyValue, global};
-use weir_database::Database;
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, UpDownCounter};
 use weir_protocol::Dialect;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
@@ -30,8 +29,10 @@ pub(crate) struct Metrics {
     connections: UpDownCounter<i64>,
     moved: Counter<u64>,
     streams: UpDownCounter<i64>,
+    admitted: Counter<u64>,
     requests: Counter<u64>,
     responses: Counter<u64>,
+    sent: Counter<u64>,
     heartbeats: Counter<u64>,
     acks: Counter<u64>,
     nacks: Counter<u64>,
@@ -39,26 +40,19 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(database: &Database) -> Self {
-        let meter = global::meter("weir");
-        observe(&meter, database);
-        let counter = |name, about| meter.u64_counter(name).with_description(about).build();
+    pub(crate) fn new() -> Self {
         Self {
-            connections: meter
-                .i64_up_down_counter("weir.downstream.connections")
-                .with_description("Open connections of clients")
-                .build(),
-            moved: counter("weir.downstream.moved", "Connections whose clients were asked to connect anew"),
-            streams: meter
-                .i64_up_down_counter("weir.downstream.streams")
-                .with_description("Open streams of clients")
-                .build(),
-            requests: counter("weir.downstream.requests", "Requests of clients, acknowledgements included"),
-            responses: counter("weir.downstream.responses", "Responses sent to clients"),
-            heartbeats: counter("weir.downstream.heartbeats", "Responses that told clients what lives on"),
-            acks: counter("weir.downstream.acks", "Responses that clients accepted"),
-            nacks: counter("weir.downstream.nacks", "Responses that clients rejected"),
-            refused: counter("weir.downstream.refused", "Streams ended because of what the client asked for"),
+            connections: weir_metrics::DOWNSTREAM_CONNECTIONS.up_down_counter(),
+            moved: weir_metrics::DOWNSTREAM_MOVED.counter(),
+            streams: weir_metrics::DOWNSTREAM_STREAMS.up_down_counter(),
+            admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
+            requests: weir_metrics::DOWNSTREAM_REQUESTS.counter(),
+            responses: weir_metrics::DOWNSTREAM_RESPONSES.counter(),
+            sent: weir_metrics::DOWNSTREAM_SENT.counter(),
+            heartbeats: weir_metrics::DOWNSTREAM_HEARTBEATS.counter(),
+            acks: weir_metrics::DOWNSTREAM_ACKS.counter(),
+            nacks: weir_metrics::DOWNSTREAM_NACKS.counter(),
+            refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
         }
     }
 
@@ -78,7 +72,9 @@ impl Metrics {
 
     /// A stream of a service, or a poll, which is of none.
     pub(crate) fn opened(&self, speech: impl Into<Speech>, service: Option<&Service>) {
-        self.streams.add(1, &stream_labels(speech, service));
+        let labels = stream_labels(speech, service);
+        self.streams.add(1, &labels);
+        self.admitted.add(1, &labels);
     }
 
     pub(crate) fn closed(&self, speech: impl Into<Speech>, service: Option<&Service>) {
@@ -89,8 +85,11 @@ impl Metrics {
         self.requests.add(1, &[speech_label(speech)]);
     }
 
-    pub(crate) fn response(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
-        self.responses.add(1, &[speech_label(speech), type_label(type_url)]);
+    /// A response of so many bytes.
+    pub(crate) fn response(&self, speech: impl Into<Speech>, type_url: &TypeUrl, bytes: usize) {
+        let labels = [speech_label(speech), type_label(type_url)];
+        self.responses.add(1, &labels);
+        self.sent.add(bytes as u64, &labels);
     }
 
     /// A response that says what lives on.
@@ -109,20 +108,6 @@ impl Metrics {
     pub(crate) fn refused(&self, speech: impl Into<Speech>) {
         self.refused.add(1, &[speech_label(speech)]);
     }
-}
-
-fn observe(meter: &Meter, database: &Database) {
-    let (database, other) = (database.clone(), database.clone());
-    let _registered = meter
-        .u64_observable_counter("weir.database.expired")
-        .with_description("Resources that upstream did not refresh within their time to live")
-        .with_callback(move |observer| observer.observe(other.expired(), &[]))
-        .build();
-    let _registered = meter
-        .u64_observable_counter("weir.database.ambiguous_matches")
-        .with_description("Parameter sets found to match more than one variant of a name")
-        .with_callback(move |observer| observer.observe(database.ambiguities(), &[]))
-        .build();
 }
 
 fn stream_labels(speech: impl Into<Speech>, service: Option<&Service>) -> [KeyValue; 3] {

@@ -33,6 +33,7 @@ use crate::known::Statements;
 use crate::messages::Messages;
 use crate::metrics::{Metrics, Speech};
 use crate::node::{Client, NodeRules};
+use crate::observed::observe;
 use crate::request::{Limits, Request};
 use crate::rest::JsonFrames;
 use crate::scope::Scope;
@@ -61,18 +62,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(settings: &Settings, database: Database) -> Self {
+        let frames =
+            Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
+        frames.observe();
+        observe(&database);
         Self {
-            frames: Frames::new(
-                settings.identifier.clone(),
-                settings.frame_cache,
-                settings.max_response_size,
-            ),
+            frames,
             json: JsonFrames::new(settings.frame_cache),
             rules: settings.rules.clone(),
             limits: settings.limits,
             statements: Statements::default(),
             wrapping: settings.wrapping.clone(),
-            metrics: Metrics::new(&database),
+            metrics: Metrics::new(),
             rest_hold: settings.rest_hold,
             database,
             drain: settings.drain,
@@ -265,7 +266,7 @@ impl Stream {
         match open.machine.poll_transmit(&mut frames) {
             Some(transmit) => {
                 if let Some(logical) = open.machine.logical().get(transmit.index) {
-                    self.shared.metrics.response(self.dialect, logical.type_url());
+                    self.shared.metrics.response(self.dialect, logical.type_url(), transmit.frame.len());
                     if transmit.refreshes {
                         self.shared.metrics.heartbeat(self.dialect, logical.type_url());
                     }

@@ -7,6 +7,7 @@
 mod level;
 mod logs;
 mod metrics;
+mod process;
 
 pub use level::{ChosenBy, FilterError, LogLevel};
 pub use logs::{Format, LogError, Logs};

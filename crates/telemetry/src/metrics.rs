@@ -32,6 +32,7 @@ impl Metrics {
             .scope_info_enabled(false)
             .build()?;
         global::set_meter_provider(SdkMeterProvider::builder().with_reader(exporter).build());
+        crate::process::observe();
         Ok(Self { registry })
     }
 
@@ -50,7 +51,7 @@ mod tests {
     #[test]
     fn what_is_counted_globally_is_rendered() {
         let metrics = Metrics::install().unwrap();
-        assert_eq!(metrics.render().unwrap(), "");
+        assert!(metrics.render().unwrap().contains("process_memory_usage_bytes "));
         let counter = global::meter("weir").u64_counter("weir_nacks").with_description("Rejections").build();
         counter.add(2, &[KeyValue::new("type", "cds")]);
         let text = metrics.render().unwrap();

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, UpDownCounter};
-use opentelemetry::{KeyValue, global};
 use weir_protocol::client::Applied;
 use weir_types::{Code, TypeUrl};
 
@@ -27,32 +27,17 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn new(authority: &str, speech: &'static str) -> Self {
-        let meter = global::meter("weir");
-        let counter = |name, about| meter.u64_counter(name).with_description(about).build();
         Self {
             labels: [KeyValue::new("authority", authority.to_owned()), KeyValue::new("dialect", speech)],
-            connects: counter("weir.upstream.connects", "Connections made to control planes"),
-            disconnects: counter("weir.upstream.disconnects", "Streams to control planes that ended"),
-            responses: counter("weir.upstream.responses", "Responses of control planes"),
-            rejected: counter("weir.upstream.rejected", "Resources of control planes that were not accepted"),
-            heartbeats: counter("weir.upstream.heartbeats", "Resources refreshed without being sent"),
-            nacks: counter(
-                "weir.upstream.nacks",
-                "Responses of control planes that were rejected, for Weir's own reasons or its subscribers'",
-            ),
-            held: meter
-                .i64_up_down_counter("weir.upstream.held_acknowledgements")
-                .with_description("Responses of control planes whose acknowledgement waits for subscribers")
-                .build(),
-            hold_time: meter
-                .f64_histogram("weir.upstream.acknowledgement_hold_time")
-                .with_description("How long acknowledgements waited for subscribers")
-                .with_unit("s")
-                .build(),
-            errors: counter(
-                "weir.upstream.resource_errors",
-                "Errors of single resources that control planes reported",
-            ),
+            connects: weir_metrics::UPSTREAM_CONNECTS.counter(),
+            disconnects: weir_metrics::UPSTREAM_DISCONNECTS.counter(),
+            responses: weir_metrics::UPSTREAM_RESPONSES.counter(),
+            rejected: weir_metrics::UPSTREAM_REJECTED.counter(),
+            heartbeats: weir_metrics::UPSTREAM_HEARTBEATS.counter(),
+            nacks: weir_metrics::UPSTREAM_NACKS.counter(),
+            held: weir_metrics::UPSTREAM_HELD_ACKNOWLEDGEMENTS.up_down_counter(),
+            hold_time: weir_metrics::UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME.histogram(),
+            errors: weir_metrics::UPSTREAM_RESOURCE_ERRORS.counter(),
         }
     }
 

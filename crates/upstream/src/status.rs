@@ -2,12 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use opentelemetry::KeyValue;
 use parking_lot::Mutex;
 use weir_types::DynamicParameters;
 
 use crate::Lane;
+
+const AWAY: &str = "away";
+/// Something that was asked for is not answered yet.
+const CONNECTED: &str = "connected";
+const IN_SYNC: &str = "in_sync";
+const STATES: [&str; 3] = [AWAY, CONNECTED, IN_SYNC];
 
 /// How one stream is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +34,14 @@ pub struct LinkState {
 }
 
 impl LinkState {
+    fn state(&self) -> &'static str {
+        match (self.is_connected(), self.in_sync) {
+            (false, _) => AWAY,
+            (true, false) => CONNECTED,
+            (true, true) => IN_SYNC,
+        }
+    }
+
     /// Whether there is a connection.
     pub fn is_connected(&self) -> bool {
         self.endpoint.is_some()
@@ -65,6 +80,49 @@ impl Status {
             .values()
             .filter(|link| link.authority == authority)
             .all(|l| l.is_connected() && l.in_sync)
+    }
+
+    /// Shows the streams of each authority, and for how long one has been away.
+    pub(crate) fn observe(&self) {
+        let (streams, staleness) = (self.clone(), self.clone());
+        weir_metrics::UPSTREAM_STREAMS.observe(move |observer| {
+            for ((authority, state), count) in streams.by_state() {
+                let labels = [KeyValue::new("authority", authority), KeyValue::new("state", state)];
+                observer.observe(count, &labels);
+            }
+        });
+        weir_metrics::UPSTREAM_STALENESS.observe_f64(move |observer| {
+            for (authority, away) in staleness.staleness(SystemTime::now()) {
+                observer.observe(away.as_secs_f64(), &[KeyValue::new("authority", authority)]);
+            }
+        });
+    }
+
+    /// How many streams of each authority are in each state. Every state is there, so that none is taken for zero
+    /// because nothing is heard of it.
+    fn by_state(&self) -> BTreeMap<(String, &'static str), u64> {
+        let mut counts = BTreeMap::new();
+        for link in self.0.lock().states.values() {
+            for state in STATES {
+                *counts.entry((link.authority.clone(), state)).or_default() +=
+                    u64::from(link.state() == state);
+            }
+        }
+        counts
+    }
+
+    /// For how long some stream of each authority has been away.
+    fn staleness(&self, now: SystemTime) -> BTreeMap<String, Duration> {
+        let mut longest = BTreeMap::new();
+        for link in self.0.lock().states.values() {
+            let away = match link.is_connected() {
+                true => Duration::ZERO,
+                false => now.duration_since(link.since).unwrap_or_default(),
+            };
+            let before: &mut Duration = longest.entry(link.authority.clone()).or_default();
+            *before = away.max(*before);
+        }
+        longest
     }
 
     pub(crate) fn register(
@@ -128,6 +186,24 @@ impl Drop for LinkStatus {
 mod tests {
     use super::*;
     use crate::Role;
+
+    #[test]
+    fn a_stream_is_stale_from_when_it_was_lost() {
+        let status = Status::default();
+        let (one, other) =
+            (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
+        one.connected("http://x");
+        other.connected("http://x");
+        other.in_sync(true);
+        let counts = |status: &Status| status.by_state().into_values().collect::<Vec<_>>();
+        assert_eq!(counts(&status), [0, 1, 1], "{:?}", status.by_state());
+        let later = SystemTime::now() + Duration::from_secs(60);
+        assert_eq!(status.staleness(later)["a"], Duration::ZERO);
+        other.disconnected();
+        assert_eq!(counts(&status), [1, 1, 0]);
+        let away = status.staleness(later)["a"];
+        assert!(away > Duration::from_secs(50) && away <= Duration::from_secs(60), "{away:?}");
+    }
 
     #[test]
     fn an_authority_is_in_sync_when_all_of_its_streams_are() {

@@ -65,6 +65,7 @@ pub async fn run(
     status: Status,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
+    status.observe();
     let (mut tasks, mut router) = (JoinSet::new(), Router::new(database.clone()));
     for source in sources {
         let (demand, receiver) = mpsc::unbounded_channel();

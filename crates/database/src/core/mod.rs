@@ -55,7 +55,9 @@ pub struct Statistics {
     pub names: usize,
     /// Variants of all resources.
     pub variants: usize,
-    /// Of these, the ones that are kept only while somebody subscribes to them.
+    /// The bytes of their bodies, in bytes; what variants of one name share counts once.
+    pub bytes: usize,
+    /// Of the variants, the ones that are kept only while somebody subscribes to them.
     pub subscribed_variants: usize,
     /// Distinct locators that are wanted from upstream.
     pub selections: usize,
@@ -117,6 +119,18 @@ impl NameEntry {
         let content = variant.version(Form::Plain);
         let mut held = self.sets().flat_map(|set| set.with_content(content));
         held.any(|held| variant.share_bytes(held));
+    }
+
+    /// The length of the bodies that are held, each once.
+    fn bytes(&self) -> usize {
+        let held = self.sets().flat_map(|set| set.held());
+        let bodies = held.filter_map(|variant| variant.content().body.as_ref());
+        bodies
+            .map(|body| (body.as_ptr(), body.len()))
+            .collect::<BTreeSet<_>>()
+            .iter()
+            .map(|(_, len)| len)
+            .sum()
     }
 
     /// In the order in which they answer a name.
@@ -182,6 +196,7 @@ impl Core {
         statistics.names += self.names.len();
         for entry in self.names.values() {
             statistics.variants += entry.sets().map(|set| set.held().count()).sum::<usize>();
+            statistics.bytes += entry.bytes();
             statistics.subscribed_variants += entry.named.held().count() + entry.wildcard.held().count();
         }
         statistics.selections += self.selections.len();

@@ -101,7 +101,7 @@ impl Poll {
         let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
             let type_url = logical.type_url();
-            self.shared.metrics.response(Speech::REST, type_url);
+            self.shared.metrics.response(Speech::REST, type_url, json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }
         Ready::Ready(transmit.frame)

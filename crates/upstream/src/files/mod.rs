@@ -159,9 +159,8 @@ impl Files {
 
     /// Logs the problems that are new.
     fn report(&mut self, problems: Vec<Problem>) {
-        let meter = opentelemetry::global::meter("weir");
-        meter.u64_counter("weir.files.reloads").build().add(1, &[]);
-        meter.u64_gauge("weir.files.problems").build().record(problems.len() as u64, &[]);
+        weir_metrics::FILES_RELOADS.counter().add(1, &[]);
+        weir_metrics::FILES_PROBLEMS.gauge().record(problems.len() as u64, &[]);
         for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
             let Problem { origin, reason } = problem;
             tracing::error!(file = %origin.file.display(), line = origin.line, reason, "bad resource file");

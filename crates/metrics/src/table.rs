@@ -1,0 +1,115 @@
+//! The table.
+
+use super::{Instrument, Kind};
+
+/// Entries are sorted by name.
+macro_rules! instruments {
+    ($($entry:ident = $kind:ident $name:literal $unit:literal [$($label:literal),*] $about:literal;)*) => {
+        $(
+            #[doc = $about]
+            pub static $entry: Instrument = Instrument {
+                kind: Kind::$kind,
+                name: $name,
+                unit: $unit,
+                labels: &[$($label),*],
+                about: $about,
+            };
+        )*
+
+        /// Every instrument, by name.
+        pub static ALL: &[&Instrument] = &[$(&$entry),*];
+    };
+}
+
+instruments! {
+    PROCESS_CPU_TIME = Counter "process.cpu.time" "s" ["cpu.mode"]
+        "Processor time that the process has used";
+    PROCESS_MEMORY_USAGE = Gauge "process.memory.usage" "By" []
+        "Memory of the process that is resident";
+    PROCESS_MEMORY_VIRTUAL = Gauge "process.memory.virtual" "By" []
+        "Address space of the process";
+    PROCESS_UNIX_FILE_DESCRIPTOR_COUNT = Gauge "process.unix.file_descriptor.count" "{file_descriptor}" []
+        "Files and sockets that the process has open";
+    PROCESS_UPTIME = Gauge "process.uptime" "s" []
+        "How long the process has been running";
+    DATABASE_AMBIGUOUS_MATCHES = Counter "weir.database.ambiguous_matches" "{match}" []
+        "Parameter sets found to match more than one variant of a name";
+    DATABASE_EXPIRED = Counter "weir.database.expired" "{resource}" []
+        "Resources that upstream did not refresh within their time to live";
+    DATABASE_RESOURCES = Gauge "weir.database.resources" "{resource}" ["type"]
+        "Variants of resources that are held";
+    DATABASE_SELECTIONS = Gauge "weir.database.selections" "{locator}" ["type"]
+        "Distinct locators that are wanted from upstream";
+    DATABASE_SIZE = Gauge "weir.database.size" "By" ["type"]
+        "Bytes of the resources that are held; equal bytes of variants of a name count once for each";
+    DATABASE_SUBSCRIPTIONS = Gauge "weir.database.subscriptions" "{subscription}" ["type"]
+        "Types that clients are subscribed to, each stream for itself";
+    DATABASE_TOMBSTONES = Gauge "weir.database.tombstones" "{resource}" ["type"]
+        "Variants that are gone, and that some stream still has to be told of";
+    DATABASE_VIEWS = Gauge "weir.database.views" "{view}" ["type"]
+        "Distinct subscriptions of streams";
+    DOWNSTREAM_ACKS = Counter "weir.downstream.acks" "{response}" ["dialect", "type"]
+        "Responses that clients accepted";
+    DOWNSTREAM_ADMITTED = Counter "weir.downstream.admitted" "{stream}" ["dialect", "service", "transport"]
+        "Streams of clients that were let in";
+    DOWNSTREAM_CONNECTIONS = UpDownCounter "weir.downstream.connections" "{connection}" []
+        "Open connections of clients";
+    DOWNSTREAM_HEARTBEATS = Counter "weir.downstream.heartbeats" "{response}" ["dialect", "type"]
+        "Responses that told clients what lives on";
+    DOWNSTREAM_MOVED = Counter "weir.downstream.moved" "{connection}" ["reason"]
+        "Connections whose clients were asked to connect anew";
+    DOWNSTREAM_NACKS = Counter "weir.downstream.nacks" "{response}" ["dialect", "type"]
+        "Responses that clients rejected";
+    DOWNSTREAM_OVERSIZED_RESPONSES = Counter "weir.downstream.oversized_responses" "{response}" ["type"]
+        "Responses encoded that are larger than clients take, and cannot be split";
+    DOWNSTREAM_REFUSED = Counter "weir.downstream.refused" "{stream}" ["dialect"]
+        "Streams ended because of what the client asked for";
+    DOWNSTREAM_REQUESTS = Counter "weir.downstream.requests" "{request}" ["dialect"]
+        "Requests of clients, acknowledgements included";
+    DOWNSTREAM_RESPONSES = Counter "weir.downstream.responses" "{response}" ["dialect", "type"]
+        "Responses sent to clients";
+    DOWNSTREAM_SENT = Counter "weir.downstream.sent" "By" ["dialect", "type"]
+        "Bytes of responses sent to clients, before compression and encryption";
+    DOWNSTREAM_SPLIT_RESPONSES = Counter "weir.downstream.split_responses" "{response}" ["type"]
+        "Changes encoded as more than one response";
+    DOWNSTREAM_STREAMS = UpDownCounter "weir.downstream.streams" "{stream}" ["dialect", "service", "transport"]
+        "Open streams of clients";
+    EXPORT_FAILURES = Counter "weir.export.failures" "{file}" []
+        "Attempts to write a file that failed";
+    EXPORT_WRITES = Counter "weir.export.writes" "{file}" []
+        "Files written";
+    FILES_PROBLEMS = Gauge "weir.files.problems" "{problem}" []
+        "What is wrong with the resource files now";
+    FILES_RELOADS = Counter "weir.files.reloads" "{reload}" []
+        "How often resource files were read";
+    FRAMES_EVICTIONS = Counter "weir.frames.evictions" "{frame}" ["cause"]
+        "Encoded responses that are kept no longer";
+    FRAMES_LOOKUPS = Counter "weir.frames.lookups" "{lookup}" ["result"]
+        "Steps of streams whose bytes were there already, or had to be made";
+    FRAMES_SIZE = Gauge "weir.frames.size" "By" []
+        "Bytes of encoded responses that are kept for streams that have yet to be sent the same";
+    PROPAGATION_DURATION = Histogram "weir.propagation.duration" "s" ["authority", "outcome", "type"]
+        "From the receipt of a response of a control plane to the last answer of a client that it concerns";
+    UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME = Histogram "weir.upstream.acknowledgement_hold_time" "s" ["authority", "dialect", "late", "type"]
+        "How long acknowledgements waited for subscribers";
+    UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{connection}" ["authority", "dialect"]
+        "Connections made to control planes";
+    UPSTREAM_DISCONNECTS = Counter "weir.upstream.disconnects" "{stream}" ["authority", "dialect"]
+        "Streams to control planes that ended";
+    UPSTREAM_HEARTBEATS = Counter "weir.upstream.heartbeats" "{resource}" ["authority", "dialect", "type"]
+        "Resources refreshed without being sent";
+    UPSTREAM_HELD_ACKNOWLEDGEMENTS = UpDownCounter "weir.upstream.held_acknowledgements" "{response}" ["authority", "dialect"]
+        "Responses of control planes whose acknowledgement waits for subscribers";
+    UPSTREAM_NACKS = Counter "weir.upstream.nacks" "{response}" ["authority", "by", "dialect", "type"]
+        "Responses of control planes that were rejected, for Weir's own reasons or its subscribers'";
+    UPSTREAM_REJECTED = Counter "weir.upstream.rejected" "{resource}" ["authority", "dialect", "type"]
+        "Resources of control planes that were not accepted";
+    UPSTREAM_RESOURCE_ERRORS = Counter "weir.upstream.resource_errors" "{error}" ["authority", "code", "dialect", "type"]
+        "Errors of single resources that control planes reported";
+    UPSTREAM_RESPONSES = Counter "weir.upstream.responses" "{response}" ["authority", "dialect", "type"]
+        "Responses of control planes";
+    UPSTREAM_STALENESS = Gauge "weir.upstream.staleness" "s" ["authority"]
+        "How long the oldest stream that is not connected has been away; 0 while all are connected";
+    UPSTREAM_STREAMS = Gauge "weir.upstream.streams" "{stream}" ["authority", "state"]
+        "Streams to control planes, and sources of files, by how they are";
+}
