@@ -143,7 +143,7 @@ impl<'a> Subscription<'a> {
     fn handle(&mut self, event: Event) -> Result<()> {
         match event {
             // Resources that do not come are given up after the timeout, counted from the request.
-            Event::Connected(_) => self.deadline = Some(Instant::now() + self.args.timeout + MARGIN),
+            Event::Connected { .. } => self.deadline = Some(Instant::now() + self.args.timeout + MARGIN),
             Event::Disconnected { endpoint, reason } if self.args.watch => {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
@@ -164,7 +164,7 @@ impl<'a> Subscription<'a> {
                 self.answered = true;
                 self.sink.all(&self.held)?;
             }
-            Event::InSync(_) | Event::Held | Event::Released(_) => {}
+            Event::InSync(_) | Event::Held | Event::Released(_) | Event::Unfit { .. } => {}
         }
         Ok(())
     }

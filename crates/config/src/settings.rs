@@ -166,6 +166,13 @@ pub struct ControlPlane {
     pub backoff_base: Duration,
     /// The longest wait between attempts to connect; at least `backoff_base`.
     pub backoff_max: Duration,
+    /// How long a new stream may take to answer before other endpoints are tried beside it; shorter than
+    /// `does_not_exist_timeout` where there are several endpoints.
+    pub answer_timeout: Duration,
+    /// How long a stream has to last before its endpoint counts as a good one.
+    pub stable_after: Duration,
+    /// Whether a version means the same at all endpoints.
+    pub shared_versions: bool,
     /// How often an idle connection is pinged.
     pub keepalive_interval: Duration,
     /// How long the answer to a ping may take.

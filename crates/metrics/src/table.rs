@@ -96,10 +96,14 @@ instruments! {
         "Connections made to control planes";
     UPSTREAM_DISCONNECTS = Counter "weir.upstream.disconnects" "{stream}" ["authority", "dialect"]
         "Streams to control planes that ended";
+    UPSTREAM_ENDPOINTS = UpDownCounter "weir.upstream.endpoints" "{stream}" ["authority", "dialect", "endpoint"]
+        "Streams to control planes by the endpoint that they are on, or were on last";
     UPSTREAM_HEARTBEATS = Counter "weir.upstream.heartbeats" "{resource}" ["authority", "dialect", "type"]
         "Resources refreshed without being sent";
     UPSTREAM_HELD_ACKNOWLEDGEMENTS = UpDownCounter "weir.upstream.held_acknowledgements" "{response}" ["authority", "dialect"]
         "Responses of control planes whose acknowledgement waits for subscribers";
+    UPSTREAM_MOVES = Counter "weir.upstream.moves" "{stream}" ["authority", "dialect", "direction"]
+        "Moves of streams from one endpoint of a control plane to another";
     UPSTREAM_NACKS = Counter "weir.upstream.nacks" "{response}" ["authority", "by", "dialect", "type"]
         "Responses of control planes that were rejected, for Weir's own reasons or its subscribers'";
     UPSTREAM_REJECTED = Counter "weir.upstream.rejected" "{resource}" ["authority", "dialect", "type"]
@@ -112,4 +116,6 @@ instruments! {
         "How long the oldest stream that is not connected has been away; 0 while all are connected";
     UPSTREAM_STREAMS = Gauge "weir.upstream.streams" "{stream}" ["authority", "state"]
         "Streams to control planes, and sources of files, by how they are";
+    UPSTREAM_UNFIT = Counter "weir.upstream.unfit" "{connection}" ["authority", "dialect"]
+        "Endpoints that were tried beside the one in use, in vain";
 }

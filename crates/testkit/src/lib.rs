@@ -36,6 +36,7 @@
 pub mod client;
 pub mod constraints;
 pub mod control_plane;
+pub mod fault_proxy;
 mod listener;
 pub mod model;
 mod names;
@@ -49,6 +50,7 @@ pub mod wait;
 
 pub use client::{Dialect, Received, RestClient, XdsClient};
 pub use control_plane::FakeControlPlane;
+pub use fault_proxy::{Fault, FaultProxy, Side};
 pub use node::node;
 pub use resource::{Published, type_url, type_url_v2};
 pub use service::Service;

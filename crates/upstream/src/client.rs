@@ -47,6 +47,8 @@ impl Client {
         let link = Link {
             method,
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
+            failover: settings.failover(),
+            last: None,
             settings: Arc::new(settings),
             stream: ClientStream::new(machine),
             commands: receiver,

@@ -1,34 +1,41 @@
-//! One upstream stream, kept open: the thin loop around a [`ClientStream`].
+//! One upstream stream, kept open: the thin shell around a [`ClientStream`].
 //!
-//! Reading is never held up by writing: a response is applied whether or not requests can be sent, and a
-//! request is made only when there is room for it. Commands are obeyed at any time, connected or not.
+//! Owns which endpoint is tried when, and obeys commands at any time, connected or not.
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use weir_database::{Subscriber, Watch};
 use weir_protocol::client::{Applied, ClientStream, Handover};
 use weir_types::{Batch, ResourceLocator, TypeUrl};
 
 use crate::acknowledgement::{About, Release, Waiting};
-use crate::backoff::Attempts;
 use crate::codec::Writer;
-use crate::transport::{self, Method, Open};
+use crate::failover::Failover;
+use crate::session::{End, Place};
+use crate::transport::Method;
 use crate::{Acknowledge, Settings};
-
-/// How long a growing list of subscriptions is collected before it is sent.
-const COLLECT: Duration = Duration::from_millis(3);
 
 /// What happens on a link.
 #[derive(Debug)]
 pub enum Event {
     /// There is a connection to this endpoint.
-    Connected(Arc<str>),
+    Connected {
+        /// Where.
+        endpoint: Arc<str>,
+        /// Which one that is, in order of preference.
+        index: usize,
+    },
+    /// Another endpoint, that was tried beside the one in use, is of no use.
+    Unfit {
+        /// Where.
+        endpoint: Arc<str>,
+        /// Why.
+        reason: String,
+    },
     /// The connection or the stream is gone, or could not be made. Another one will be tried.
     Disconnected {
         /// Where.
@@ -72,12 +79,15 @@ pub(crate) struct Link<F> {
     pub(crate) waiting: Waiting,
     /// Told when one of them may go.
     pub(crate) answered: Arc<Answered>,
+    pub(crate) failover: Failover,
+    /// The endpoint of the last stream.
+    pub(crate) last: Option<usize>,
     pub(crate) on_event: F,
 }
 
 /// Learns that the subscribers of a watched commit have answered.
 #[derive(Default)]
-pub(crate) struct Answered(Notify);
+pub(crate) struct Answered(pub(crate) Notify);
 
 impl Subscriber for Answered {
     fn wake(&self) {
@@ -85,38 +95,37 @@ impl Subscriber for Answered {
     }
 }
 
-/// Why a session is over.
-enum End {
-    /// There will be no more commands.
-    Closed,
-    /// A new stream is needed.
-    Reopen,
-    Failed {
-        reason: String,
-        /// A response had come.
-        healthy: bool,
-    },
-}
-
 impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     /// Keeps a stream open for as long as anything is wanted.
     pub(crate) async fn run(mut self) {
-        let mut attempts = Attempts::new(self.settings.backoff, self.settings.endpoints.len());
+        let mut place = None;
         while self.wait_until_wanted().await {
-            let Some(endpoint) = self.settings.endpoints.get(attempts.endpoint()) else { return };
+            let Place { index, peer } = match place.take() {
+                Some(place) => place,
+                None => match self.next_place().await {
+                    Some(place) => place,
+                    None => return,
+                },
+            };
+            let Some(endpoint) = self.settings.endpoints.get(index) else { return };
             let endpoint: Arc<str> = endpoint.as_str().into();
-            match self.session(&endpoint).await {
+            match self.session(index, &endpoint, peer).await {
                 End::Closed => return,
-                End::Reopen => {}
-                End::Failed { reason, healthy } => {
+                End::Reopen => place = Some(Place { index, peer: None }),
+                End::Moves(better) => place = Some(better),
+                End::Failed(reason) => {
+                    self.failover.failed(index, Instant::now().into_std());
                     (self.on_event)(Event::Disconnected { endpoint, reason });
-                    let wait = attempts.failed(healthy);
-                    if self.meanwhile(tokio::time::sleep(wait)).await.is_none() {
-                        return;
-                    }
                 }
             }
         }
+    }
+
+    /// Waits for the time of the next attempt; none when there will be no more commands.
+    async fn next_place(&mut self) -> Option<Place> {
+        let (index, wait) = self.failover.next(Instant::now().into_std());
+        self.meanwhile(tokio::time::sleep(wait)).await?;
+        Some(Place { index, peer: None })
     }
 
     /// False when there will be no more commands.
@@ -129,7 +138,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// Obeys commands until `future` is done; none when there will be no more commands.
-    async fn meanwhile<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn meanwhile<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         loop {
             tokio::select! {
@@ -139,79 +148,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         }
     }
 
-    async fn session(&mut self, endpoint: &Arc<str>) -> End {
-        let settings = Arc::clone(&self.settings);
-        let method = self.method.clone();
-        let connecting = transport::connect(&settings, endpoint, &method);
-        let peer = match self.meanwhile(connecting).await {
-            None => return End::Closed,
-            Some(Err(error)) => return End::Failed { reason: chain(&*error), healthy: false },
-            Some(Ok(peer)) => peer,
-        };
-        (self.on_event)(Event::Connected(Arc::clone(endpoint)));
-        self.stream.connected();
-        let end = self.converse(transport::open(&settings, peer, &method, self.writer.clone())).await;
-        self.stream.disconnected();
-        end
-    }
-
-    async fn converse(&mut self, Open { requests, mut responses }: Open) -> End {
-        let mut healthy = false;
-        // When requests may be made; none when there is nothing to say.
-        let mut flush_at = Some(Instant::now());
-        let mut in_sync = false;
-        loop {
-            if self.release() {
-                flush_at = Some(Instant::now());
-            }
-            let timeout = self.stream.poll_timeout().into_iter().chain(self.waiting.deadline()).min();
-            let timeout = timeout.map(Instant::from_std);
-            let (flush, timer) =
-                (flush_at.unwrap_or_else(Instant::now), timeout.unwrap_or_else(Instant::now));
-            tokio::select! {
-                biased;
-                command = self.commands.recv() => {
-                    let Some(command) = command else { return End::Closed };
-                    if self.obey(command) == Needs::NewStream {
-                        return End::Reopen;
-                    }
-                    flush_at.get_or_insert_with(|| Instant::now() + COLLECT);
-                    continue;
-                }
-                response = responses.next() => match response {
-                    None => return End::Failed { reason: "the server closed the stream".to_owned(), healthy },
-                    Some(Err(status)) => return End::Failed { reason: describe(&status), healthy },
-                    Some(Ok(None)) => healthy = true,
-                    Some(Ok(Some(response))) => {
-                        healthy = true;
-                        let applied = self.stream.handle_response(response, Instant::now().into_std());
-                        self.apply(applied);
-                        flush_at = Some(Instant::now());
-                    }
-                },
-                permit = reserve_after(flush, &requests), if flush_at.is_some() => {
-                    let request = self.stream.poll_transmit(Instant::now().into_std());
-                    match (permit, request) {
-                        (Some(permit), Some(request)) => permit.send(request),
-                        _ => flush_at = None,
-                    }
-                }
-                () = self.answered.0.notified() => {}
-                () = sleep_until(timer), if timeout.is_some() => {
-                    let batches = self.stream.handle_timeout(Instant::now().into_std());
-                    batches.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
-                }
-            }
-            // Looks at everything that is wanted, so not after each of many commands.
-            if in_sync != self.stream.is_in_sync() {
-                in_sync = !in_sync;
-                (self.on_event)(Event::InSync(in_sync));
-            }
-        }
-    }
-
     /// Has a response committed. Its acknowledgement waits where that is watched, and concerns anyone.
-    fn apply(&mut self, applied: Applied) {
+    pub(crate) fn apply(&mut self, applied: Applied) {
         let held = match (self.settings.acknowledge, &applied.ticket) {
             (Acknowledge::AfterSubscribers(policy), Some(ticket)) => {
                 Some((ticket.clone(), About::new(&applied.batch), policy))
@@ -227,7 +165,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// Lets those acknowledgements go that have waited for enough; whether there are any.
-    fn release(&mut self) -> bool {
+    pub(crate) fn release(&mut self) -> bool {
         let due = self.waiting.take_due(Instant::now().into_std());
         let any = !due.is_empty();
         for release in due {
@@ -237,7 +175,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         any
     }
 
-    fn obey(&mut self, command: Command) -> Needs {
+    pub(crate) fn obey(&mut self, command: Command) -> Needs {
         match command {
             Command::Subscribe(type_url, locator) => {
                 self.stream.subscribe(&type_url, locator);
@@ -263,18 +201,12 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
 
 /// What has to follow a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Needs {
+pub(crate) enum Needs {
     Nothing,
     NewStream,
 }
 
-/// Room for a request, from `at` on; none when the stream takes no more, which its responses will tell.
-async fn reserve_after<T>(at: Instant, requests: &mpsc::Sender<T>) -> Option<mpsc::Permit<'_, T>> {
-    sleep_until(at).await;
-    requests.reserve().await.ok()
-}
-
-fn describe(status: &tonic::Status) -> String {
+pub(crate) fn describe(status: &tonic::Status) -> String {
     match status.message() {
         "" => status.code().to_string(),
         message => format!("{}: {message}", status.code()),

@@ -207,6 +207,7 @@ impl Context {
             answered: Arc::clone(&answered),
             held: 0,
             reported: false,
+            index: None,
         };
         let link = Link {
             method,
@@ -216,6 +217,8 @@ impl Context {
             commands: receiver,
             waiting: Waiting::default(),
             answered,
+            failover: settings.failover(),
+            last: None,
             on_event: move |event| watcher.handle(event),
         };
         self.tasks.spawn(link.run());

@@ -21,6 +21,9 @@ pub(crate) struct Metrics {
     held: UpDownCounter<i64>,
     hold_time: Histogram<f64>,
     errors: Counter<u64>,
+    endpoints: UpDownCounter<i64>,
+    moves: Counter<u64>,
+    unfit: Counter<u64>,
 }
 
 // === impl Metrics ===
@@ -38,11 +41,42 @@ impl Metrics {
             held: weir_metrics::UPSTREAM_HELD_ACKNOWLEDGEMENTS.up_down_counter(),
             hold_time: weir_metrics::UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME.histogram(),
             errors: weir_metrics::UPSTREAM_RESOURCE_ERRORS.counter(),
+            endpoints: weir_metrics::UPSTREAM_ENDPOINTS.up_down_counter(),
+            moves: weir_metrics::UPSTREAM_MOVES.counter(),
+            unfit: weir_metrics::UPSTREAM_UNFIT.counter(),
         }
     }
 
-    pub(crate) fn connected(&self) {
+    /// A stream is on this endpoint now, by order of preference; before, it was on another one, or on none.
+    pub(crate) fn connected(&self, index: usize, before: Option<usize>) {
         self.connects.add(1, &self.labels);
+        self.closed(before);
+        self.endpoints.add(1, &self.on(index));
+        let [authority, dialect] = self.labels.clone();
+        let direction = match before {
+            Some(before) if before < index => "fallback",
+            None if index > 0 => "fallback",
+            Some(before) if before > index => "return",
+            _ => return,
+        };
+        self.moves.add(1, &[authority, dialect, KeyValue::new("direction", direction)]);
+    }
+
+    /// There is no stream any more that was on this endpoint.
+    pub(crate) fn closed(&self, index: Option<usize>) {
+        if let Some(index) = index {
+            self.endpoints.add(-1, &self.on(index));
+        }
+    }
+
+    /// An endpoint was tried beside the one in use, in vain.
+    pub(crate) fn unfit(&self) {
+        self.unfit.add(1, &self.labels);
+    }
+
+    fn on(&self, index: usize) -> [KeyValue; 3] {
+        let [authority, dialect] = self.labels.clone();
+        [authority, dialect, KeyValue::new("endpoint", i64::try_from(index).unwrap_or(i64::MAX))]
     }
 
     pub(crate) fn disconnected(&self) {

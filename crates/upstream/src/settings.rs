@@ -9,8 +9,9 @@ use weir_wire::discovery::Node;
 use weir_wire::rest;
 use weir_wire::services::Service;
 
+use crate::failover::Failover;
 use crate::transport::Method;
-use crate::{Acknowledge, Backoff, Lane, NodeTemplate, Polling, Role};
+use crate::{Acknowledge, Backoff, Lane, NodeTemplate, Polling, Role, Trial};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
@@ -35,6 +36,11 @@ pub struct Settings {
     pub drop_on_errors: Arc<[Code]>,
     /// How long to wait between attempts to connect.
     pub backoff: Backoff,
+    /// What it takes for an endpoint to be a good one.
+    pub trial: Trial,
+    /// Whether a version means the same at all endpoints. Where it does not, all is asked for again after a move to
+    /// another one.
+    pub shared_versions: bool,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How often an idle connection is pinged.
@@ -86,6 +92,11 @@ impl Settings {
         }
     }
 
+    /// Which endpoint a stream is to be on.
+    pub(crate) fn failover(&self) -> Failover {
+        Failover::new(self.backoff, self.trial, self.endpoints.len())
+    }
+
     /// A control plane at `endpoints`, spoken to in delta over ADS, with usual limits.
     pub fn new(authority: impl Into<String>, endpoints: Vec<String>, naming: Naming) -> Self {
         Self {
@@ -99,6 +110,8 @@ impl Settings {
             does_not_exist: Duration::from_secs(15),
             drop_on_errors: Arc::from([Code::NOT_FOUND]),
             backoff: Backoff::default(),
+            trial: Trial::default(),
+            shared_versions: false,
             connect_timeout: Duration::from_secs(5),
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),

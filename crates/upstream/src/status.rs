@@ -27,10 +27,14 @@ pub struct LinkState {
     pub lane: Lane,
     /// Where it is connected to, while it is; for files, where they are, once they are read.
     pub endpoint: Option<String>,
+    /// Which of the endpoints that is, or was at last, in order of preference from 0.
+    pub index: usize,
     /// Whether something is known of everything that was asked for on the current stream.
     pub in_sync: bool,
     /// Since when it is connected, or not.
     pub since: SystemTime,
+    /// What has last gone wrong.
+    pub last_failure: Option<LinkFailure>,
 }
 
 impl LinkState {
@@ -46,6 +50,17 @@ impl LinkState {
     pub fn is_connected(&self) -> bool {
         self.endpoint.is_some()
     }
+}
+
+/// Why a connection could not be made or has ended, or why an endpoint that was tried beside it is of no use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkFailure {
+    /// Where.
+    pub endpoint: String,
+    /// What was wrong.
+    pub reason: String,
+    /// When.
+    pub at: SystemTime,
 }
 
 /// The states of all streams. Cheap to clone; all clones show the same.
@@ -134,10 +149,17 @@ impl Status {
         let mut links = self.0.lock();
         links.next += 1;
         let (id, since) = (links.next, SystemTime::now());
-        let authority = authority.to_owned();
-        links
-            .states
-            .insert(id, LinkState { authority, parameters, lane, endpoint: None, in_sync: false, since });
+        let state = LinkState {
+            authority: authority.to_owned(),
+            parameters,
+            lane,
+            endpoint: None,
+            index: 0,
+            in_sync: false,
+            since,
+            last_failure: None,
+        };
+        links.states.insert(id, state);
         LinkStatus { status: self.clone(), id }
     }
 }
@@ -158,17 +180,20 @@ impl LinkStatus {
         }
     }
 
-    pub(crate) fn connected(&self, endpoint: &str) {
-        let endpoint = Some(endpoint.to_owned());
+    pub(crate) fn connected(&self, endpoint: &str, index: usize) {
         self.change(|state| {
-            *state = LinkState { endpoint, in_sync: false, since: SystemTime::now(), ..state.clone() }
+            (state.endpoint, state.index) = (Some(endpoint.to_owned()), index);
+            (state.in_sync, state.since) = (false, SystemTime::now());
         });
     }
 
     pub(crate) fn disconnected(&self) {
-        self.change(|state| {
-            *state = LinkState { endpoint: None, in_sync: false, since: SystemTime::now(), ..state.clone() };
-        });
+        self.change(|state| (state.endpoint, state.in_sync, state.since) = (None, false, SystemTime::now()));
+    }
+
+    pub(crate) fn failed(&self, endpoint: &str, reason: String) {
+        let failure = LinkFailure { endpoint: endpoint.to_owned(), reason, at: SystemTime::now() };
+        self.change(|state| state.last_failure = Some(failure));
     }
 
     pub(crate) fn in_sync(&self, in_sync: bool) {
@@ -192,8 +217,8 @@ mod tests {
         let status = Status::default();
         let (one, other) =
             (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
-        one.connected("http://x");
-        other.connected("http://x");
+        one.connected("http://x", 0);
+        other.connected("http://x", 0);
         other.in_sync(true);
         let counts = |status: &Status| status.by_state().into_values().collect::<Vec<_>>();
         assert_eq!(counts(&status), [0, 1, 1], "{:?}", status.by_state());
@@ -213,7 +238,7 @@ mod tests {
         assert!(status.is_in_sync("b") && !status.is_connected("a"));
         for link in [&first, &second] {
             assert!(!status.is_in_sync("a"));
-            link.connected("http://x");
+            link.connected("http://x", 0);
             link.in_sync(true);
         }
         assert!(status.is_in_sync("a"));

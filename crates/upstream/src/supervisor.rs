@@ -104,7 +104,7 @@ async fn meet(
             let files = status.register(&authority, None, Lane::default());
             let path = settings.path.display().to_string();
             let loaded = || {
-                files.connected(&path);
+                files.connected(&path, 0);
                 files.in_sync(true);
             };
             files::run(database, settings, demand, loaded).await?;

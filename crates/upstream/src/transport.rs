@@ -34,6 +34,7 @@ pub(crate) struct Open {
 pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Option<Response>, Status>> + Send>>;
 
 /// Somebody who listens.
+#[derive(Clone)]
 pub(crate) enum Peer {
     Grpc(Channel),
     Rest(Box<rest::Http>, TypeUrl),

@@ -25,6 +25,8 @@ pub(crate) struct Watcher {
     pub(crate) held: usize,
     /// That there is no connection was said already.
     pub(crate) reported: bool,
+    /// Which endpoint was the last.
+    pub(crate) index: Option<usize>,
 }
 
 /// How a stream is called in the log.
@@ -43,11 +45,16 @@ impl Watcher {
         let own_type = type_url.as_ref().map(tracing::field::display);
         let parameters = parameters.as_ref().map(tracing::field::display);
         match event {
-            Event::Connected(endpoint) => {
-                tracing::info!(authority, parameters, ?role, own_type, %endpoint, "connected upstream");
-                self.metrics.connected();
-                self.status.connected(&endpoint);
+            Event::Connected { endpoint, index } => {
+                tracing::info!(authority, parameters, ?role, own_type, %endpoint, index, "connected upstream");
+                self.metrics.connected(index, self.index.replace(index));
+                self.status.connected(&endpoint, index);
                 self.reported = false;
+            }
+            Event::Unfit { endpoint, reason } => {
+                tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "another endpoint is no better");
+                self.metrics.unfit();
+                self.status.failed(&endpoint, reason);
             }
             Event::Disconnected { endpoint, reason } => {
                 if !std::mem::replace(&mut self.reported, true) {
@@ -57,6 +64,7 @@ impl Watcher {
                 }
                 self.metrics.disconnected();
                 self.status.disconnected();
+                self.status.failed(&endpoint, reason);
             }
             Event::Applied(applied) => return self.commit(applied),
             Event::Known(batch) => drop(self.database.commit(batch)),
@@ -125,5 +133,6 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.metrics.held(-i64::try_from(self.held).unwrap_or_default());
+        self.metrics.closed(self.index);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_protocol::Dialect;
 use weir_testkit::wait::until;
 use weir_testkit::{FakeControlPlane, Published, constraints, type_url};
-use weir_upstream::{Polling, Services, Settings};
+use weir_upstream::{Polling, Services, Settings, Trial};
 
 use crate::world::{World, native, streams};
 
@@ -179,4 +179,22 @@ async fn u01_a_poll_without_an_answer_is_given_up_in_time() {
     upstream.wait_for("three polls", |state| (state.requests.len() >= 3).then_some(())).await;
     upstream.resume();
     view.until_shows(&[("a", "1")]).await;
+}
+
+#[tokio::test]
+async fn u04_polls_fall_back_and_return() {
+    let (first, second) = (FakeControlPlane::start().await, FakeControlPlane::start().await);
+    first.set(cluster("a", "first"));
+    second.set(cluster("a", "second"));
+    first.pause();
+    let mut settings = by_node(&second, OFTEN);
+    settings.endpoints.insert(0, first.uri());
+    settings.trial = Trial { answer: Duration::from_millis(100), lasting: Duration::from_millis(100) };
+    let world = World::start(vec![settings]);
+    let view = world.view("cds", &["*{env=prod}"]);
+    view.until_shows(&[("a", "second")]).await;
+    first.resume();
+    view.until_shows(&[("a", "first")]).await;
+    first.answer_polls_with(Some((503, "overloaded")));
+    view.until_shows(&[("a", "second")]).await;
 }

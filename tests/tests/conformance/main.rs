@@ -16,6 +16,7 @@ mod raw;
 mod weir;
 
 mod acknowledgement;
+mod availability;
 mod collections;
 mod downstream;
 mod errors;

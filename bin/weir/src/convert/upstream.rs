@@ -5,7 +5,7 @@ use weir_protocol::Dialect;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
     Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Polling, Services, Settings,
-    Source, files,
+    Source, Trial, files,
 };
 
 use super::{node, shared};
@@ -60,6 +60,8 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         does_not_exist: control_plane.does_not_exist_timeout,
         drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
         backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
+        trial: Trial { answer: control_plane.answer_timeout, lasting: control_plane.stable_after },
+        shared_versions: control_plane.shared_versions,
         connect_timeout: control_plane.connect_timeout,
         keepalive_interval: control_plane.keepalive_interval,
         keepalive_timeout: control_plane.keepalive_timeout,

@@ -43,7 +43,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `backoff_base`, `backoff_max`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -207,6 +207,10 @@ fn rules_between_values() {
         (
             &[HEAD, PLANE, "backoff_max = '1ms'\n"],
             "4: upstream[0].backoff_max: 1ms is shorter than backoff_base, which is 500ms",
+        ),
+        (
+            &[HEAD, "[[upstream]]\nendpoints = ['http://a:1', 'http://b:1']\n", "answer_timeout = '15s'\n"],
+            "4: upstream[0].answer_timeout: 15s is no shorter than does_not_exist_timeout, which is 15s: resources would count as missing before other endpoints are asked",
         ),
         (
             &[HEAD, PLANE, "connect_timeout = '0s'\n"],

@@ -84,6 +84,9 @@ impl Reader<'_> {
             ("drop_on_errors", file.drop_on_errors.is_some()),
             ("backoff_base", file.backoff_base.is_some()),
             ("backoff_max", file.backoff_max.is_some()),
+            ("answer_timeout", file.answer_timeout.is_some()),
+            ("stable_after", file.stable_after.is_some()),
+            ("shared_versions", file.shared_versions.is_some()),
             ("keepalive_interval", file.keepalive_interval.is_some()),
             ("keepalive_timeout", file.keepalive_timeout.is_some()),
             ("max_response_size", file.max_response_size.is_some()),
@@ -133,16 +136,21 @@ impl Reader<'_> {
         self.refuse_keys_of_other_protocols(protocol, &file);
         let parameters = self.parameters(&mut file);
         let acknowledge = self.acknowledge(&file);
+        let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
+        let answer_timeout = file.answer_timeout.map_or(does_not_exist_timeout * 2 / 3, |text| text.0.0);
         let settings = ControlPlane {
             endpoints,
             protocol,
             transport: file.transport.unwrap_or_default(),
             parameters,
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
-            does_not_exist_timeout: file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0,
+            does_not_exist_timeout,
             drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),
             backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
             backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
+            answer_timeout,
+            stable_after: file.stable_after.unwrap_or_else(seconds::<10>).0.0,
+            shared_versions: file.shared_versions.unwrap_or(false),
             keepalive_interval: file.keepalive_interval.unwrap_or_else(seconds::<30>).0.0,
             keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<10>).0.0,
             max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
@@ -163,6 +171,7 @@ impl Reader<'_> {
             ("connect_timeout", settings.connect_timeout),
             ("does_not_exist_timeout", settings.does_not_exist_timeout),
             ("backoff_base", settings.backoff_base),
+            ("answer_timeout", settings.answer_timeout),
             ("keepalive_interval", settings.keepalive_interval),
             ("keepalive_timeout", settings.keepalive_timeout),
             ("refresh_interval", settings.polling.refresh_interval),
@@ -175,6 +184,15 @@ impl Reader<'_> {
         if settings.backoff_max < settings.backoff_base {
             let (max, base) = (settings.backoff_max, settings.backoff_base);
             self.add("backoff_max", format!("{max:?} is shorter than backoff_base, which is {base:?}"));
+        }
+        let (answer, missing) = (settings.answer_timeout, settings.does_not_exist_timeout);
+        if settings.endpoints.len() > 1 && answer >= missing {
+            let message =
+                format!("{answer:?} is no shorter than does_not_exist_timeout, which is {missing:?}");
+            self.add(
+                "answer_timeout",
+                message + ": resources would count as missing before other endpoints are asked",
+            );
         }
         if settings.max_response_size == 0 {
             self.add("max_response_size", "0 is too small; the least is 1");

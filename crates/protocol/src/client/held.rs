@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use weir_types::{Constraints, Directories, Name, Variant, VariantKey};
 
+use super::requests::UNSTATABLE_VERSION;
+
 /// How the server of the current stream stands to a held variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -94,6 +96,16 @@ impl Held {
     /// Notes that what is held now is from an earlier stream.
     pub(super) fn set_standing(&mut self, standing: Standing) {
         self.by_name.values_mut().flatten().for_each(|held| held.standing = standing);
+    }
+
+    /// Notes that nobody can be told what is held by its versions.
+    pub(super) fn forget_versions(&mut self) {
+        let nothing: Arc<str> = UNSTATABLE_VERSION.into();
+        self.by_name.values_mut().flatten().for_each(|held| held.version = Arc::clone(&nothing));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
     }
 
     /// The variants of the resource called `name`.

@@ -46,6 +46,8 @@ pub(super) struct Conversation {
     pub(super) lingers: bool,
     /// It is wanted again, which the server cannot be told either.
     pub(super) exhausted: bool,
+    /// Not all that is held is stated, so that there is something to answer.
+    pub(super) pressed: bool,
     /// SotW: the list has to be sent.
     pub(super) changed: bool,
     /// Of the last response that was answered.

@@ -75,3 +75,10 @@ pub struct Applied {
     /// What cannot be delivered, as the server said it.
     pub errors: Vec<Reported>,
 }
+
+impl Applied {
+    /// Whether the server has answered what it was asked: anything that is of use, or that nothing is.
+    pub fn is_answer(&self) -> bool {
+        self.ticket.is_some() || !self.batch.is_empty()
+    }
+}

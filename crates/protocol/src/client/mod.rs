@@ -17,6 +17,9 @@
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
+//! - [`forget_versions`](ClientStream::forget_versions) before that, if the server is another one;
+//!   [`demand_answer`](ClientStream::demand_answer) after it, if a server that says nothing is to be told from one
+//!   that has nothing to say.
 //! - A new stream in place of the current one when [`needs_new_stream`](ClientStream::needs_new_stream) after a
 //!   subscription.
 //!
@@ -31,6 +34,7 @@ mod errors;
 mod held;
 mod logical;
 mod message;
+mod peers;
 mod requests;
 mod responses;
 mod subscriptions;

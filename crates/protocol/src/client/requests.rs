@@ -56,7 +56,7 @@ impl Logical {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
             let mut interests = self.wanted.values().flat_map(HashMap::values);
             let complete = interests.all(|interest| interest.answered && interest.error.is_none());
-            let complete = complete && self.held.is_immortal();
+            let complete = complete && self.held.is_immortal() && !self.conversation.pressed;
             self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
         // What was given up and wanted again is left out once, or the server would see no change. Not while it
@@ -166,7 +166,7 @@ impl Logical {
         stated.sort_unstable();
         // A server that is stated all it has may say nothing, and a collection waits for its answer.
         let unanswered = self.locators().any(|(l, interest)| l.is_collection() && !interest.answered);
-        if let Some(first) = stated.first_mut().filter(|_| unanswered) {
+        if let Some(first) = stated.first_mut().filter(|_| unanswered || self.conversation.pressed) {
             first.1 = Arc::from(UNSTATABLE_VERSION);
         }
         stated

@@ -20,7 +20,7 @@ use crate::link::chain;
 const SHOWN: usize = 200;
 
 /// A client of one URL. Connections are kept and made as needed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
     uri: Uri,

@@ -1,0 +1,40 @@
+//! Servers that stand in for each other: what is said to another one, and what makes one show that it is alive.
+
+use super::ClientStream;
+
+impl ClientStream {
+    /// What is held came from another server than the one that comes next, which may mean other things by the same
+    /// versions. It will be stated none, and so has to send or remove all of it. Nothing is withdrawn.
+    pub fn forget_versions(&mut self) {
+        for logical in self.types.values_mut() {
+            logical.held.forget_versions();
+            logical.version = None;
+        }
+    }
+
+    /// Of a stream that was just opened: leaves out a little of what is held, so that a server that is alive has to
+    /// send it again. False where nothing is held.
+    pub fn demand_answer(&mut self) -> bool {
+        let mut holding = self.types.values_mut().filter(|logical| !logical.held.is_empty());
+        holding.next().map(|logical| logical.conversation.pressed = true).is_some()
+    }
+
+    /// A stream that holds nothing and wants, of what is wanted here, what a server is most likely to have and costs
+    /// it least: a name that is served. Everything, where there is none.
+    pub fn sample(&self) -> Self {
+        let mut sample = Self::new(self.settings.clone());
+        let wanted = || {
+            let types = self.types.iter();
+            types.flat_map(|(type_url, logical)| logical.locators().map(move |(l, _)| (type_url, logical, l)))
+        };
+        let served = wanted().find(|(_, logical, locator)| {
+            !locator.is_collection()
+                && logical.is_served(&self.settings.naming, &locator.name, &locator.parameters)
+        });
+        match served {
+            Some((type_url, _, locator)) => sample.subscribe(type_url, locator),
+            None => wanted().for_each(|(type_url, _, locator)| sample.subscribe(type_url, locator)),
+        }
+        sample
+    }
+}
