@@ -7,6 +7,7 @@ mod explain;
 mod export;
 mod get;
 mod inputs;
+mod instance;
 mod lifetime;
 mod output;
 mod ready;

@@ -1,33 +1,25 @@
-//! What the admin server tells.
+//! Whether clients can be served.
 
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
-use weir_telemetry::Metrics;
 
 /// Ready once every upstream is, until clients are moved elsewhere.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     authorities: Vec<String>,
     upstream: weir_upstream::Status,
-    metrics: Metrics,
     draining: CancellationToken,
 }
 
 impl Readiness {
     /// Not ready any more once `draining` is cancelled.
-    pub(crate) fn new(
-        config: &Config,
-        upstream: weir_upstream::Status,
-        metrics: Metrics,
-        draining: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, upstream: weir_upstream::Status, draining: CancellationToken) -> Self {
         let authorities = config.upstreams.iter().map(|upstream| upstream.authority.clone()).collect();
-        Self { authorities, upstream, metrics, draining }
+        Self { authorities, upstream, draining }
     }
-}
 
-impl weir_admin::Status for Readiness {
-    fn pending(&self) -> Vec<String> {
+    /// What is still missing, in words for an operator; empty when ready.
+    pub(crate) fn pending(&self) -> Vec<String> {
         let behind = self.authorities.iter().filter_map(|authority| {
             let state = match (self.upstream.is_connected(authority), self.upstream.is_in_sync(authority)) {
                 (_, true) => return None,
@@ -38,9 +30,5 @@ impl weir_admin::Status for Readiness {
         });
         let draining = self.draining.is_cancelled().then(|| "clients are moved elsewhere".to_owned());
         draining.into_iter().chain(behind).collect()
-    }
-
-    fn metrics(&self) -> Result<String, String> {
-        self.metrics.render().map_err(|error| error.to_string())
     }
 }

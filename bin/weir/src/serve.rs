@@ -16,6 +16,7 @@ use weir_database::Database;
 use weir_telemetry::Metrics;
 
 use crate::convert;
+use crate::instance::Instance;
 use crate::lifetime::{Drain, Signals};
 use crate::ready::Readiness;
 
@@ -105,12 +106,15 @@ fn start(
         drained.await;
         control.drain();
     });
+    let clients = server.registry();
     let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });
 
     if let Some(listener) = listeners.admin {
-        let readiness = Arc::new(Readiness::new(config, status, metrics, draining.clone()));
-        let admin = weir_admin::serve(listener, readiness, stop.clone().cancelled_owned());
+        let readiness = Readiness::new(config, status.clone(), draining.clone());
+        let rules = convert::node_rules(config);
+        let instance = Arc::new(Instance { readiness, metrics, upstream: status, clients, rules });
+        let admin = weir_admin::serve(listener, instance, stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
     tasks

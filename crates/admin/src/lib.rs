@@ -1,17 +1,74 @@
-//! The admin server: whether Weir is alive and ready, and what it counted.
+//! The admin server: what operators ask, over HTTP and in JSON.
 //!
-//! Owns the HTTP endpoints and nothing behind them: what is ready and what was counted is asked of
-//! [`Status`] on each request. Never changes anything.
+//! Owns the endpoints, their description (`/openapi.json`), and the form of what is told; nothing behind them. What
+//! there is to tell is asked of an [`Instance`] on each request. An endpoint, or a family of them, is a module.
 
-mod server;
+mod clients;
+mod nacks;
+mod openapi;
+mod page;
+mod probes;
+mod problem;
+mod query;
+mod time;
+mod upstreams;
 
-pub use server::serve;
+#[cfg(test)]
+mod tests;
 
-/// What the admin server tells about the rest of the program.
-pub trait Status: Send + Sync + 'static {
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::net::TcpListener;
+
+pub use clients::{
+    Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
+};
+pub use nacks::Nack;
+pub use upstreams::Upstream;
+
+/// What the admin server tells about. All of it is asked often, and none of it may wait.
+pub trait Instance: Send + Sync + 'static {
     /// What is still missing before clients can be served, in words for an operator; empty when ready.
     fn pending(&self) -> Vec<String>;
 
     /// The metrics in the text format of Prometheus, or why there are none.
     fn metrics(&self) -> Result<String, String>;
+
+    /// The streams to control planes, and the files, in an order that stays.
+    fn upstreams(&self) -> Vec<Upstream>;
+
+    /// The ids of the open streams, ascending.
+    fn client_ids(&self) -> Vec<u64>;
+
+    /// An open stream; none if it is gone.
+    fn client(&self, id: u64) -> Option<Client>;
+
+    /// The newest rejections, the newest first.
+    fn nacks(&self) -> Vec<Nack>;
+}
+
+/// What every endpoint is given.
+type Shared = Arc<dyn Instance>;
+
+/// The part of the description where the endpoints stand.
+const TAG: &str = "admin";
+
+/// Answers on `listener` until `shutdown` is done and the requests under way are answered.
+///
+/// # Errors
+/// When the listener fails for good.
+pub async fn serve(
+    listener: TcpListener,
+    instance: Arc<dyn Instance>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    axum::serve(listener, router(instance)).with_graceful_shutdown(shutdown).await
+}
+
+/// Every endpoint: for whoever serves them in a way of its own.
+pub fn router(instance: Arc<dyn Instance>) -> Router {
+    openapi::routes().with_state(instance)
 }

@@ -4,6 +4,7 @@
 //! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
 //! (that is the database's), and never speaks to an upstream.
 
+pub mod clients;
 mod connection;
 mod drain;
 mod encoder;
@@ -16,6 +17,7 @@ mod messages;
 mod metrics;
 mod node;
 mod observed;
+mod peer;
 mod request;
 mod rest;
 mod scope;

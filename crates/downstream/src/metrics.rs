@@ -10,7 +10,7 @@ use crate::drain::Reason;
 
 /// How a client speaks, as a label.
 #[derive(Clone, Copy)]
-pub(crate) struct Speech(&'static str);
+pub(crate) struct Speech(pub(crate) &'static str);
 
 impl Speech {
     /// REST-JSON.

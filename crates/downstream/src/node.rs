@@ -3,6 +3,7 @@
 //! Decoded from the first message of a stream only; of the 61 kB that Envoy sends, the list of extensions,
 //! which makes most of it, is skipped.
 
+use std::fmt;
 use std::sync::Arc;
 
 use prost::Message;
@@ -53,6 +54,21 @@ impl NodeField {
     }
 }
 
+/// As the configuration file calls it.
+impl fmt::Display for NodeField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id => f.write_str("node.id"),
+            Self::Cluster => f.write_str("node.cluster"),
+            Self::Region => f.write_str("node.locality.region"),
+            Self::Zone => f.write_str("node.locality.zone"),
+            Self::SubZone => f.write_str("node.locality.sub_zone"),
+            Self::UserAgentName => f.write_str("node.user_agent_name"),
+            Self::Metadata(path) => write!(f, "node.metadata.{}", path.join(".")),
+        }
+    }
+}
+
 /// The scalar at `path`, as text.
 fn metadata(metadata: &Struct, path: &[String]) -> Option<String> {
     let (last, parents) = path.split_last()?;
@@ -98,7 +114,15 @@ impl NodeRule {
             }
         });
         let defaulted = matched.is_none();
-        Derived { key: self.key.clone(), field, value: matched.or_else(|| self.default.clone()), defaulted }
+        let value = matched.or_else(|| self.default.clone());
+        Derived {
+            key: self.key.clone(),
+            from: self.from.clone(),
+            field,
+            value,
+            defaulted,
+            fills_locators: self.fill_locators,
+        }
     }
 }
 
@@ -107,12 +131,16 @@ impl NodeRule {
 pub struct Derived {
     /// The parameter's key.
     pub key: String,
+    /// Where the rule looks.
+    pub from: NodeField,
     /// What the node says, if it says it.
     pub field: Option<String>,
     /// The parameter's value; none if the client does not get the parameter.
     pub value: Option<String>,
     /// Whether the rule's default had to do.
     pub defaulted: bool,
+    /// Whether locators that omit the key are given the parameter too.
+    pub fills_locators: bool,
 }
 
 /// The configured rules.
@@ -153,6 +181,8 @@ pub struct Client {
     pub cluster: String,
     /// `node.user_agent_name`
     pub user_agent: String,
+    /// What else of its node is shown to operators, encoded: clients that are alike share it.
+    pub(crate) profile: Arc<[u8]>,
     /// The parameters of its plain names.
     pub parameters: DynamicParameters,
     /// The parameters that its locators are given where they omit the key.
@@ -170,6 +200,17 @@ impl Client {
         self.user_agent == "weir"
     }
 
+    /// Its node, as far as it is kept: without what it is able to, and without its extensions.
+    pub fn node(&self) -> Node {
+        Node {
+            id: self.id.clone(),
+            cluster: self.cluster.clone(),
+            user_agent_name: self.user_agent.clone(),
+            // These bytes were made here.
+            ..Node::decode(&*self.profile).unwrap_or_default()
+        }
+    }
+
     /// The client that a first message's node describes.
     ///
     /// # Errors
@@ -181,11 +222,19 @@ impl Client {
             locator_defaults: rules.derive(&node, |rule| rule.fill_locators),
             announces_wrapping: node.client_features.iter().any(|f| WRAPPING_FEATURES.contains(&&**f)),
             announces_ttl: node.client_features.iter().any(|f| f == TTL_FEATURE),
+            profile: profile(&node),
             id: node.id,
             cluster: node.cluster,
             user_agent: node.user_agent_name,
         })
     }
+}
+
+/// What is kept of a node beside what [`Client`] has in fields of its own.
+fn profile(node: &Node) -> Arc<[u8]> {
+    let (locality, metadata) = (node.locality.clone(), node.metadata.clone());
+    let user_agent_version = node.user_agent_version.clone();
+    Node { locality, metadata, user_agent_version, ..Node::default() }.encode_to_vec().into()
 }
 
 #[cfg(test)]
@@ -260,6 +309,15 @@ mod tests {
         let client = Client::new(Some(&node().encode_to_vec()), &rules).unwrap();
         assert_eq!(client.parameters.to_string(), "{a=web, b=web}");
         assert_eq!(client.locator_defaults.to_string(), "{a=web}");
+    }
+
+    #[test]
+    fn d03_what_rules_and_operators_need_of_a_node_is_kept() {
+        let features = vec!["xds.config.resource-in-sotw".to_owned()];
+        let sent = Node { client_features: features, user_agent_version: "1.38.0".into(), ..node() };
+        let client = Client::new(Some(&sent.encode_to_vec()), &NodeRules::default()).unwrap();
+        assert!(client.announces_wrapping);
+        assert_eq!(client.node(), Node { client_features: Vec::new(), ..sent });
     }
 
     #[test]

@@ -11,9 +11,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use weir_database::Database;
 
+use crate::clients::Registry;
 use crate::connection;
 use crate::drain::{Drain, Phases};
 use crate::node::NodeRules;
+use crate::peer::Peer;
 use crate::request::Limits;
 use crate::service::Services;
 use crate::stream::Shared;
@@ -90,6 +92,11 @@ impl Server {
         Control { shared: Arc::clone(&self.shared) }
     }
 
+    /// Everything that is open, to be looked at.
+    pub fn registry(&self) -> Registry {
+        self.shared.registry.clone()
+    }
+
     /// Serves on `listeners` until the last client has gone after [`Control::drain`], or until `shutdown`, which ends
     /// every stream with UNAVAILABLE.
     ///
@@ -124,7 +131,9 @@ impl Server {
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((client, _)) => _ = connections.spawn(Arc::clone(&self).connection(client)),
+                    Ok((client, address)) => {
+                        connections.spawn(Arc::clone(&self).connection(client, Peer { address }));
+                    }
                     Err(error) => {
                         tracing::warn!(%error, address, "a client cannot be accepted");
                         tokio::time::sleep(PAUSE).await;
@@ -134,8 +143,8 @@ impl Server {
                 () = &mut closes => break,
             }
         }
-        for client in waiting(listener) {
-            connections.spawn(Arc::clone(&self).connection(client));
+        for (client, peer) in waiting(listener) {
+            connections.spawn(Arc::clone(&self).connection(client, peer));
         }
         while let Some(ended) = connections.join_next().await {
             report(ended);
@@ -155,7 +164,7 @@ impl Server {
         }
     }
 
-    async fn connection(self: Arc<Self>, client: TcpStream) {
+    async fn connection(self: Arc<Self>, client: TcpStream, peer: Peer) {
         // Small responses should not wait for an acknowledgement of the last one.
         if let Err(error) = client.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
@@ -173,7 +182,7 @@ impl Server {
             tokio::time::sleep(drain.grace).await;
             ended.cancel();
         };
-        let service = |within| Services { shared, within, ending };
+        let service = |within| Services { shared, peer: Arc::new(peer), within, ending };
         self.shared.metrics.connected();
         if let Err(error) = connection::serve(client, settings, service, asked, then).await {
             tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
@@ -196,13 +205,13 @@ impl Control {
 }
 
 /// Closes `listener`, and gives the clients that are connected and were not accepted yet: the kernel would reset them.
-fn waiting(listener: TcpListener) -> Vec<TcpStream> {
+fn waiting(listener: TcpListener) -> Vec<(TcpStream, Peer)> {
     let Ok(listener) = listener.into_std() else { return Vec::new() };
     let clients = std::iter::from_fn(|| listener.accept().ok());
     clients
-        .filter_map(|(client, _)| {
+        .filter_map(|(client, address)| {
             client.set_nonblocking(true).ok()?;
-            TcpStream::from_std(client).ok()
+            Some((TcpStream::from_std(client).ok()?, Peer { address }))
         })
         .collect()
 }
@@ -230,7 +239,8 @@ mod tests {
         }
         let mut accepted = waiting(listener);
         assert_eq!(accepted.len(), clients.len());
-        for (client, served) in clients.iter_mut().zip(&mut accepted) {
+        for (client, (served, peer)) in clients.iter_mut().zip(&mut accepted) {
+            assert_eq!(peer.address, client.local_addr().unwrap());
             client.write_all(b"x").await.unwrap();
             assert_eq!(served.read_u8().await.unwrap(), b'x');
         }

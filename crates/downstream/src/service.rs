@@ -18,6 +18,7 @@ use weir_wire::services::Service;
 
 use crate::connection::Within;
 use crate::messages::Messages;
+use crate::peer::Peer;
 use crate::request::Request;
 use crate::rest;
 use crate::stream::{ResponseBody, Shared, Stream};
@@ -26,6 +27,7 @@ use crate::stream::{ResponseBody, Shared, Stream};
 /// nothing else.
 pub(crate) struct Services {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) within: Within,
     /// Cancelled when the streams of the connection have to end.
     pub(crate) ending: CancellationToken,
@@ -48,8 +50,8 @@ impl Services {
 
     fn stream<R: Request>(&self, service: &'static Service, request: HttpRequest<Incoming>) -> Response {
         let requests = Messages::<R, _>::new(request.into_body(), self.shared.limits.message);
-        let ending = self.ending.clone();
-        let body = Stream::open(Arc::clone(&self.shared), service, requests, &self.within, ending);
+        let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
+        let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone());
         let mut response = HttpResponse::new(Either::Left(body));
         let mut content_type = tonic::metadata::GRPC_CONTENT_TYPE;
         // No secret, but what is marked as one is kept out of the connection's table of header fields, which
@@ -73,7 +75,8 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
         if is_rest(&request) {
-            let answer = rest::answer(Arc::clone(&self.shared), self.ending.clone(), request);
+            let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
+            let answer = rest::answer(shared, peer, self.ending.clone(), request);
             return future::Either::Right(
                 answer.map(|answer| Ok(answer.map(Body::new).map(Either::Right))).boxed(),
             );

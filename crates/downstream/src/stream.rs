@@ -5,6 +5,8 @@
 //! them is the machine behind a lock that is held only to turn it. There is no queue: a client that does not read
 //! makes no steps.
 
+mod observe;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -26,6 +28,7 @@ use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
+use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
 use crate::connection::Within;
 use crate::drain::{Drain, Phases};
 use crate::frames::Frames;
@@ -34,6 +37,7 @@ use crate::messages::Messages;
 use crate::metrics::{Metrics, Speech};
 use crate::node::{Client, NodeRules};
 use crate::observed::observe;
+use crate::peer::Peer;
 use crate::request::{Limits, Request};
 use crate::rest::JsonFrames;
 use crate::scope::Scope;
@@ -53,6 +57,10 @@ pub(crate) struct Shared {
     /// By user agent: whether state-of-the-world resources are wrapped, whatever the client announces.
     pub(crate) wrapping: std::collections::HashMap<String, bool>,
     pub(crate) metrics: Metrics,
+    /// Everything that is open.
+    pub(crate) registry: Registry,
+    /// What is kept of the nodes of clients.
+    profiles: Interned,
     /// The longest that the answer to a poll is held back.
     pub(crate) rest_hold: Duration,
     /// How clients are moved elsewhere.
@@ -74,6 +82,8 @@ impl Shared {
             statements: Statements::default(),
             wrapping: settings.wrapping.clone(),
             metrics: Metrics::new(),
+            registry: Registry::default(),
+            profiles: Interned::default(),
             rest_hold: settings.rest_hold,
             database,
             drain: settings.drain,
@@ -83,17 +93,19 @@ impl Shared {
 
     /// The client that a first message's node describes, and how it is sent resources.
     pub(crate) fn meet(&self, node: Option<&[u8]>) -> Result<(Client, Wrapping), Status> {
-        let client = Client::new(node, &self.rules)
+        let mut client = Client::new(node, &self.rules)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
+        client.profile = self.profiles.share(client.profile);
         let wrapping = Wrapping::of(&client, self.wrapping.get(&client.user_agent).copied());
         Ok((client, wrapping))
     }
 
-    /// Makes a verdict known.
+    /// Makes a verdict known, which came on `stream`.
     pub(crate) fn judge(
         &self,
         speech: impl Into<Speech>,
-        client: &Client,
+        stream: Option<u64>,
+        client: &Arc<Client>,
         type_url: &TypeUrl,
         verdict: &Verdict,
     ) {
@@ -110,6 +122,7 @@ impl Shared {
                     nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
                     code = nack.code, reason = nack.message, "client rejected a response"
                 );
+                self.registry.reject(Nack::new(stream, client, type_url, nonce, nack));
             }
         }
     }
@@ -120,9 +133,12 @@ pub(crate) struct Stream {
     shared: Arc<Shared>,
     service: &'static Service,
     dialect: Dialect,
+    peer: Arc<Peer>,
+    since: Millis,
     /// Wakes the response body.
     signal: Arc<Signal>,
     state: Mutex<State>,
+    entry: Entry,
 }
 
 #[derive(Default)]
@@ -135,6 +151,8 @@ struct State {
 
 struct Open {
     machine: ServerStream<Attached, Bytes>,
+    /// For operators, of each logical stream of the machine.
+    told: Vec<Told>,
     scope: Scope,
     client: Arc<Client>,
     wrapping: Wrapping,
@@ -162,12 +180,22 @@ impl Stream {
         shared: Arc<Shared>,
         service: &'static Service,
         requests: Messages<R, Incoming>,
+        peer: Arc<Peer>,
         within: &Within,
         ending: CancellationToken,
     ) -> ResponseBody {
         shared.metrics.opened(R::DIALECT, Some(service));
-        let (signal, state) = (Arc::default(), Mutex::default());
-        let stream = Arc::new(Self { shared, service, dialect: R::DIALECT, signal, state });
+        let stream = Arc::new(Self {
+            service,
+            dialect: R::DIALECT,
+            peer,
+            since: Millis::now(),
+            signal: Arc::default(),
+            state: Mutex::default(),
+            entry: shared.registry.entry(),
+            shared,
+        });
+        stream.entry.show(&stream);
         let (reading, reader) = abortable(Arc::clone(&stream).read(requests, ending));
         within.execute(async { _ = reading.await });
         ResponseBody { stream, reader, ended: false }
@@ -217,8 +245,12 @@ impl Stream {
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
         let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
         let verdict = open.machine.handle_message(inbound, &mut views).map_err(refused)?;
+        let told = open.told(&type_url);
         if let Some(verdict) = verdict {
-            self.shared.judge(self.dialect, &open.client, &type_url, &verdict);
+            if let Some(told) = told {
+                told.judge(&verdict);
+            }
+            self.shared.judge(self.dialect, Some(self.entry.id()), &open.client, &type_url, &verdict);
         }
         Ok(open.machine.is_due())
     }
@@ -233,7 +265,7 @@ impl Stream {
             service = self.service.short_name(), transport = self.service.version.as_str(),
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
-        Ok(Open { machine, scope, client: Arc::new(client), wrapping })
+        Ok(Open { machine, told: Vec::new(), scope, client: Arc::new(client), wrapping })
     }
 
     fn end(&self, status: Status) {
@@ -265,6 +297,9 @@ impl Stream {
         let mut frames = if open.client.is_weir() { frames.unlimited() } else { frames };
         match open.machine.poll_transmit(&mut frames) {
             Some(transmit) => {
+                if let Some(told) = open.told.get_mut(transmit.index) {
+                    told.send(transmit.version);
+                }
                 if let Some(logical) = open.machine.logical().get(transmit.index) {
                     self.shared.metrics.response(self.dialect, logical.type_url(), transmit.frame.len());
                     if transmit.refreshes {

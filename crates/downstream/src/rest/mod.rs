@@ -23,6 +23,7 @@ use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
 use crate::metrics::Speech;
+use crate::peer::Peer;
 use crate::stream::Shared;
 
 pub(crate) use frames::JsonFrames;
@@ -88,12 +89,17 @@ impl From<Status> for Failure {
 type Answer = Response<Full<Bytes>>;
 
 /// Answers `request` when there is something to say, when its time is up, or when the connection is `ending`.
-pub(crate) async fn answer<B>(shared: Arc<Shared>, ending: CancellationToken, request: Request<B>) -> Answer
+pub(crate) async fn answer<B>(
+    shared: Arc<Shared>,
+    peer: Arc<Peer>,
+    ending: CancellationToken,
+    request: Request<B>,
+) -> Answer
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    match poll(&shared, &ending, request).await {
+    match poll(&shared, peer, &ending, request).await {
         Ok(Some(json)) => respond(StatusCode::OK, json),
         Ok(None) => respond(StatusCode::NOT_MODIFIED, Bytes::new()),
         Err(failure) => {
@@ -106,6 +112,7 @@ where
 /// A response as JSON; none if there is nothing new.
 async fn poll<B>(
     shared: &Arc<Shared>,
+    peer: Arc<Peer>,
     ending: &CancellationToken,
     request: Request<B>,
 ) -> Result<Option<Bytes>, Failure>
@@ -129,7 +136,7 @@ where
     let mut message = parse(&body, &type_url, path)?;
     drop(body);
     message.type_url = type_url.to_string();
-    let mut poll = Poll::of_client(Arc::clone(shared), &message)?;
+    let mut poll = Poll::of_client(Arc::clone(shared), peer, &message)?;
     let outcome = match poll.handle(message) {
         Ok(()) => poll.answered(hold, ending).await,
         Err(status) => Err(status.into()),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_database::Subscriber;
@@ -16,8 +17,10 @@ use weir_wire::json::discovery::ResponseError;
 
 use super::Failure;
 use super::frames::{Json, PollFrames};
+use crate::clients::{Entry, Millis, Observed, Snapshot, Told, TypeStatus};
 use crate::metrics::Speech;
 use crate::node::Client;
+use crate::peer::Peer;
 use crate::request::Request;
 use crate::stream::{Shared, Signal, refused};
 use crate::view::{Attached, Attacher};
@@ -27,9 +30,36 @@ use crate::wrapping::Wrapping;
 pub(super) struct Poll {
     shared: Arc<Shared>,
     machine: ServerStream<Attached, Json>,
-    client: Client,
+    client: Arc<Client>,
+    seen: Arc<Seen>,
     signal: Arc<Signal>,
     wrapping: Wrapping,
+}
+
+/// What operators see of a poll.
+struct Seen {
+    client: Arc<Client>,
+    peer: Arc<Peer>,
+    since: Millis,
+    /// As it was when the request was taken in.
+    types: Mutex<Vec<TypeStatus>>,
+    entry: Entry,
+}
+
+impl Observed for Seen {
+    fn observe(&self) -> Option<Snapshot> {
+        let Speech(dialect) = Speech::REST;
+        Some(Snapshot {
+            id: self.entry.id(),
+            client: Arc::clone(&self.client),
+            peer: self.peer.address,
+            service: dialect,
+            transport: "v3",
+            dialect,
+            since: self.since.into(),
+            types: self.types.lock().clone(),
+        })
+    }
 }
 
 impl Poll {
@@ -37,14 +67,22 @@ impl Poll {
     ///
     /// # Errors
     /// When its node cannot be read.
-    pub(super) fn of_client(shared: Arc<Shared>, request: &DiscoveryRequest) -> Result<Self, Status> {
+    pub(super) fn of_client(
+        shared: Arc<Shared>,
+        peer: Arc<Peer>,
+        request: &DiscoveryRequest,
+    ) -> Result<Self, Status> {
         let (client, mut wrapping) = shared.meet(Request::node(request))?;
+        let (client, entry) = (Arc::new(client), shared.registry.entry());
+        let (since, types) = (Millis::now(), Mutex::default());
+        let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
+        seen.entry.show(&seen);
         shared.metrics.opened(Speech::REST, None);
         let machine = ServerStream::polled(client.parameters.clone());
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
-        Ok(Self { shared, machine, client, signal: Arc::default(), wrapping })
+        Ok(Self { shared, machine, client, seen, signal: Arc::default(), wrapping })
     }
 
     /// Who polls.
@@ -63,9 +101,13 @@ impl Poll {
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
         let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
         let verdict = self.machine.handle_message(inbound, &mut views).map_err(refused)?;
+        let mut told = Told::default();
         if let Some(verdict) = verdict {
-            self.shared.judge(Speech::REST, &self.client, &type_url, &verdict);
+            told.judge(&verdict);
+            self.shared.judge(Speech::REST, None, &self.client, &type_url, &verdict);
         }
+        let types = self.machine.logical().iter().map(|logical| TypeStatus::of(logical, &told));
+        *self.seen.types.lock() = types.collect();
         Ok(())
     }
 

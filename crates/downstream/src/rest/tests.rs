@@ -26,6 +26,10 @@ struct Fixture {
     ending: CancellationToken,
 }
 
+fn peer() -> Arc<Peer> {
+    Arc::new(Peer { address: ([127, 0, 0, 1], 1).into() })
+}
+
 impl Fixture {
     fn new() -> Self {
         let env = NodeRule {
@@ -68,8 +72,8 @@ impl Fixture {
     }
 
     async fn send(&self, request: Request<String>) -> (u16, Value) {
-        let response =
-            answer(Arc::clone(&self.shared), self.ending.clone(), request.map(Full::<Bytes>::from)).await;
+        let (shared, ending) = (Arc::clone(&self.shared), self.ending.clone());
+        let response = answer(shared, peer(), ending, request.map(Full::<Bytes>::from)).await;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() })

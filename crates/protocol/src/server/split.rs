@@ -30,11 +30,12 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let nonce = logical.nonce?.following();
         split.next += 1;
         let last = split.next == split.parts.len();
-        logical.sent(nonce, split.version, last && split.whole);
+        let version = split.version;
+        logical.sent(nonce, version, last && split.whole);
         logical.unfinished = !last;
         if last {
             self.split = None;
         }
-        Some(Transmit { index, nonce, frame, refreshes: false })
+        Some(Transmit { index, nonce, version, frame, refreshes: false })
     }
 }

@@ -132,6 +132,8 @@ pub struct Transmit<F> {
     pub index: usize,
     /// Its nonce.
     pub nonce: Nonce,
+    /// The version of what the client then has.
+    pub version: Version,
     /// Its bytes.
     pub frame: F,
     /// Whether it says that something lives on.
@@ -299,7 +301,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         if let Some(clusters) = framed.warming {
             self.warm(clusters);
         }
-        Some(Transmit { index, nonce, frame, refreshes: framed.refreshes })
+        Some(Transmit { index, nonce, version: framed.version, frame, refreshes: framed.refreshes })
     }
 
     /// After a change of its cluster, a delta client waits for endpoints that it does not ask for.

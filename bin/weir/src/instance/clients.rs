@@ -1,0 +1,134 @@
+//! Streams of clients.
+
+use std::time::{Duration, SystemTime};
+
+use prost_types::value::Kind;
+use prost_types::{Struct, Value};
+use weir_admin::{
+    Accepted, Client, Condition, Locality, Nack, Nacked, Node, Origin, Parameter, Sent, TypeState,
+};
+use weir_downstream::NodeRules;
+use weir_downstream::clients::{Condition as Standing, Held, Nack as Rejection, Snapshot, TypeStatus};
+use weir_wire::discovery;
+
+/// As the admin server shows it.
+pub(super) fn shown(snapshot: &Snapshot, rules: &NodeRules) -> Client {
+    let node = snapshot.client.node();
+    Client {
+        id: snapshot.id,
+        parameters: parameters(&node, rules),
+        node: shown_node(node),
+        peer: snapshot.peer,
+        service: snapshot.service,
+        transport: snapshot.transport,
+        dialect: snapshot.dialect,
+        since: snapshot.since,
+        state: condition(snapshot.condition()),
+        types: snapshot.types.iter().map(type_state).collect(),
+    }
+}
+
+/// Each parameter by the first rule that gives it.
+fn parameters(node: &discovery::Node, rules: &NodeRules) -> Vec<Parameter> {
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for (rule, derived) in rules.explain(node).into_iter().enumerate() {
+        let Some(value) = derived.value else { continue };
+        if parameters.iter().any(|parameter| parameter.key == derived.key) {
+            continue;
+        }
+        let from = derived.from.to_string();
+        let origin = Origin::Rule { rule, from, said: derived.field, defaulted: derived.defaulted };
+        let fills_locators = derived.fills_locators;
+        parameters.push(Parameter { key: derived.key, value, origin, fills_locators });
+    }
+    parameters.sort_by(|a, b| a.key.cmp(&b.key));
+    parameters
+}
+
+fn shown_node(node: discovery::Node) -> Node {
+    let locality = node.locality.unwrap_or_default();
+    let locality = Locality { region: locality.region, zone: locality.zone, sub_zone: locality.sub_zone };
+    Node {
+        id: node.id,
+        cluster: node.cluster,
+        user_agent: node.user_agent_name,
+        user_agent_version: node.user_agent_version,
+        locality,
+        metadata: json_object(node.metadata.unwrap_or_default()),
+    }
+}
+
+fn json_object(fields: Struct) -> serde_json::Value {
+    fields.fields.into_iter().map(|(key, value)| (key, json(value))).collect()
+}
+
+/// What a JSON value became on its way through protobuf.
+fn json(value: Value) -> serde_json::Value {
+    match value.kind {
+        None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
+        Some(Kind::NumberValue(number)) => number.into(),
+        Some(Kind::StringValue(text)) => text.into(),
+        Some(Kind::BoolValue(truth)) => truth.into(),
+        Some(Kind::StructValue(fields)) => json_object(fields),
+        Some(Kind::ListValue(list)) => list.values.into_iter().map(json).collect(),
+    }
+}
+
+fn condition(standing: Standing) -> Condition {
+    match standing {
+        Standing::InSync => Condition::InSync,
+        Standing::Behind => Condition::Behind,
+        Standing::Rejecting => Condition::Rejecting,
+    }
+}
+
+fn type_state(status: &TypeStatus) -> TypeState {
+    let sent = status.sent.map(|sent| Sent {
+        version: sent.version.to_string(),
+        nonce: sent.nonce.to_string(),
+        at: sent.at,
+        answered: sent.answered,
+    });
+    let owes = sent.as_ref().filter(|sent| !sent.answered);
+    let lag =
+        owes.map_or(Duration::ZERO, |sent| SystemTime::now().duration_since(sent.at).unwrap_or_default());
+    TypeState {
+        short_name: status.type_url.short_name(),
+        type_url: status.type_url.to_string(),
+        state: condition(status.condition),
+        view: status.view,
+        subscribed: status.selectors,
+        unanswered: status.unsettled.names + status.unsettled.collections,
+        accepted: status.accepted.map(|(_, version)| Accepted { version: version.to_string() }),
+        last_nack: status.rejection.as_ref().map(nacked),
+        lag_seconds: lag.as_millis() as f64 / 1000.0,
+        sent,
+        locators: Vec::new(),
+    }
+}
+
+fn nacked(held: &Held) -> Nacked {
+    Nacked {
+        at: held.at,
+        nonce: held.nonce.map(|nonce| nonce.to_string()),
+        version: held.version.to_string(),
+        code: held.code,
+        message: held.message.to_string(),
+    }
+}
+
+/// A rejection as the admin server shows it.
+pub(super) fn rejection(nack: Rejection) -> Nack {
+    Nack {
+        number: nack.number,
+        at: nack.at,
+        client: nack.stream,
+        node: nack.client.id.clone(),
+        cluster: nack.client.cluster.clone(),
+        short_name: nack.type_url.short_name(),
+        type_url: nack.type_url.to_string(),
+        nonce: nack.nonce,
+        code: nack.code,
+        message: nack.message.to_string(),
+    }
+}

@@ -1,0 +1,23 @@
+//! Streams to control planes, and files.
+
+use weir_admin::Upstream;
+use weir_upstream::{LinkState, Role};
+
+/// As the admin server shows it.
+pub(super) fn shown(link: LinkState) -> Upstream {
+    let carries = match (link.lane.role, link.lane.type_url) {
+        (Role::Primary, None) => "wildcards, and names of types without one".to_owned(),
+        (Role::Secondary, None) => "names of types with a wildcard".to_owned(),
+        (Role::Primary, Some(type_url)) => format!("{}, or its names", type_url.short_name()),
+        (Role::Secondary, Some(type_url)) => format!("names of {}", type_url.short_name()),
+    };
+    Upstream {
+        authority: link.authority,
+        parameters: link.parameters,
+        carries,
+        endpoint: link.endpoint,
+        in_sync: link.in_sync,
+        since: link.since,
+        last_error: None,
+    }
+}

@@ -1,0 +1,106 @@
+//! Who is connected, and how each client stands.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use crate::page::{Page, Part};
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::{Shared, TAG};
+
+mod model;
+
+pub(crate) use model::time;
+pub use model::{
+    Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
+};
+
+/// What is shown of clients: those that are left out by nothing.
+#[derive(Default)]
+struct Filter {
+    node: Option<String>,
+    cluster: Option<String>,
+    user_agent: Option<String>,
+    dialect: Option<String>,
+    state: Option<Condition>,
+    type_url: Option<weir_types::TypeUrl>,
+    parameters: Option<weir_types::DynamicParameters>,
+}
+
+impl Filter {
+    fn of(query: &mut Query) -> Result<Self, Problem> {
+        let allowed = format!("allowed are {}", Condition::ALL.map(Condition::as_str).join(", "));
+        let known = |text: &str| Condition::ALL.into_iter().find(|condition| condition.as_str() == text);
+        Ok(Self {
+            node: query.take("node")?,
+            cluster: query.take("cluster")?,
+            user_agent: query.take("user_agent")?,
+            dialect: query.take("dialect")?,
+            state: query.parse("state", &allowed, known)?,
+            type_url: query.type_url()?,
+            parameters: query.parameters()?,
+        })
+    }
+
+    fn admits(&self, client: &Client) -> bool {
+        let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| *wanted == value);
+        let has = |key: &str, value: &str| {
+            client.parameters.iter().any(|parameter| parameter.key == key && parameter.value == value)
+        };
+        self.node.as_ref().is_none_or(|prefix| client.node.id.starts_with(prefix))
+            && is(&self.cluster, &client.node.cluster)
+            && is(&self.user_agent, &client.node.user_agent)
+            && is(&self.dialect, client.dialect)
+            && self.parameters.as_ref().is_none_or(|wanted| wanted.iter().all(|(key, value)| has(key, value)))
+            && match &self.type_url {
+                None => self.state.is_none_or(|state| state == client.state),
+                Some(wanted) => client.types.iter().any(|status| {
+                    status.type_url == wanted.as_str() && self.state.is_none_or(|state| state == status.state)
+                }),
+            }
+    }
+}
+
+/// The open streams, by age.
+#[utoipa::path(
+    get, path = "/clients", tag = TAG,
+    params(
+        ("node" = Option<String>, Query, description = "Only nodes whose id begins with this"),
+        ("cluster" = Option<String>, Query, description = "Only nodes of this cluster"),
+        ("user_agent" = Option<String>, Query, description = "Only of this kind: envoy, grpc-java, …"),
+        ("dialect" = Option<String>, Query, description = "Only who speaks this: sotw, delta, rest"),
+        ("state" = Option<Condition>, Query, description = "Only who stands so; with type, with that type"),
+        ("type" = Option<String>, Query, description = "Only who is subscribed to this: cds, … or a type URL"),
+        ("param" = Vec<String>, Query, description = "Only with this dynamic parameter, KEY=VALUE"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("after" = Option<String>, Query, description = "The next of the page before"),
+    ),
+    responses((status = 200, body = Page<Client>), (status = 400, body = Problem)),
+)]
+pub(crate) async fn clients(State(instance): State<Shared>, mut query: Query) -> Result<Response, Problem> {
+    let part = Part::of(&mut query)?;
+    let filter = Filter::of(&mut query)?;
+    query.finish()?;
+    let after = part.after_number()?;
+    let ids = instance.client_ids().into_iter().filter(move |id| *id > after);
+    let rows = ids.filter_map(move |id| {
+        let client = instance.client(id)?;
+        filter.admits(&client).then(|| (id.to_string(), client))
+    });
+    Ok(part.answer(rows))
+}
+
+/// One open stream.
+#[utoipa::path(
+    get, path = "/clients/{id}", tag = TAG,
+    params(("id" = u64, Path, description = "The id of the stream, as /clients has it")),
+    responses((status = 200, body = Client), (status = 404, body = Problem)),
+)]
+pub(crate) async fn client(
+    State(instance): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<Client>, Problem> {
+    let found = id.parse().ok().and_then(|id| instance.client(id));
+    found.map(Json).ok_or_else(|| Problem::missing("id", &id, format!("no open stream has the id {id}")))
+}

@@ -1,0 +1,43 @@
+//! Which endpoints there are, and their description.
+
+use axum::{Json, Router};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::{Shared, TAG, clients, nacks, probes, problem, upstreams};
+
+/// What the description says beside the endpoints.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Weir",
+        description = "What a running Weir tells its operators. Lists come in pages: pass `next` as `after`.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(problem::Problem))
+)]
+struct Description;
+
+/// The description, in the form of OpenAPI 3.1.
+#[utoipa::path(get, path = "/openapi.json", tag = TAG, responses((status = 200, body = Object)))]
+async fn description() -> Json<utoipa::openapi::OpenApi> {
+    Json(described().into_openapi())
+}
+
+/// Every endpoint with its description: none can be without.
+fn described() -> OpenApiRouter<Shared> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(probes::live))
+        .routes(routes!(probes::ready))
+        .routes(routes!(probes::metrics))
+        .routes(routes!(upstreams::upstreams))
+        .routes(routes!(clients::clients))
+        .routes(routes!(clients::client))
+        .routes(routes!(nacks::nacks))
+        .routes(routes!(description))
+}
+
+pub(crate) fn routes() -> Router<Shared> {
+    Router::from(described())
+}

@@ -1,0 +1,56 @@
+//! Errors, as RFC 9457 has them.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a request was not answered (`application/problem+json`).
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// The HTTP status code.
+    status: u16,
+    /// What kind of problem it is: the words of the status code.
+    title: String,
+    /// What is wrong, in words for people.
+    detail: String,
+    /// The parameter or the part of the path that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// What it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    /// What it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error").to_owned();
+        let detail = detail.into();
+        Self { status: status.as_u16(), title, detail, field: None, value: None, limit: None }
+    }
+
+    /// A field that holds what it may not.
+    pub(crate) fn invalid(field: &str, value: &str, limit: impl Into<String>) -> Self {
+        let limit = limit.into();
+        let detail = format!("{field}: {value:?} is not allowed; {limit}");
+        let (field, value) = (Some(field.to_owned()), Some(value.to_owned()));
+        Self { field, value, limit: Some(limit), ..Self::new(StatusCode::BAD_REQUEST, detail) }
+    }
+
+    /// What is asked for is not there.
+    pub(crate) fn missing(field: &str, value: &str, detail: impl Into<String>) -> Self {
+        let (field, value) = (Some(field.to_owned()), Some(value.to_owned()));
+        Self { field, value, ..Self::new(StatusCode::NOT_FOUND, detail) }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default() + "\n";
+        (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response()
+    }
+}

@@ -1,0 +1,151 @@
+//! Each endpoint.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+
+use super::fake::Fake;
+use super::{get, request};
+
+fn instance(clients: u64) -> Arc<Fake> {
+    Arc::new(Fake { ready: true.into(), clients })
+}
+
+fn ids(page: &Value) -> Vec<u64> {
+    page["items"].as_array().unwrap().iter().map(|client| client["id"].as_u64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn ready_tells_what_is_missing() {
+    let fake = Arc::new(Fake::default());
+    let answer = get(&fake, "/ready").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.json(), json!({ "ready": false, "pending": ["upstream \"\": not connected"] }));
+    assert_eq!(get(&fake, "/metrics").await.status, 500);
+    fake.ready.store(true, Ordering::Relaxed);
+    let answer = get(&fake, "/ready").await;
+    assert_eq!((answer.status, answer.json()), (200, json!({ "ready": true })));
+}
+
+#[tokio::test]
+async fn live_and_metrics_answer_and_the_rest_does_not() {
+    let fake = instance(0);
+    for (method, path, status, body) in [
+        ("GET", "/live", 200, "live\n"),
+        ("GET", "/metrics", 200, "weir_x 1\n"),
+        ("GET", "/nowhere", 404, ""),
+        ("POST", "/live", 405, ""),
+    ] {
+        let answer = request(&fake, method, path, "").await;
+        assert_eq!((answer.status, &*answer.body), (status, body), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn upstreams_are_listed_with_what_went_wrong() {
+    let page = get(&instance(0), "/upstreams").await.json();
+    assert_eq!(page["next"], Value::Null);
+    let [first, second] = &page["items"].as_array().unwrap()[..] else { panic!("{page}") };
+    assert_eq!((&first["state"], &first["endpoint"]), (&json!("in-sync"), &json!("http://10.0.0.1:18000")));
+    assert_eq!(first["parameters"], json!([["env", "prod"]]));
+    assert_eq!(first["since"], "2023-11-14T22:13:20Z");
+    assert_eq!((&second["authority"], &second["state"]), (&json!("other"), &json!("disconnected")));
+    assert_eq!(second["last_error"]["message"], "connection refused");
+    let page = get(&instance(0), "/upstreams?state=disconnected").await.json();
+    assert_eq!(page["items"][0]["authority"], "other");
+    assert_eq!(get(&instance(0), "/upstreams?authority=none").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
+async fn clients_come_in_pages() {
+    let fake = instance(2500);
+    let first = get(&fake, "/clients").await;
+    assert_eq!(first.content_type, "application/json");
+    let first = first.json();
+    assert_eq!((ids(&first), &first["next"]), ((1..=1000).collect(), &json!("1000")));
+    let second = get(&fake, "/clients?after=1000&limit=2").await.json();
+    assert_eq!((ids(&second), &second["next"]), (vec![1001, 1002], &json!("1002")));
+    let last = get(&fake, "/clients?after=2400").await.json();
+    assert_eq!((ids(&last).len(), &last["next"]), (100, &Value::Null));
+}
+
+#[tokio::test]
+async fn clients_are_filtered() {
+    let fake = instance(6);
+    for (filter, wanted) in [
+        ("state=rejecting", &[3, 6][..]),
+        ("state=rejecting&type=cds", &[3, 6]),
+        ("type=lds", &[]),
+        ("cluster=even", &[2, 4, 6]),
+        ("node=node-4", &[4]),
+        ("dialect=sotw", &[1]),
+        ("user_agent=grpc", &[]),
+        ("param=env=prod&cluster=odd", &[1, 3, 5]),
+        ("param=env=test", &[]),
+    ] {
+        let page = get(&fake, &format!("/clients?{filter}")).await.json();
+        assert_eq!(ids(&page), wanted, "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_shown_with_where_its_parameters_come_from() {
+    let client = get(&instance(3), "/clients/3").await.json();
+    assert_eq!(client["node"]["locality"]["zone"], "a");
+    let origin = json!({
+        "source": "rule", "rule": 0, "from": "node.metadata.env", "said": "prod", "defaulted": false,
+    });
+    assert_eq!(client["parameters"][0]["origin"], origin);
+    assert_eq!(client["types"][0]["last_nack"]["message"], "no");
+    assert_eq!(client["types"][0]["type"], "cds");
+    for id in ["4", "x", "-1"] {
+        let answer = get(&instance(3), &format!("/clients/{id}")).await;
+        assert_eq!((answer.status, &*answer.content_type), (404, "application/problem+json"));
+        assert_eq!((&answer.json()["field"], &answer.json()["value"]), (&json!("id"), &json!(id)));
+    }
+}
+
+#[tokio::test]
+async fn e04_nacks_are_listed_the_newest_first() {
+    let fake = instance(3);
+    let page = get(&fake, "/nacks?limit=2").await.json();
+    assert_eq!((&page["items"][0]["node"], &page["next"]), (&json!("node-3"), &json!("2")));
+    let page = get(&fake, "/nacks?after=2").await.json();
+    assert_eq!((&page["items"][0]["node"], &page["next"]), (&json!("node-1"), &Value::Null));
+    assert_eq!(get(&fake, "/nacks?type=lds").await.json()["items"], json!([]));
+    assert_eq!(get(&fake, "/nacks?node=node-2").await.json()["items"][0]["client"], 2);
+}
+
+#[tokio::test]
+async fn e05_what_is_not_understood_is_named_with_what_is_allowed() {
+    for (target, field, value, limit) in [
+        ("/clients?limit=0", "limit", "0", "it is a number from 1 to 100000"),
+        ("/clients?after=x", "after", "x", "it is the next of another page"),
+        ("/clients?state=bad", "state", "bad", "allowed are in-sync, behind, rejecting"),
+        ("/nacks?what=1", "what", "1", "there is no such parameter here; see /openapi.json"),
+        ("/upstreams?state=x", "state", "x", "allowed are in-sync, syncing, disconnected"),
+        ("/clients?param=env", "param", "env", "it is written KEY=VALUE"),
+    ] {
+        let answer = get(&instance(1), target).await;
+        assert_eq!((answer.status, &*answer.content_type), (400, "application/problem+json"), "{target}");
+        let problem = answer.json();
+        let told = (&problem["field"], &problem["value"], &problem["limit"]);
+        assert_eq!(told, (&json!(field), &json!(value), &json!(limit)), "{target}");
+    }
+}
+
+#[tokio::test]
+async fn every_endpoint_is_described_and_documented() {
+    let description = get(&instance(0), "/openapi.json").await.json();
+    let documentation = include_str!("../../../../docs/admin.md");
+    let paths = description["paths"].as_object().unwrap();
+    assert!(paths.len() >= 8, "{paths:?}");
+    for (path, methods) in paths {
+        for (method, endpoint) in methods.as_object().unwrap() {
+            assert!(endpoint["summary"].is_string(), "{method} {path} says nothing of itself");
+            let heading = format!("`{} {path}`", method.to_uppercase());
+            assert!(documentation.contains(&heading), "docs/admin.md has no {heading}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A stream at one moment.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use weir_database::Unsettled;
+use weir_protocol::server::{Logical, Nonce};
+use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
+
+use super::{Millis, Told};
+use crate::node::Client;
+use crate::view::Attached;
+
+/// A stream of a client, or a poll that waits.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Never given twice; the larger is the younger.
+    pub id: u64,
+    /// Whose it is.
+    pub client: Arc<Client>,
+    /// Where it comes from.
+    pub peer: SocketAddr,
+    /// The gRPC service, by its short name, or `rest`.
+    pub service: &'static str,
+    /// The generation of the API whose services it calls.
+    pub transport: &'static str,
+    /// `sotw`, `delta` or `rest`.
+    pub dialect: &'static str,
+    /// Since when it is open.
+    pub since: SystemTime,
+    /// What it is subscribed to, in the order in which additions leave.
+    pub types: Vec<TypeStatus>,
+}
+
+/// How a client stands with a type, or with all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Condition {
+    /// It has accepted everything that there is.
+    InSync,
+    /// There is something that it has not been told, or not answered for.
+    Behind,
+    /// It has rejected something, and accepted nothing since.
+    Rejecting,
+}
+
+/// A type on a stream.
+#[derive(Clone, Debug)]
+pub struct TypeStatus {
+    /// Which one.
+    pub type_url: TypeUrl,
+    /// The view that the stream is attached to.
+    pub view: u64,
+    /// What identifies the set of what is subscribed.
+    pub subscription: Fingerprint,
+    /// How much is subscribed: names, locators and collections.
+    pub selectors: usize,
+    /// The newest commits that concern it.
+    pub head: Head,
+    /// Up to where the client was told.
+    pub cursor: Cursor,
+    /// What upstream has not answered yet.
+    pub unsettled: Unsettled,
+    /// The newest response; none if there was none yet.
+    pub sent: Option<Sent>,
+    /// Up to where the client has accepted everything that it was told on this stream, and the version that it then
+    /// had.
+    pub accepted: Option<(Commit, Version)>,
+    /// The newest rejection on this stream.
+    pub rejection: Option<Held>,
+    /// How it stands.
+    pub condition: Condition,
+}
+
+/// A response.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Its nonce.
+    pub nonce: Nonce,
+    /// Its version.
+    pub version: Version,
+    /// When it left.
+    pub at: SystemTime,
+    /// Whether the client has accepted or rejected it.
+    pub answered: bool,
+}
+
+/// A rejection that a stream remembers.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// When it came.
+    pub at: SystemTime,
+    /// The response; none if it was not the newest one.
+    pub nonce: Option<Nonce>,
+    /// The version of the newest response.
+    pub version: Version,
+    /// The gRPC status code.
+    pub code: i32,
+    /// What the client said.
+    pub message: Arc<str>,
+}
+
+impl Snapshot {
+    /// The worst of its types.
+    pub fn condition(&self) -> Condition {
+        self.types.iter().map(|status| status.condition).max().unwrap_or(Condition::InSync)
+    }
+}
+
+impl TypeStatus {
+    /// How a type stands of which `told` is remembered.
+    pub(crate) fn of(logical: &Logical<Attached>, told: &Told) -> Self {
+        let attachment = &logical.view().0;
+        let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
+        let outstanding = logical.outstanding();
+        let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
+        let answered = outstanding.is_none_or(|(_, answered)| answered);
+        let waits = unsettled.names + unsettled.collections > 0;
+        let condition = match (logical.rejects(), told_all && answered && !waits) {
+            (true, _) => Condition::Rejecting,
+            (false, false) => Condition::Behind,
+            (false, true) => Condition::InSync,
+        };
+        let sent = |(nonce, answered)| Sent { nonce, version: told.sent, at: told.sent_at.into(), answered };
+        Self {
+            type_url: logical.type_url().clone(),
+            view: attachment.view(),
+            subscription: attachment.subscription().fingerprint(),
+            selectors: attachment.subscription().len(),
+            head,
+            cursor,
+            unsettled,
+            sent: outstanding.filter(|_| told.sent_at != Millis::default()).map(sent),
+            accepted: (told.accepted_to > Commit::NONE).then_some((told.accepted_to, told.accepted)),
+            rejection: told.rejection.as_deref().map(|rejection| Held {
+                at: rejection.at.into(),
+                nonce: rejection.nonce,
+                version: rejection.version,
+                code: rejection.code,
+                message: Arc::clone(&rejection.message),
+            }),
+            condition,
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! A stream, looked at.
+
+use std::sync::Arc;
+
+use weir_types::TypeUrl;
+
+use super::{Open, Stream};
+use crate::clients::{Observed, Snapshot, Told, TypeStatus};
+
+impl Open {
+    /// What is remembered of a type, from its first request on.
+    pub(super) fn told(&mut self, type_url: &TypeUrl) -> Option<&mut Told> {
+        let logical = self.machine.logical();
+        let at = logical.iter().position(|logical| logical.type_url() == type_url)?;
+        if self.told.len() < logical.len() {
+            // There are few types, so no room is kept for more of them.
+            self.told.reserve_exact(1);
+            self.told.insert(at, Told::default());
+        }
+        self.told.get_mut(at)
+    }
+}
+
+impl Observed for Stream {
+    fn observe(&self) -> Option<Snapshot> {
+        let state = self.state.lock();
+        let open = state.open.as_ref()?;
+        let types = open.machine.logical().iter().zip(&open.told);
+        Some(Snapshot {
+            id: self.entry.id(),
+            client: Arc::clone(&open.client),
+            peer: self.peer.address,
+            service: self.service.short_name(),
+            transport: self.service.version.as_str(),
+            dialect: self.dialect.as_str(),
+            since: self.since.into(),
+            types: types.map(|(logical, told)| TypeStatus::of(logical, told)).collect(),
+        })
+    }
+}

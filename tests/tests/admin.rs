@@ -1,0 +1,134 @@
+//! What operators see of a running Weir with a control plane above and clients below, of which one rejects.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Bed, Source, for_all};
+use weir_testkit::client::RestClient;
+use weir_testkit::process::Weir;
+use weir_testkit::resources::static_cluster;
+use weir_testkit::wait::until;
+use weir_testkit::{XdsClient, node};
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+async fn ask(weir: &Weir, path: &str) -> Value {
+    let answer = weir.admin(path).await;
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{path}: {error}: {}", answer.body))
+}
+
+/// What is listed at `path` as soon as `good` says that it is there.
+async fn listed(weir: &Weir, path: &str, good: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    until(path, || async {
+        let page = ask(weir, path).await;
+        let items = page["items"].as_array().expect("a list").clone();
+        good(&items).then_some(items)
+    })
+    .await
+}
+
+/// A Weir with one cluster, a client that has accepted it, and one that has rejected it.
+async fn one_accepts_and_one_rejects() -> (Bed, XdsClient, XdsClient) {
+    let bed = Bed::start(Source::Native("ads-delta"), &for_all([static_cluster("backend", &[])])).await;
+    let who =
+        node("web-1").cluster("web").metadata("env", "prod").locality("eu", "eu-a", "").user_agent("envoy");
+    let mut accepts = XdsClient::delta(bed.address(), &who).await;
+    accepts.subscribe(CDS, &["backend"]);
+    accepts.accept(CDS).await;
+    let mut rejects = XdsClient::sotw(bed.address(), &node("web-2").cluster("web")).await;
+    rejects.subscribe(CDS, &[]);
+    let received = rejects.receive_type(CDS).await;
+    rejects.nack(&received, "no such thing here");
+    (bed, accepts, rejects)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d03_p13_a_client_is_shown_with_its_node_and_where_its_parameters_come_from() {
+    let (bed, _accepts, _rejects) = one_accepts_and_one_rejects().await;
+    let in_sync = |clients: &[Value]| clients.len() == 1 && clients[0]["state"] == "in-sync";
+    let clients = listed(&bed.weir, "/clients?node=web-1", in_sync).await;
+    let client = ask(&bed.weir, &format!("/clients/{}", clients[0]["id"])).await;
+    let node = &client["node"];
+    assert_eq!((&node["id"], &node["cluster"]), (&json!("web-1"), &json!("web")));
+    assert_eq!((&node["locality"]["zone"], &node["metadata"]), (&json!("eu-a"), &json!({ "env": "prod" })));
+    assert_eq!((&client["service"], &client["dialect"]), (&json!("ads"), &json!("delta")));
+    assert!(client["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{client}");
+    let parameter = &client["parameters"][0];
+    assert_eq!((&parameter["key"], &parameter["value"]), (&json!("env"), &json!("prod")));
+    assert_eq!(parameter["origin"]["from"], "node.metadata.env");
+    let clusters = &client["types"][0];
+    assert_eq!((&clusters["type"], &clusters["subscribed"]), (&json!("cds"), &json!(1)));
+    assert_eq!(clusters["sent"]["version"], clusters["accepted"]["version"]);
+    assert_eq!((&clusters["sent"]["answered"], &clusters["lag_seconds"]), (&json!(true), &json!(0.0)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn e04_who_rejected_what_is_shown() {
+    let (bed, _accepts, _rejects) = one_accepts_and_one_rejects().await;
+    let rejecting = listed(&bed.weir, "/clients?state=rejecting", |clients| !clients.is_empty()).await;
+    assert_eq!((rejecting.len(), &rejecting[0]["node"]["id"]), (1, &json!("web-2")));
+    let clusters = &rejecting[0]["types"][0];
+    assert_eq!(clusters["last_nack"]["message"], "no such thing here");
+    assert_eq!(
+        (&clusters["last_nack"]["nonce"], &clusters["accepted"]),
+        (&clusters["sent"]["nonce"], &Value::Null)
+    );
+    let nacks = listed(&bed.weir, "/nacks?type=cds", |nacks| !nacks.is_empty()).await;
+    assert_eq!((&nacks[0]["node"], &nacks[0]["client"]), (&json!("web-2"), &rejecting[0]["id"]));
+    assert_eq!((&nacks[0]["code"], &nacks[0]["message"]), (&json!(3), &json!("no such thing here")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d10_a_client_that_goes_away_is_no_longer_shown() {
+    let (bed, accepts, _rejects) = one_accepts_and_one_rejects().await;
+    listed(&bed.weir, "/clients", |clients| clients.len() == 2).await;
+    drop(accepts);
+    let left = listed(&bed.weir, "/clients", |clients| clients.len() == 1).await;
+    assert_eq!(left[0]["node"]["id"], "web-2");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_does_not_answer_is_behind() {
+    let (bed, mut accepts, _rejects) = one_accepts_and_one_rejects().await;
+    listed(&bed.weir, "/clients?node=web-1&state=in-sync", |clients| clients.len() == 1).await;
+    bed.set(&for_all([static_cluster("backend", &[([127, 0, 0, 1], 1).into()])]));
+    let received = accepts.receive_type(CDS).await;
+    let late = |clients: &[Value]| {
+        clients.iter().any(|client| client["types"][0]["lag_seconds"].as_f64().is_some_and(|lag| lag > 0.0))
+    };
+    let behind = listed(&bed.weir, "/clients?node=web-1&state=behind", late).await;
+    let clusters = &behind[0]["types"][0];
+    assert_eq!(
+        (&clusters["sent"]["answered"], &clusters["sent"]["nonce"]),
+        (&json!(false), &json!(received.nonce))
+    );
+    assert_ne!(clusters["sent"]["version"], clusters["accepted"]["version"]);
+    accepts.ack(&received);
+    listed(&bed.weir, "/clients?node=web-1&state=in-sync", |clients| clients.len() == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_poll_that_waits_is_shown() {
+    let bed = Bed::start(Source::Files, &for_all([static_cluster("backend", &[])])).await;
+    let mut polls = RestClient::connect(bed.address(), &node("poller")).await;
+    polls.poll("clusters", &[], &[]).await.expect("the first poll is answered at once");
+    let waiting = tokio::spawn(async move { polls.changed("clusters", &[], &[]).await });
+    let shown = listed(&bed.weir, "/clients?dialect=rest", |clients| clients.len() == 1).await;
+    assert_eq!((&shown[0]["node"]["id"], &shown[0]["types"][0]["type"]), (&json!("poller"), &json!("cds")));
+    waiting.abort();
+    listed(&bed.weir, "/clients?dialect=rest", <[Value]>::is_empty).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn upstreams_are_shown_with_their_state() {
+    let (bed, _accepts, _rejects) = one_accepts_and_one_rejects().await;
+    let all_in_sync =
+        |links: &[Value]| !links.is_empty() && links.iter().all(|link| link["state"] == "in-sync");
+    let links = listed(&bed.weir, "/upstreams", all_in_sync).await;
+    let address = bed.control_plane.as_ref().map(weir_testkit::FakeControlPlane::address);
+    assert!(links.iter().all(|link| {
+        let endpoint = link["endpoint"].as_str().unwrap_or_default();
+        endpoint.contains(&address.expect("there is one").to_string())
+    }));
+}
