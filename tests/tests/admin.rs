@@ -3,9 +3,9 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Bed, Source, for_all};
+use support::{Bed, Source, for_all, local};
 use weir_testkit::client::RestClient;
-use weir_testkit::process::Weir;
+use weir_testkit::process::{Weir, free_port};
 use weir_testkit::resources::static_cluster;
 use weir_testkit::wait::until;
 use weir_testkit::{XdsClient, node};
@@ -131,4 +131,21 @@ async fn upstreams_are_shown_with_their_state() {
         let endpoint = link["endpoint"].as_str().unwrap_or_default();
         endpoint.contains(&address.expect("there is one").to_string())
     }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upstream_that_is_away_is_shown_with_the_reason() {
+    let nobody = local(free_port());
+    let weir = Weir::builder().upstream_at(nobody, "ads-delta", "native").start().await;
+    let mut client = XdsClient::delta(weir.address(), &node("web-1")).await;
+    client.subscribe(CDS, &["backend"]);
+    let failed = |links: &[Value]| links.iter().any(|link| link["last_error"].is_object());
+    let links = listed(&weir, "/upstreams?state=disconnected", failed).await;
+    let message = links[0]["last_error"]["message"].as_str().unwrap();
+    assert!(message.contains(&nobody.to_string()) && message.contains("refused"), "{message}");
+    let behind = listed(&weir, "/clients?state=behind", |clients| !clients.is_empty()).await;
+    assert_eq!(
+        (&behind[0]["types"][0]["unanswered"], &behind[0]["types"][0]["sent"]),
+        (&json!(1), &Value::Null)
+    );
 }

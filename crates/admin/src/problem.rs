@@ -11,23 +11,26 @@ pub(crate) struct Problem {
     /// The HTTP status code.
     status: u16,
     /// What kind of problem it is: the words of the status code.
-    title: String,
+    title: &'static str,
     /// What is wrong, in words for people.
     detail: String,
     /// The parameter or the part of the path that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<String>,
+    #[schema(value_type = Option<String>)]
+    field: Option<Box<str>>,
     /// What it says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<String>,
+    #[schema(value_type = Option<String>)]
+    value: Option<Box<str>>,
     /// What it may be.
     #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<String>,
+    #[schema(value_type = Option<String>)]
+    limit: Option<Box<str>>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        let title = status.canonical_reason().unwrap_or("Error").to_owned();
+        let title = status.canonical_reason().unwrap_or("Error");
         let detail = detail.into();
         Self { status: status.as_u16(), title, detail, field: None, value: None, limit: None }
     }
@@ -36,13 +39,13 @@ impl Problem {
     pub(crate) fn invalid(field: &str, value: &str, limit: impl Into<String>) -> Self {
         let limit = limit.into();
         let detail = format!("{field}: {value:?} is not allowed; {limit}");
-        let (field, value) = (Some(field.to_owned()), Some(value.to_owned()));
-        Self { field, value, limit: Some(limit), ..Self::new(StatusCode::BAD_REQUEST, detail) }
+        let (field, value) = (Some(field.into()), Some(value.into()));
+        Self { field, value, limit: Some(limit.into()), ..Self::new(StatusCode::BAD_REQUEST, detail) }
     }
 
     /// What is asked for is not there.
     pub(crate) fn missing(field: &str, value: &str, detail: impl Into<String>) -> Self {
-        let (field, value) = (Some(field.to_owned()), Some(value.to_owned()));
+        let (field, value) = (Some(field.into()), Some(value.into()));
         Self { field, value, ..Self::new(StatusCode::NOT_FOUND, detail) }
     }
 }

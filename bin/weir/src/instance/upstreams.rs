@@ -1,7 +1,7 @@
 //! Streams to control planes, and files.
 
 use weir_admin::Upstream;
-use weir_upstream::{LinkState, Role};
+use weir_upstream::{LinkFailure, LinkState, Role};
 
 /// As the admin server shows it.
 pub(super) fn shown(link: LinkState) -> Upstream {
@@ -18,6 +18,9 @@ pub(super) fn shown(link: LinkState) -> Upstream {
         endpoint: link.endpoint,
         in_sync: link.in_sync,
         since: link.since,
-        last_error: None,
+        last_error: link.last_failure.map(|failure| {
+            let LinkFailure { endpoint, reason, at } = failure;
+            (format!("{endpoint}: {reason}"), at)
+        }),
     }
 }

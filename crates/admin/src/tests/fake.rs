@@ -53,11 +53,11 @@ impl Instance for Fake {
     }
 
     fn client(&self, id: u64) -> Option<Client> {
-        let state = if id % 3 == 0 { Condition::Rejecting } else { Condition::InSync };
+        let state = if id.is_multiple_of(3) { Condition::Rejecting } else { Condition::InSync };
         let rejects = state == Condition::Rejecting;
         let node = Node {
             id: format!("node-{id}"),
-            cluster: if id % 2 == 0 { "even" } else { "odd" }.to_owned(),
+            cluster: if id.is_multiple_of(2) { "even" } else { "odd" }.to_owned(),
             user_agent: "envoy".to_owned(),
             user_agent_version: "1.38.0".to_owned(),
             locality: Locality { zone: "a".to_owned(), ..Locality::default() },
