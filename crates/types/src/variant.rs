@@ -131,6 +131,12 @@ impl Variant {
         self
     }
 
+    /// The same, with so much left of its time to live.
+    #[must_use]
+    pub fn with_lease(self, lease: Lease) -> Self {
+        Self { lease: Some(lease), ..self }
+    }
+
     /// The same after a heartbeat at `at`: it lives for `ttl` from then.
     #[must_use]
     pub fn refreshed(&self, at: Instant, ttl: Duration) -> Self {

@@ -13,6 +13,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use weir_types::{Code, Constraints, Form, TypeUrl, Variant, Version};
 
+pub use self::wrapper::as_received;
 pub(crate) use self::wrapper::{Wrapper, resource_name};
 use crate::constraints;
 use crate::discovery::{ResourceError, ResourceName, Status};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::BufMut;
+use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use weir_types::{Constraints, Content, Form, Name, Variant};
 
@@ -47,6 +47,16 @@ impl<'a> Wrapper<'a> {
         wrapper.measured()
     }
 
+    /// The resource as upstream has sent it: in the version that upstream has given it, with all of its time to
+    /// live.
+    fn as_received(variant: &'a Variant) -> Self {
+        let content = variant.content();
+        let form = if variant.key().constraints.is_unconstrained() { Form::Plain } else { Form::Located };
+        let wrapper = Self::new(variant, form, None);
+        let version = content.upstream_version.to_string();
+        Self { version, ttl: content.ttl.map(duration), ..wrapper }.measured()
+    }
+
     fn measured(mut self) -> Self {
         self.length = field(self.version.len())
             + self.body.map_or(0, |body| field(body.len()))
@@ -74,6 +84,15 @@ impl<'a> Wrapper<'a> {
     }
 }
 
+/// The `Resource` message in which upstream has sent a variant, or could have: [`crate::resource::decode`] makes the
+/// same of it again.
+pub fn as_received(variant: &Variant) -> Bytes {
+    let wrapper = Wrapper::as_received(variant);
+    let mut out = Out(BytesMut::with_capacity(wrapper.length));
+    wrapper.write(&mut out);
+    out.0.freeze()
+}
+
 pub(crate) fn resource_name(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
     let dynamic_parameter_constraints = constraints.and_then(constraints::encode);
     ResourceName { name: name.to_owned(), dynamic_parameter_constraints }.encode_to_vec()
@@ -86,10 +105,36 @@ fn duration(ttl: Duration) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use weir_types::VariantKey;
+    use std::sync::Arc;
+
+    use weir_types::constraints::Expr;
+    use weir_types::{TypeUrl, VariantKey};
 
     use super::*;
     use crate::discovery::Resource;
+    use crate::resource;
+
+    #[test]
+    fn u09_what_was_received_comes_back_as_it_was() {
+        let type_url = TypeUrl::new("acme.Widget");
+        let any = prost_types::Any { type_url: type_url.as_str().to_owned(), value: b"body".to_vec() };
+        let full = Content {
+            body: Some(any.encode_to_vec().into()),
+            aliases: Arc::from(["b".into(), "c".into()]),
+            ttl: Some(Duration::from_millis(1500)),
+            extra: Bytes::from_static(&[0x7a, 1, b'x']),
+            upstream_version: "v7".into(),
+            ..Content::default()
+        };
+        let prod = Constraints::new(Expr::value("env", "prod"));
+        for content in [full.clone(), Content { body: None, ..full }, Content::default()] {
+            for constraints in [Constraints::unconstrained(), prod.clone()] {
+                let variant = Variant::new(VariantKey::new("a", constraints), content.clone());
+                let back = resource::decode(&as_received(&variant), &type_url, "").unwrap();
+                assert_eq!((back.key(), back.content()), (variant.key(), &content));
+            }
+        }
+    }
 
     #[test]
     fn t03_what_is_left_is_said() {

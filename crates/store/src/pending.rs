@@ -1,0 +1,306 @@
+//! What the file does not have yet: of each row the newest, so that memory is bounded by what there is, not by how
+//! often it changes.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant, SystemTime};
+
+use weir_types::{Absence, Batch, DynamicParameters, Name, ResourceLocator, Scope, Variant, VariantKey};
+
+use crate::Shelf;
+
+/// The changes that are still to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Pending(HashMap<Shelf, Changes>);
+
+/// The changes of a shelf, to be written in the order of the fields.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Locators that begin anew: what they reach is gone, but for these variants.
+    pub(crate) forgotten: HashMap<ResourceLocator, HashSet<VariantKey>>,
+    pub(crate) variants: HashMap<VariantKey, Change>,
+    pub(crate) locators: HashMap<Name, HashMap<DynamicParameters, Told>>,
+}
+
+/// What becomes of a variant.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// It is this one. Its time to live is over at some time, if it has one.
+    Put(Variant, Option<SystemTime>),
+    /// It lives on.
+    Refreshed(Life),
+    Gone,
+}
+
+/// A time to live, and when it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    pub(crate) ttl: Duration,
+    pub(crate) until: SystemTime,
+}
+
+/// What is new of a locator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) wanted: Option<bool>,
+    /// What is known while nothing matches; of a collection, whether all there is of it was sent.
+    pub(crate) answer: Option<Absence>,
+}
+
+// === impl Pending ===
+
+impl Pending {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many rows are to be written.
+    pub(crate) fn len(&self) -> usize {
+        self.0.values().map(|changes| changes.variants.len() + changes.locators.len()).sum()
+    }
+
+    pub(crate) fn shelves(&self) -> impl Iterator<Item = (&Shelf, &Changes)> {
+        self.0.iter()
+    }
+
+    /// What upstream has said.
+    pub(crate) fn note(&mut self, shelf: Shelf, batch: &Batch) {
+        let (shelf, changes) = self.entry(shelf);
+        let age = batch.received.map(|at| Instant::now().saturating_duration_since(at)).unwrap_or_default();
+        let received = SystemTime::now() - age.min(Duration::from_secs(u64::from(u32::MAX)));
+        for key in &batch.removals {
+            changes.variants.insert(key.clone(), Change::Gone);
+        }
+        for variant in &batch.upserts {
+            let until = variant.content().ttl.and_then(|ttl| received.checked_add(ttl));
+            changes.put(&shelf, variant.clone(), until);
+        }
+        for heartbeat in &batch.heartbeats {
+            let until = received.checked_add(heartbeat.ttl);
+            let life = until.map(|until| Life { ttl: heartbeat.ttl, until });
+            life.into_iter().for_each(|life| changes.refresh(&heartbeat.key, life));
+        }
+        for absent in &batch.absent {
+            changes.answer(&absent.name, &absent.scope, absent.absence);
+        }
+        for answered in &batch.answered {
+            let collection = answered.collection.as_ref();
+            collection.into_iter().for_each(|name| changes.answer(name, &answered.scope, Absence::Known));
+        }
+    }
+
+    /// Somebody wants `locator`, or nobody does any more.
+    pub(crate) fn want(&mut self, shelf: Shelf, locator: &ResourceLocator, wanted: bool) {
+        self.entry(shelf).1.told(locator).wanted = Some(wanted);
+    }
+
+    /// What is stored for `locator` does not count any more, but for what is held.
+    pub(crate) fn forget(&mut self, shelf: Shelf, locator: &ResourceLocator, held: HashSet<VariantKey>) {
+        let (shelf, changes) = self.entry(shelf);
+        changes.forget(&shelf, locator, held);
+    }
+
+    /// Takes in what came later.
+    pub(crate) fn absorb(&mut self, later: Self) {
+        for (shelf, changes) in later.0 {
+            match self.0.entry(shelf) {
+                Entry::Vacant(vacant) => _ = vacant.insert(changes),
+                Entry::Occupied(mut occupied) => {
+                    let shelf = occupied.key().clone();
+                    occupied.get_mut().absorb(&shelf, changes);
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, shelf: Shelf) -> (Shelf, &mut Changes) {
+        (shelf.clone(), self.0.entry(shelf).or_default())
+    }
+}
+
+// === impl Changes ===
+
+impl Changes {
+    fn put(&mut self, shelf: &Shelf, variant: Variant, until: Option<SystemTime>) {
+        if !self.locators.is_empty() {
+            for name in [variant.name()].into_iter().chain(&*variant.content().aliases) {
+                for (parameters, told) in self.locators.get_mut(name).into_iter().flatten() {
+                    if shelf.matches(variant.key(), parameters) {
+                        told.answer = Some(Absence::Unknown);
+                    }
+                }
+            }
+        }
+        self.variants.insert(variant.key().clone(), Change::Put(variant, until));
+    }
+
+    fn refresh(&mut self, key: &VariantKey, life: Life) {
+        match self.variants.entry(key.clone()) {
+            Entry::Vacant(vacant) => _ = vacant.insert(Change::Refreshed(life)),
+            Entry::Occupied(mut occupied) => match occupied.get_mut() {
+                Change::Put(variant, until) => {
+                    *variant = variant.refreshed(Instant::now(), life.ttl);
+                    *until = Some(life.until);
+                }
+                Change::Refreshed(before) => *before = life,
+                Change::Gone => {}
+            },
+        }
+    }
+
+    fn answer(&mut self, name: &Name, scope: &Scope, absence: Absence) {
+        // Who speaks for everybody at once, files, has no shelf.
+        let (Scope::Exactly(parameters) | Scope::Projected { parameters, .. }) = scope else { return };
+        self.told(&ResourceLocator::new(name.clone(), parameters.clone())).answer = Some(absence);
+    }
+
+    fn forget(&mut self, shelf: &Shelf, locator: &ResourceLocator, held: HashSet<VariantKey>) {
+        for (key, change) in &mut self.variants {
+            let aliases = match change {
+                Change::Put(variant, _) => variant.content().aliases.as_ref(),
+                Change::Refreshed(_) | Change::Gone => &[],
+            };
+            if shelf.reaches(locator, key, aliases) && !held.contains(key) {
+                *change = Change::Gone;
+            }
+        }
+        self.told(locator).answer = Some(Absence::Unknown);
+        match self.forgotten.entry(locator.clone()) {
+            Entry::Vacant(vacant) => _ = vacant.insert(held),
+            Entry::Occupied(mut occupied) => occupied.get_mut().retain(|key| held.contains(key)),
+        }
+    }
+
+    fn told(&mut self, locator: &ResourceLocator) -> &mut Told {
+        self.locators.entry(locator.name.clone()).or_default().entry(locator.parameters.clone()).or_default()
+    }
+
+    fn absorb(&mut self, shelf: &Shelf, later: Self) {
+        for (locator, held) in later.forgotten {
+            self.forget(shelf, &locator, held);
+        }
+        for (key, change) in later.variants {
+            match change {
+                Change::Put(variant, until) => self.put(shelf, variant, until),
+                Change::Refreshed(life) => self.refresh(&key, life),
+                Change::Gone => _ = self.variants.insert(key, Change::Gone),
+            }
+        }
+        for (name, sets) in later.locators {
+            for (parameters, later) in sets {
+                let told = self.told(&ResourceLocator::new(name.clone(), parameters));
+                told.wanted = later.wanted.or(told.wanted);
+                told.answer = later.answer.or(told.answer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use weir_types::constraints::Expr;
+    use weir_types::{Constraints, Content, Reach, TypeUrl};
+
+    use super::*;
+    use crate::Origin;
+
+    fn shelf() -> Shelf {
+        let origin = Origin { authority: String::new(), keys: None, parameters: DynamicParameters::empty() };
+        Shelf { origin: Arc::new(origin), type_url: TypeUrl::new("cds"), reach: Reach::Named }
+    }
+
+    fn variant(name: &str, env: Option<&str>, aliases: &[&str]) -> Variant {
+        let constraints = env.map(|env| Constraints::new(Expr::value("env", env)));
+        let constraints = constraints.unwrap_or_else(Constraints::unconstrained);
+        let aliases = aliases.iter().map(|alias| (*alias).into()).collect();
+        Variant::new(VariantKey::new(name, constraints), Content { aliases, ..Content::default() })
+    }
+
+    fn locator(name: &str, env: &str) -> ResourceLocator {
+        ResourceLocator::new(name, [("env", env)].into_iter().collect())
+    }
+
+    fn batch(change: impl FnOnce(&mut Batch)) -> Batch {
+        let mut batch = Batch::new(TypeUrl::new("cds"), Reach::Named);
+        change(&mut batch);
+        batch
+    }
+
+    fn only(pending: &Pending) -> &Changes {
+        pending.0.values().next().expect("a shelf")
+    }
+
+    #[test]
+    fn a_variant_that_comes_ends_the_absence_of_those_that_it_matches() {
+        let mut pending = Pending::default();
+        pending.note(
+            shelf(),
+            &batch(|batch| {
+                for locator in [locator("a", "prod"), locator("a", "test"), locator("alias", "prod")] {
+                    batch.mark_absent(&locator, Absence::Known);
+                }
+            }),
+        );
+        pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &["alias"]))));
+        let answers = |name: &str| {
+            let mut told: Vec<_> = only(&pending).locators[name].iter().collect();
+            told.sort_by_key(|(parameters, _)| parameters.to_string());
+            told.into_iter().map(|(_, told)| told.answer).collect::<Vec<_>>()
+        };
+        assert_eq!(answers("a"), [Some(Absence::Unknown), Some(Absence::Known)]);
+        assert_eq!(answers("alias"), [Some(Absence::Unknown)]);
+    }
+
+    #[test]
+    fn t08_a_heartbeat_of_what_is_not_written_yet_changes_its_life_only() {
+        let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+        let mut pending = Pending::default();
+        let content = Content { ttl: Some(minute), ..Content::default() };
+        let mortal = Variant::new(VariantKey::new("a", Constraints::unconstrained()), content);
+        let key = mortal.key().clone();
+        pending.note(shelf(), &batch(|batch| batch.upserts.push(mortal)));
+        let beat = weir_types::Heartbeat { key: key.clone(), ttl: hour };
+        pending.note(shelf(), &batch(|batch| batch.heartbeats.push(beat)));
+        let Change::Put(variant, Some(until)) = &only(&pending).variants[&key] else { panic!("it is put") };
+        assert_eq!(variant.content().ttl, Some(hour));
+        assert!(*until > SystemTime::now() + minute);
+    }
+
+    #[test]
+    fn what_a_forgotten_locator_reaches_is_gone_unless_it_is_held_or_comes_again() {
+        let variants = [
+            variant("a", Some("prod"), &[]),
+            variant("a", None, &[]),
+            variant("a", Some("test"), &[]),
+            variant("b", None, &["a"]),
+            variant("c", None, &[]),
+        ];
+        let [gone, held, other, aliased, unrelated] = variants.clone().map(|variant| variant.key().clone());
+        let mut pending = Pending::default();
+        pending.note(shelf(), &batch(|batch| batch.upserts.extend(variants)));
+        let mut later = Pending::default();
+        later.forget(shelf(), &locator("a", "prod"), [held.clone()].into());
+        later.forget(shelf(), &locator("a", "prod"), [held.clone(), aliased.clone()].into());
+        pending.absorb(later);
+        let is_gone = |pending: &Pending, key| matches!(only(pending).variants[key], Change::Gone);
+        let all = [&gone, &held, &other, &aliased, &unrelated];
+        assert_eq!(all.map(|key| is_gone(&pending, key)), [true, false, false, true, false]);
+        assert_eq!(only(&pending).forgotten[&locator("a", "prod")], [held].into());
+        pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &[]))));
+        assert!(!is_gone(&pending, &gone));
+    }
+
+    #[test]
+    fn what_comes_later_counts() {
+        let [mut early, mut late] = [Pending::default(), Pending::default()];
+        early.want(shelf(), &locator("a", "prod"), true);
+        early.note(shelf(), &batch(|batch| batch.mark_absent(&locator("a", "prod"), Absence::Known)));
+        late.want(shelf(), &locator("a", "prod"), false);
+        early.absorb(late);
+        let told = only(&early).locators["a"].values().next().copied();
+        assert_eq!(told, Some(Told { wanted: Some(false), answer: Some(Absence::Known) }));
+        assert_eq!(early.len(), 1);
+    }
+}

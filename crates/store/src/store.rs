@@ -1,0 +1,164 @@
+//! The handle: changes go in without waiting, the past comes out.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_types::{Batch, ResourceLocator, TypeUrl, VariantKey};
+
+use crate::lookup::Past;
+use crate::pending::Pending;
+use crate::writer::{Task, Writer};
+use crate::{Origin, Settings, Shelf, Status};
+
+/// How long the past is waited for: a disk that does not answer must not stop a start.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the last changes may take to be written.
+const LAST_WRITE: Duration = Duration::from_secs(2);
+
+/// The store. Cheap to clone; when the last clone is dropped, what is still to be written is.
+#[derive(Clone, Debug)]
+pub struct Store(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    /// None when it is being closed.
+    tasks: Option<Sender<Task>>,
+    ended: Mutex<Receiver<()>>,
+}
+
+/// What the handle and its thread share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) fresh: Mutex<Fresh>,
+    pub(crate) status: Mutex<Status>,
+}
+
+/// The changes that the thread has not seen.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh {
+    pub(crate) pending: Pending,
+    /// The thread was told that there are some.
+    told: bool,
+}
+
+// === impl Store ===
+
+impl Store {
+    /// Opens the file, or begins a new one. A file that cannot be used is set aside; where there can be none, the
+    /// store is empty, and stays so until there can.
+    ///
+    /// # Errors
+    /// When there can be no thread that writes it.
+    pub fn open(settings: Settings) -> io::Result<Self> {
+        let status = Status {
+            path: settings.path.clone(),
+            failure: None,
+            size: 0,
+            max_size: settings.max_size,
+            pending: 0,
+            written: None,
+            refused: 0,
+            unreadable: 0,
+            secrets: settings.key.is_some(),
+        };
+        let shared = Arc::new(Shared { fresh: Mutex::default(), status: Mutex::new(status) });
+        let (tasks, receiver) = channel();
+        let (end, ended) = channel();
+        let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
+        writer.open();
+        let run = move || {
+            writer.run();
+            // Whoever has waited for it long enough does not hear it.
+            _ = end.send(());
+        };
+        std::thread::Builder::new().name("store".to_owned()).spawn(run)?;
+        Ok(Self(Arc::new(Inner { shared, tasks: Some(tasks), ended: Mutex::new(ended) })))
+    }
+
+    /// Notes what upstream has said, to be written soon.
+    pub fn note(&self, origin: &Arc<Origin>, batch: &Batch) {
+        let type_url = batch.type_url.clone();
+        let shelf = Shelf { origin: Arc::clone(origin), type_url, reach: batch.reach };
+        self.change(|pending| pending.note(shelf, batch));
+    }
+
+    /// Notes that somebody wants `locator`, or that nobody does any more.
+    pub fn want(&self, origin: &Arc<Origin>, type_url: &TypeUrl, locator: &ResourceLocator, wanted: bool) {
+        let shelf = Shelf::of(origin, type_url, locator);
+        self.change(|pending| pending.want(shelf, locator, wanted));
+    }
+
+    /// Notes that what is stored for `locator` does not count any more, but for what is `held`: upstream answers
+    /// without having heard of it.
+    pub fn forget(
+        &self,
+        origin: &Arc<Origin>,
+        type_url: &TypeUrl,
+        locator: &ResourceLocator,
+        held: HashSet<VariantKey>,
+    ) {
+        let shelf = Shelf::of(origin, type_url, locator);
+        self.change(|pending| pending.forget(shelf, locator, held));
+    }
+
+    /// What an earlier process knew of `locators`, all of the same upstream stream. Waits for the disk, but not for
+    /// ever; nothing is known of what cannot be read.
+    pub fn look_up(&self, origin: &Arc<Origin>, locators: Vec<(TypeUrl, ResourceLocator)>) -> Vec<Past> {
+        let (answer, answered) = channel();
+        self.send(Task::LookUp { origin: Arc::clone(origin), locators, answer });
+        answered.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            tracing::warn!(seconds = PATIENCE.as_secs(), "the store does not answer; goes on without it");
+            Vec::new()
+        })
+    }
+
+    /// Has everything written that was noted. Whether that was done.
+    pub fn flush(&self) -> bool {
+        let (answer, answered) = channel();
+        self.send(Task::Flush(answer));
+        answered.recv_timeout(PATIENCE).unwrap_or(false)
+    }
+
+    /// How it is doing.
+    pub fn status(&self) -> Status {
+        self.0.shared.status.lock().clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pending)) {
+        let mut fresh = self.0.shared.fresh.lock();
+        change(&mut fresh.pending);
+        if !std::mem::replace(&mut fresh.told, true) {
+            drop(fresh);
+            self.send(Task::Write);
+        }
+    }
+
+    fn send(&self, task: Task) {
+        // Without the thread, whoever waits for an answer learns that there is none.
+        _ = self.0.tasks.as_ref().map(|tasks| tasks.send(task));
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.tasks = None;
+        if self.ended.get_mut().recv_timeout(LAST_WRITE).is_err() {
+            tracing::warn!("the store could not be written to the end");
+        }
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// The changes since the last time.
+    pub(crate) fn take(&self) -> Pending {
+        std::mem::take(&mut *self.fresh.lock()).pending
+    }
+}
