@@ -148,7 +148,13 @@ fn check(connection: &Connection) -> Result<(), Unusable> {
         _ => return Err(Unusable::Foreign),
     }
     let found: String = connection.pragma_query_value(None, "quick_check", |row| row.get(0))?;
-    if found == "ok" { Ok(()) } else { Err(Unusable::Damaged(found)) }
+    if found != "ok" {
+        return Err(Unusable::Damaged(found));
+    }
+    match connection.prepare("SELECT 1 FROM streams, variants, aliases, locators") {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Unusable::Damaged(error.to_string())),
+    }
 }
 
 /// Makes the tables, unless they are there, or another process has just made them.

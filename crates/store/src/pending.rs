@@ -3,6 +3,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_types::{Absence, Batch, DynamicParameters, Name, ResourceLocator, Scope, Variant, VariantKey};
@@ -29,7 +30,8 @@ pub(crate) enum Change {
     Put(Variant, Option<SystemTime>),
     /// It lives on.
     Refreshed(Life),
-    Gone,
+    /// There is no such variant, which had these other names last.
+    Gone(Arc<[Name]>),
 }
 
 /// A time to live, and when it is over.
@@ -69,7 +71,7 @@ impl Pending {
         let age = batch.received.map(|at| Instant::now().saturating_duration_since(at)).unwrap_or_default();
         let received = SystemTime::now() - age.min(Duration::from_secs(u64::from(u32::MAX)));
         for key in &batch.removals {
-            changes.variants.insert(key.clone(), Change::Gone);
+            changes.remove(key.clone());
         }
         for variant in &batch.upserts {
             let until = variant.content().ttl.and_then(|ttl| received.checked_add(ttl));
@@ -118,6 +120,18 @@ impl Pending {
     }
 }
 
+// === impl Change ===
+
+impl Change {
+    fn aliases(&self) -> Arc<[Name]> {
+        match self {
+            Self::Put(variant, _) => Arc::clone(&variant.content().aliases),
+            Self::Refreshed(_) => Arc::default(),
+            Self::Gone(aliases) => Arc::clone(aliases),
+        }
+    }
+}
+
 // === impl Changes ===
 
 impl Changes {
@@ -134,6 +148,11 @@ impl Changes {
         self.variants.insert(variant.key().clone(), Change::Put(variant, until));
     }
 
+    fn remove(&mut self, key: VariantKey) {
+        let change = self.variants.entry(key).or_insert_with(|| Change::Gone(Arc::default()));
+        *change = Change::Gone(change.aliases());
+    }
+
     fn refresh(&mut self, key: &VariantKey, life: Life) {
         match self.variants.entry(key.clone()) {
             Entry::Vacant(vacant) => _ = vacant.insert(Change::Refreshed(life)),
@@ -143,7 +162,7 @@ impl Changes {
                     *until = Some(life.until);
                 }
                 Change::Refreshed(before) => *before = life,
-                Change::Gone => {}
+                Change::Gone(_) => {}
             },
         }
     }
@@ -156,12 +175,9 @@ impl Changes {
 
     fn forget(&mut self, shelf: &Shelf, locator: &ResourceLocator, held: HashSet<VariantKey>) {
         for (key, change) in &mut self.variants {
-            let aliases = match change {
-                Change::Put(variant, _) => variant.content().aliases.as_ref(),
-                Change::Refreshed(_) | Change::Gone => &[],
-            };
-            if shelf.reaches(locator, key, aliases) && !held.contains(key) {
-                *change = Change::Gone;
+            let aliases = change.aliases();
+            if shelf.reaches(locator, key, &aliases) && !held.contains(key) {
+                *change = Change::Gone(aliases);
             }
         }
         self.told(locator).answer = Some(Absence::Unknown);
@@ -183,7 +199,7 @@ impl Changes {
             match change {
                 Change::Put(variant, until) => self.put(shelf, variant, until),
                 Change::Refreshed(life) => self.refresh(&key, life),
-                Change::Gone => _ = self.variants.insert(key, Change::Gone),
+                gone @ Change::Gone(_) => _ = self.variants.insert(key, gone),
             }
         }
         for (name, sets) in later.locators {
@@ -198,8 +214,6 @@ impl Changes {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use weir_types::constraints::Expr;
     use weir_types::{Constraints, Content, Reach, TypeUrl};
 
@@ -284,8 +298,8 @@ mod tests {
         later.forget(shelf(), &locator("a", "prod"), [held.clone()].into());
         later.forget(shelf(), &locator("a", "prod"), [held.clone(), aliased.clone()].into());
         pending.absorb(later);
-        let is_gone = |pending: &Pending, key| matches!(only(pending).variants[key], Change::Gone);
-        let all = [&gone, &held, &other, &aliased, &unrelated];
+        let is_gone = |pending: &Pending, key| matches!(only(pending).variants[key], Change::Gone(_));
+        let all = [&gone, &held.clone(), &other, &aliased, &unrelated];
         assert_eq!(all.map(|key| is_gone(&pending, key)), [true, false, false, true, false]);
         assert_eq!(only(&pending).forgotten[&locator("a", "prod")], [held].into());
         pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &[]))));

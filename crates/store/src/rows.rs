@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use prost::Message as _;
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use weir_types::xdstp::glob_of;
-use weir_types::{Absence, Breadth, Constraints, Reach, ResourceLocator, Variant, VariantKey};
+use weir_types::{Absence, Breadth, Constraints, Name, Reach, ResourceLocator, Variant, VariantKey};
 use weir_wire::{constraints, frame};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -106,7 +106,7 @@ impl Rows<'_> {
             match change {
                 Change::Put(variant, until) => self.put(stream, shelf, variant, *until)?,
                 Change::Refreshed(life) => self.refresh(stream, key, life.ttl, life.until)?,
-                Change::Gone => self.remove(stream, key)?,
+                Change::Gone(aliases) => self.remove(stream, shelf, key, aliases)?,
             }
         }
         for (name, sets) in &changes.locators {
@@ -182,13 +182,13 @@ impl Rows<'_> {
                 self.connection.prepare_cached("INSERT OR IGNORE INTO aliases VALUES (?1, ?2, ?3)")?;
             list.execute(params![stream, &**alias, id])?;
         }
-        self.end_absence(stream, shelf, variant)
+        self.end_absence(stream, shelf, key, &variant.content().aliases)
     }
 
     /// What is written of a variant, and whether it is sealed; none if nothing may be.
     fn content(&self, shelf: &Shelf, variant: &Variant) -> (Option<Vec<u8>>, bool) {
         let plain = frame::as_received(variant);
-        if !shelf.is_secret() {
+        if !shelf.is_secret() && !variant.content().do_not_cache {
             return (Some(plain.into()), false);
         }
         (self.key.and_then(|key| key.seal(&plain, &place(shelf, variant.key()))), true)
@@ -203,18 +203,18 @@ impl Rows<'_> {
         Ok(there.optional()?.is_some_and(|there| usize::try_from(there).is_ok_and(|there| length <= there)))
     }
 
-    /// Nobody whom a variant is for is told any more that there is nothing.
-    fn end_absence(&self, stream: i64, shelf: &Shelf, variant: &Variant) -> Result<()> {
+    /// Those whom a variant is, or was, for are not told any more what was known before it came.
+    fn end_absence(&self, stream: i64, shelf: &Shelf, key: &VariantKey, aliases: &[Name]) -> Result<()> {
         const ABSENT: &str =
             "SELECT parameters FROM locators WHERE stream = ?1 AND name = ?2 AND answer <> 0";
         const END: &str =
             "UPDATE locators SET answer = 0 WHERE stream = ?1 AND name = ?2 AND parameters = ?3";
-        for name in [variant.name()].into_iter().chain(&*variant.content().aliases) {
+        for name in [&key.name].into_iter().chain(aliases) {
             let mut absent = self.connection.prepare_cached(ABSENT)?;
             let sets = absent.query_map(params![stream, &**name], |row| row.get::<_, Vec<u8>>(0))?;
             for set in sets.collect::<Result<Vec<_>>>()? {
                 let parameters = decode_parameters(&set);
-                if parameters.is_none_or(|parameters| shelf.matches(variant.key(), &parameters)) {
+                if parameters.is_none_or(|parameters| shelf.matches(key, &parameters)) {
                     self.connection.prepare_cached(END)?.execute(params![stream, &**name, set])?;
                 }
             }
@@ -231,11 +231,12 @@ impl Rows<'_> {
         self.connection.prepare_cached(REFRESH)?.execute(row).map(drop)
     }
 
-    fn remove(&self, stream: i64, key: &VariantKey) -> Result<()> {
+    fn remove(&self, stream: i64, shelf: &Shelf, key: &VariantKey, aliases: &[Name]) -> Result<()> {
         const FIND: &str = "SELECT id FROM variants WHERE stream = ?1 AND name = ?2 AND constraints = ?3";
         let row = params![stream, &*key.name, encode_constraints(&key.constraints)];
         let id = self.connection.prepare_cached(FIND)?.query_row(row, |row| row.get(0)).optional()?;
-        id.map_or(Ok(()), |id| remove_row(self.connection, id))
+        id.map_or(Ok(()), |id| remove_row(self.connection, id))?;
+        self.end_absence(stream, shelf, key, aliases)
     }
 
     fn tell(&self, stream: i64, locator: &ResourceLocator, told: Told) -> Result<()> {

@@ -14,6 +14,8 @@ pub(super) enum Standing {
     Confirmed,
     /// It is from an earlier stream.
     Before,
+    /// It is from the stream of an earlier process, and no server has said anything since.
+    Remembered,
 }
 
 /// What is remembered of a variant.
@@ -25,7 +27,14 @@ pub(super) struct HeldVariant {
     pub(super) aliases: Arc<[Name]>,
     /// It has a time to live, which ends if the server does not refresh it.
     pub(super) mortal: bool,
-    pub(super) standing: Standing,
+    standing: Standing,
+}
+
+impl HeldVariant {
+    /// Whether the server of the current stream has not sent it.
+    pub(super) fn is_from_before(&self) -> bool {
+        self.standing != Standing::Confirmed
+    }
 }
 
 /// All held variants of a type, found by name, by alias and by glob.
@@ -35,10 +44,11 @@ pub(super) struct Held {
     /// The names of the resources that list an alias.
     by_alias: HashMap<Name, HashSet<Name>>,
     directories: Directories,
+    remembered: usize,
 }
 
 impl Held {
-    pub(super) fn insert(&mut self, variant: &Variant) {
+    pub(super) fn insert(&mut self, variant: &Variant, standing: Standing) {
         let VariantKey { name, constraints } = variant.key();
         self.remove(variant.key());
         let aliases = Arc::clone(&variant.content().aliases);
@@ -46,12 +56,13 @@ impl Held {
             self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
         }
         self.directories.insert(name);
+        self.remembered += usize::from(standing == Standing::Remembered);
         self.by_name.entry(name.clone()).or_default().push(HeldVariant {
             constraints: constraints.clone(),
             version: Arc::clone(&variant.content().upstream_version),
             aliases,
             mortal: variant.content().ttl.is_some(),
-            standing: Standing::Confirmed,
+            standing,
         });
     }
 
@@ -59,6 +70,7 @@ impl Held {
         let variants = self.by_name.get_mut(&key.name)?;
         let index = variants.iter().position(|held| held.constraints == key.constraints)?;
         let removed = variants.swap_remove(index);
+        self.remembered -= usize::from(removed.standing == Standing::Remembered);
         if variants.is_empty() {
             self.by_name.remove(&key.name);
             self.directories.remove(&key.name);
@@ -82,10 +94,25 @@ impl Held {
         let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
         let held = variants.find(|held| held.constraints == key.constraints && current(&held.version));
         held.map(|held| {
+            self.remembered -= usize::from(held.standing == Standing::Remembered);
             held.standing = Standing::Confirmed;
             held.mortal = true;
         })
         .is_some()
+    }
+
+    /// How much no server has vouched for in this process.
+    pub(super) fn remembered(&self) -> usize {
+        self.remembered
+    }
+
+    /// Notes that the server knows what is held, and has not said that it is gone.
+    pub(super) fn vouch(&mut self) {
+        if std::mem::take(&mut self.remembered) > 0 {
+            let all = self.by_name.values_mut().flatten();
+            let remembered = all.filter(|held| held.standing == Standing::Remembered);
+            remembered.for_each(|held| held.standing = Standing::Before);
+        }
     }
 
     /// Whether everything that is held lives on in silence.
@@ -94,8 +121,14 @@ impl Held {
     }
 
     /// Notes that what is held now is from an earlier stream.
-    pub(super) fn set_standing(&mut self, standing: Standing) {
-        self.by_name.values_mut().flatten().for_each(|held| held.standing = standing);
+    pub(super) fn close(&mut self) {
+        let all = self.by_name.values_mut().flatten();
+        let confirmed = all.filter(|held| held.standing == Standing::Confirmed);
+        confirmed.for_each(|held| held.standing = Standing::Before);
+    }
+
+    pub(super) fn contains(&self, key: &VariantKey) -> bool {
+        self.variants(&key.name).iter().any(|held| held.constraints == key.constraints)
     }
 
     /// Notes that nobody can be told what is held by its versions.

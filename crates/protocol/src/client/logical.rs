@@ -11,7 +11,7 @@ use weir_types::{
 };
 
 use super::Naming;
-use super::held::{Held, HeldVariant, Standing};
+use super::held::{Held, HeldVariant};
 use super::verdicts::Verdicts;
 
 /// How a locator stands.
@@ -38,6 +38,8 @@ pub(super) struct Interest {
 pub(super) struct Conversation {
     /// The first request was sent.
     pub(super) opened: bool,
+    /// A response has come.
+    pub(super) heard: bool,
     /// Explicit names were sent, so that an empty list no longer means the wildcard.
     pub(super) named: bool,
     /// SotW: the server takes the empty list for a wildcard, and will until there is a name in it.
@@ -109,7 +111,7 @@ impl Logical {
             self.version = None;
         }
         self.conversation = Conversation { verdicts, ..Conversation::default() };
-        self.held.set_standing(Standing::Before);
+        self.held.close();
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
             let Interest { answered, absence, error, .. } = std::mem::take(interest);
             *interest = Interest { answered, absence, error, ..Interest::default() };

@@ -12,6 +12,8 @@
 //!   Nothing is withdrawn in between.
 //! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
 //!   [`poll_transmit`], which acknowledges it.
+//! - [`remember`](ClientStream::remember) what an earlier process knew of a locator, when
+//!   [`may_remember`](ClientStream::may_remember) says so.
 //! - [`hold`](ClientStream::hold) before that, if others have to be asked first;
 //!   [`release`](ClientStream::release) when they have answered.
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
@@ -33,6 +35,7 @@ mod collections;
 mod errors;
 mod held;
 mod logical;
+mod memory;
 mod message;
 mod peers;
 mod requests;
@@ -54,6 +57,7 @@ use weir_types::{
 };
 
 pub use self::errors::Reported;
+pub use self::memory::Memory;
 pub use self::message::{Applied, Rejected, Request, Response};
 pub use self::subscriptions::Handover;
 pub use self::verdicts::Ticket;

@@ -164,8 +164,11 @@ impl Logical {
         };
         let mut stated: Vec<_> = self.held.iter().map(state).collect();
         stated.sort_unstable();
-        // A server that is stated all it has may say nothing, and a collection waits for its answer.
-        let unanswered = self.locators().any(|(l, interest)| l.is_collection() && !interest.answered);
+        // A server that is stated all it has may say nothing, and a collection waits for its answer; and so does
+        // what is remembered, to be vouched for.
+        let remembered = self.held.remembered() > 0;
+        let unanswered =
+            remembered || self.locators().any(|(l, interest)| l.is_collection() && !interest.answered);
         if let Some(first) = stated.first_mut().filter(|_| unanswered || self.conversation.pressed) {
             first.1 = Arc::from(UNSTATABLE_VERSION);
         }

@@ -190,7 +190,7 @@ impl Application<'_> {
         for variant in said.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.logical.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
-                self.logical.held.insert(&variant);
+                self.logical.held.insert(&variant, Standing::Confirmed);
                 self.logical.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }
@@ -200,8 +200,7 @@ impl Application<'_> {
     /// Delta, after a reconnect: what an answer brings for a name replaces what was held of that name.
     fn sweep_before(&mut self, said: &Said) {
         for name in said.mentioned.difference(&said.spoiled) {
-            let before =
-                self.logical.held.variants(name).iter().filter(|held| held.standing == Standing::Before);
+            let before = self.logical.held.variants(name).iter().filter(|held| held.is_from_before());
             let swept: Vec<_> =
                 before.map(|held| VariantKey::new(name.clone(), held.constraints.clone())).collect();
             swept.into_iter().for_each(|key| self.drop_held(key));
@@ -265,7 +264,7 @@ impl Application<'_> {
             if removed.constraints.is_unconstrained() {
                 // A bare name also answers what was stated by name when the stream began.
                 let before = self.logical.held.variants(&removed.name).iter();
-                let before = before.filter(|held| held.standing == Standing::Before);
+                let before = before.filter(|held| held.is_from_before());
                 let before: Vec<_> = before
                     .map(|held| VariantKey::new(removed.name.clone(), held.constraints.clone()))
                     .collect();
@@ -312,6 +311,11 @@ impl Application<'_> {
         } else if !self.batch.is_empty() {
             // What is held is neither what the last accepted version stood for, nor what this one stands for.
             self.logical.version = None;
+        }
+        self.logical.conversation.heard = true;
+        // In state of the world, what is left out of a type without full state is neither there nor gone.
+        if self.settings.dialect == Dialect::Delta || self.batch.type_url.is_full_state() {
+            self.logical.held.vouch();
         }
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
-use super::held::{HeldVariant, Standing};
+use super::held::HeldVariant;
 use super::logical::{Interest, Logical};
 use super::verdicts::Verdicts;
 use super::{ClientStream, Connection, Naming};
@@ -123,6 +123,6 @@ impl Logical {
 
 /// The names of what is held from an earlier stream.
 fn before<'a>(held: impl Iterator<Item = (&'a Name, &'a [HeldVariant])>) -> impl Iterator<Item = &'a Name> {
-    let before = |variants: &[HeldVariant]| variants.iter().any(|held| held.standing == Standing::Before);
+    let before = |variants: &[HeldVariant]| variants.iter().any(HeldVariant::is_from_before);
     held.filter(move |(_, variants)| before(variants)).map(|(name, _)| name)
 }

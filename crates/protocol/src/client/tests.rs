@@ -5,6 +5,7 @@ mod convergence;
 mod delta;
 mod errors;
 mod holding;
+mod memory;
 mod sotw;
 mod ttl;
 

@@ -1,0 +1,97 @@
+//! What an earlier process knew: the stream goes on as if it were the one that has brought it.
+
+use std::collections::HashSet;
+
+use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, Variant, VariantKey};
+
+use super::held::Standing;
+use super::{ClientStream, Connection};
+use crate::Dialect;
+
+/// Whether what an earlier process knew of a locator can be taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// It can be.
+    Welcome,
+    /// It depends on what comes first: a response, or the end of the stream.
+    Undecided,
+    /// The server answers, without having heard of it: it would not say what of it is gone.
+    Outdated,
+}
+
+impl ClientStream {
+    /// Whether what an earlier process knew of `locator` can be taken in. None when it is not wanted.
+    ///
+    /// A server that is asked for a name anew says all of it. Of a collection it says in delta what there is, and
+    /// what is gone only if it was stated to it, with the first request.
+    pub fn may_remember(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Memory> {
+        let logical = self.types.get(type_url)?;
+        logical.wanted.get(&locator.name)?.get(&locator.parameters)?;
+        let conversation = &logical.conversation;
+        Some(if self.connection == Connection::Away || !conversation.opened {
+            Memory::Welcome
+        } else if conversation.heard {
+            Memory::Outdated
+        } else if self.settings.dialect == Dialect::Delta && locator.is_collection() {
+            Memory::Undecided
+        } else {
+            Memory::Welcome
+        })
+    }
+
+    /// Takes in what an earlier process knew of wanted locators: variants, the collections that these are all of,
+    /// and the names that nothing matches. None when none of it is news.
+    pub fn remember(
+        &mut self,
+        type_url: &TypeUrl,
+        variants: Vec<Variant>,
+        known: Vec<(ResourceLocator, Absence)>,
+    ) -> Option<Batch> {
+        let naming = &self.settings.naming;
+        let logical = self.types.get_mut(type_url)?;
+        let mut batch = Batch::new(type_url.clone(), logical.reach());
+        for variant in variants {
+            let (key, aliases) = (variant.key(), &variant.content().aliases);
+            let wanted = logical.reaches(naming, &key.name, aliases, &key.constraints);
+            if wanted && !logical.held.contains(key) {
+                logical.held.insert(&variant, Standing::Remembered);
+                logical.note_answer(naming, &variant);
+                logical.version = None;
+                batch.upserts.push(variant);
+            }
+        }
+        for (locator, absence) in known {
+            let served = logical.is_served(naming, &locator.name, &locator.parameters);
+            let Some(interest) = logical.interest(&locator).filter(|interest| !interest.answered) else {
+                continue;
+            };
+            if !locator.is_collection() && served {
+                continue;
+            }
+            interest.answered = true;
+            interest.deadline = None;
+            if locator.is_collection() {
+                batch.answered.push(naming.answered(&locator));
+            } else {
+                interest.absence = absence;
+                batch.absent.push(naming.absent(&locator.name, &locator.parameters, absence));
+            }
+        }
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    /// What is held of a locator.
+    pub fn held_of(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> HashSet<VariantKey> {
+        let Some(logical) = self.types.get(type_url) else { return HashSet::new() };
+        if locator.is_wildcard() {
+            return logical.held.keys(|_, _| true).into_iter().collect();
+        }
+        let held = logical.held.answering(&locator.name);
+        held.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone())).collect()
+    }
+
+    /// How many variants of a type are from an earlier process, and not vouched for by a server since.
+    pub fn unconfirmed(&self, type_url: &TypeUrl) -> usize {
+        self.types.get(type_url).map_or(0, |logical| logical.held.remembered())
+    }
+}
