@@ -14,7 +14,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-protocol", &["weir-types"]),
     ("weir-database", &["weir-types"]),
     ("weir-metrics", &[]),
-    ("weir-upstream", &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database"]),
+    ("weir-store", &["weir-types", "weir-metrics", "weir-wire"]),
+    (
+        "weir-upstream",
+        &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database", "weir-store"],
+    ),
     ("weir-downstream", &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database"]),
     ("weir-config", &["weir-types"]),
     ("weir-telemetry", &["weir-metrics"]),

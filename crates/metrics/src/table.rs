@@ -90,6 +90,22 @@ instruments! {
         "Bytes of encoded responses that are kept for streams that have yet to be sent the same";
     PROPAGATION_DURATION = Histogram "weir.propagation.duration" "s" ["authority", "outcome", "type"]
         "From the receipt of a response of a control plane to the last answer of a client that it concerns";
+    STORE_FAILURES = Counter "weir.store.failures" "{failure}" ["operation"]
+        "What the store could not do: open its file, write or read";
+    STORE_PENDING = Gauge "weir.store.pending" "{row}" []
+        "Rows of the store that are still to be written, after its last transaction";
+    STORE_RECALLED = Counter "weir.store.recalled" "{resource}" ["type"]
+        "Resources that were taken from the store for a warm start";
+    STORE_REFUSED = Counter "weir.store.refused" "{resource}" []
+        "Resources that were not stored, since the store is full";
+    STORE_ROWS = Counter "weir.store.rows" "{row}" []
+        "Rows that the store has written";
+    STORE_SIZE = Gauge "weir.store.size" "By" []
+        "How much of the store's file is in use";
+    STORE_UNREADABLE = Counter "weir.store.unreadable" "{row}" []
+        "Rows of the store that could not be read";
+    STORE_WRITES = Counter "weir.store.writes" "{transaction}" []
+        "Transactions that the store has written";
     UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME = Histogram "weir.upstream.acknowledgement_hold_time" "s" ["authority", "dialect", "late", "type"]
         "How long acknowledgements waited for subscribers";
     UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{connection}" ["authority", "dialect"]
@@ -116,6 +132,8 @@ instruments! {
         "How long the oldest stream that is not connected has been away; 0 while all are connected";
     UPSTREAM_STREAMS = Gauge "weir.upstream.streams" "{stream}" ["authority", "state"]
         "Streams to control planes, and sources of files, by how they are";
+    UPSTREAM_UNCONFIRMED = UpDownCounter "weir.upstream.unconfirmed" "{resource}" ["authority", "dialect", "type"]
+        "Resources that are served from the store, and not yet vouched for by their control plane";
     UPSTREAM_UNFIT = Counter "weir.upstream.unfit" "{connection}" ["authority", "dialect"]
         "Endpoints that were tried beside the one in use, in vain";
 }

@@ -1,7 +1,7 @@
 //! What is counted of the store.
 
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge};
-use opentelemetry::{KeyValue, global};
 use weir_types::TypeUrl;
 
 #[derive(Debug)]
@@ -20,22 +20,15 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let meter = global::meter("weir");
-        let counter = |name, about| meter.u64_counter(name).with_description(about).build();
-        let gauge = |name, about| meter.u64_gauge(name).with_description(about).build();
         Self {
-            writes: counter("weir.store.writes", "Transactions that the store has written"),
-            rows: counter("weir.store.rows", "Rows in them"),
-            failures: counter("weir.store.failures", "What the store could not do, by what it was"),
-            refused: counter("weir.store.refused", "Resources that were not kept, since the store is full"),
-            unreadable: counter("weir.store.unreadable", "Rows of the store that could not be read"),
-            recalled: counter("weir.store.recalled", "Resources that were taken from the store"),
-            size: meter
-                .u64_gauge("weir.store.size")
-                .with_description("How much of the store's file is in use")
-                .with_unit("By")
-                .build(),
-            pending: gauge("weir.store.pending", "Rows that are still to be written"),
+            writes: weir_metrics::STORE_WRITES.counter(),
+            rows: weir_metrics::STORE_ROWS.counter(),
+            failures: weir_metrics::STORE_FAILURES.counter(),
+            refused: weir_metrics::STORE_REFUSED.counter(),
+            unreadable: weir_metrics::STORE_UNREADABLE.counter(),
+            recalled: weir_metrics::STORE_RECALLED.counter(),
+            size: weir_metrics::STORE_SIZE.gauge(),
+            pending: weir_metrics::STORE_PENDING.gauge(),
         }
     }
 

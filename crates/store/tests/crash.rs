@@ -3,6 +3,12 @@
 //!
 //! 25 times; as often as `WEIR_STORE_KILLS` says, if it does. The moments come from the seed in
 //! `WEIR_STORE_SEED`, or one that is told.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test ends at the first thing that is not as it should be, and tells what it has done"
+)]
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -10,6 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use prost::Message as _;
@@ -52,7 +59,7 @@ fn batch(round: u64) -> Batch {
     let body = Some(any.encode_to_vec().into());
     let mut batch = Batch::new(cds(), Reach::Wildcard);
     let names = (0..RESOURCES).map(|number| format!("r{number}"));
-    for name in names.chain((round % 2 == 0).then(|| "even".to_owned())) {
+    for name in names.chain(round.is_multiple_of(2).then(|| "even".to_owned())) {
         batch.upserts.push(Variant::new(key(&name), Content { body: body.clone(), ..Content::default() }));
     }
     if round % 2 == 1 {
@@ -71,7 +78,7 @@ fn writer() {
     for round in first.parse::<u64>().expect("a round").. {
         store.note(&origin(), &batch(round));
         // Some rounds are written with others, by the thread itself; some at once.
-        if round % 3 == 0 && store.flush() {
+        if round.is_multiple_of(3) && store.flush() {
             println!("flushed {round}");
         }
     }
@@ -87,14 +94,15 @@ fn killed_after(path: &Path, first: u64, moment: Duration) -> Option<u64> {
         .spawn()
         .expect("it starts");
     let output = writer.stdout.take().expect("a pipe");
-    let read = std::thread::spawn(move || {
+    let (end, ended) = channel();
+    std::thread::spawn(move || {
         let lines = BufReader::new(output).lines().map_while(Result::ok);
-        lines.filter_map(|line| line.rsplit_once("flushed ")?.1.parse().ok()).last()
+        end.send(lines.filter_map(|line| line.rsplit_once("flushed ")?.1.parse().ok()).last())
     });
-    std::thread::sleep(moment);
+    assert!(ended.recv_timeout(moment).is_err(), "the writer has ended by itself");
     writer.kill().expect("it was running");
     writer.wait().expect("it has ended");
-    read.join().expect("it was read")
+    ended.recv().expect("it was read")
 }
 
 /// The round that is found, if any.
@@ -112,7 +120,7 @@ fn found(path: &Path) -> Option<u64> {
     };
     let rounds: BTreeSet<u64> = past.variants.iter().map(round).collect();
     let [round] = rounds.into_iter().collect::<Vec<_>>()[..] else { panic!("a batch in part: {past:?}") };
-    assert_eq!(past.variants.len(), RESOURCES + usize::from(round % 2 == 0), "round {round}");
+    assert_eq!(past.variants.len(), RESOURCES + usize::from(round.is_multiple_of(2)), "round {round}");
     assert_eq!(past.known, [(locator(WILDCARD), Absence::Known)]);
     Some(round)
 }

@@ -20,6 +20,8 @@ fn opened_after(spoil: impl FnOnce(&Path)) -> Vec<String> {
     aside(directory.path())
 }
 
+type Spoil = fn(&Path);
+
 fn filled(path: &Path) {
     let connection = open_or_replace(path).unwrap();
     for row in 0..2000 {
@@ -34,7 +36,7 @@ fn u09_a_file_that_cannot_be_used_is_set_aside_and_a_new_one_begun() {
     assert!(opened_after(|_| ()).is_empty(), "there was none");
     assert!(opened_after(|path| fs::write(path, "").unwrap()).is_empty(), "an empty one is a new one");
     assert!(opened_after(filled).is_empty(), "it is ours");
-    let spoils: [(&str, fn(&Path)); 7] = [
+    let spoils: [(&str, Spoil); 7] = [
         ("a text", |path| fs::write(path, "[store]\n".repeat(1000)).unwrap()),
         ("another program's database", |path| {
             Connection::open(path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();

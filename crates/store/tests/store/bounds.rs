@@ -89,7 +89,7 @@ fn u09_what_nobody_has_wanted_for_long_is_given_up_with_what_only_that_reached()
     let mut place = filled();
     place.settings.keep_unwanted = Duration::ZERO;
     // The second after the start is over: what nobody has asked for by then is unwanted.
-    let aged = |store: &Store| look_up(store, ["a0", "a1", "a2", "b", "beta"].map(locator)).texts.len() == 0;
+    let aged = |store: &Store| look_up(store, ["a0", "a1", "a2", "b", "beta"].map(locator)).texts.is_empty();
     let deadline = std::time::Instant::now() + Duration::from_secs(30);
     while !aged(&place.open()) {
         assert!(std::time::Instant::now() < deadline, "nothing is ever given up");
