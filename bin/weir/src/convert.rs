@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_config::{Config, Level, LogFormat, Parameters, Source};
 use weir_database::ParameterSets;
 use weir_downstream::export::Export;
-use weir_downstream::{Drain, Limits, NodeField, NodeRule, NodeRules};
+use weir_downstream::{Admission, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
 use weir_telemetry::{Format, Logs};
 
 pub(crate) use upstream::source;
@@ -77,7 +77,23 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         frame_cache: config.cache.max_frames_size as u64,
         keepalive_interval: downstream.keepalive_interval,
         keepalive_timeout: downstream.keepalive_timeout,
+        max_streams_per_connection: config.limits.max_streams_per_connection,
+        admission: admission(config),
         drain: drain(config),
+    }
+}
+
+/// How many clients there is room for.
+pub(crate) fn admission(config: &Config) -> Admission {
+    let (limits, admission) = (config.limits, config.admission);
+    let burst = admission.new_streams_burst;
+    Admission {
+        connections: limits.max_connections,
+        connections_per_address: limits.max_connections_per_address,
+        streams: limits.max_streams,
+        rate: admission.new_streams_per_second.map(|per_second| Rate { per_second, burst }),
+        first_responses: admission.max_first_responses,
+        retry_after: admission.retry_after,
     }
 }
 

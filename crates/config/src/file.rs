@@ -26,6 +26,8 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) limits: Limits,
     #[serde(default)]
+    pub(crate) admission: Admission,
+    #[serde(default)]
     pub(crate) drain: Drain,
     pub(crate) upstream: Vec<Upstream>,
     #[serde(default)]
@@ -112,11 +114,42 @@ impl Default for Cache {
 pub(crate) struct Limits {
     pub(crate) max_name_length: usize,
     pub(crate) max_names: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) max_connections_per_address: Option<usize>,
+    pub(crate) max_streams: usize,
+    pub(crate) max_streams_per_connection: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_name_length: 4096, max_names: 100_000 }
+        Self {
+            max_name_length: 4096,
+            max_names: 100_000,
+            max_connections: 100_000,
+            max_connections_per_address: None,
+            max_streams: 1_000_000,
+            max_streams_per_connection: 16_384,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Admission {
+    pub(crate) new_streams_per_second: Option<usize>,
+    pub(crate) new_streams_burst: Option<usize>,
+    pub(crate) max_first_responses: usize,
+    pub(crate) retry_after: Text<DurationText>,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self {
+            new_streams_per_second: None,
+            new_streams_burst: None,
+            max_first_responses: 1024,
+            retry_after: seconds::<1>(),
+        }
     }
 }
 

@@ -24,8 +24,10 @@ pub struct Config {
     pub admin: Option<Admin>,
     /// How long things are kept.
     pub cache: Cache,
-    /// What one client may ask for.
+    /// How much clients may ask for.
     pub limits: Limits,
+    /// How new streams are let in.
+    pub admission: Admission,
     /// How clients are moved elsewhere.
     pub drain: Drain,
     /// Where resources come from, one for each authority; never empty.
@@ -107,13 +109,34 @@ pub struct Cache {
     pub max_frames_size: usize,
 }
 
-/// What one client may ask for.
+/// How much clients may ask for, one and all. All are at least 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The longest resource name, in bytes.
     pub max_name_length: usize,
     /// The most names in one request.
     pub max_names: usize,
+    /// The most connections.
+    pub max_connections: usize,
+    /// The most connections of one address.
+    pub max_connections_per_address: Option<usize>,
+    /// The most streams and polls.
+    pub max_streams: usize,
+    /// The most streams of one connection.
+    pub max_streams_per_connection: u32,
+}
+
+/// How new streams are let in.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission {
+    /// How many there may be in a second, in the long run; at least 1.
+    pub new_streams_per_second: Option<usize>,
+    /// How many there may be at once; at least 1.
+    pub new_streams_burst: usize,
+    /// How many may be sent their first response at once; at least 1.
+    pub max_first_responses: usize,
+    /// The least that who is turned away is asked to wait.
+    pub retry_after: Duration,
 }
 
 /// How clients are moved elsewhere, when the program is asked to end.

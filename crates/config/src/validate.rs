@@ -1,6 +1,7 @@
 //! The rules between values, and the defaults that depend on other values.
 
 mod acknowledge;
+mod admission;
 mod export;
 mod node;
 mod upstream;
@@ -55,6 +56,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
     check_listeners(&file, &mut findings);
     check_node_rules(&file.dynamic_parameters, &mut findings);
     check_limits(&file, &mut findings);
+    admission::check(&file.admission, &mut findings);
     let mut rule_keys: Vec<_> = file.dynamic_parameters.iter().map(|rule| rule.key.clone()).collect();
     rule_keys.sort_unstable();
     rule_keys.dedup();
@@ -74,6 +76,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
             max_frames_size: file.cache.max_frames_size.0.0,
         },
         limits: limits(file.limits),
+        admission: admission::settings(&file.admission),
         drain: drain(&file.drain),
         upstreams,
         node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
@@ -118,6 +121,10 @@ fn check_limits(file: &File, findings: &mut Findings) {
     for (key, value) in [
         ("limits.max_name_length", file.limits.max_name_length),
         ("limits.max_names", file.limits.max_names),
+        ("limits.max_connections", file.limits.max_connections),
+        ("limits.max_connections_per_address", file.limits.max_connections_per_address.unwrap_or(1)),
+        ("limits.max_streams", file.limits.max_streams),
+        ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
         ("downstream.max_request_size", file.downstream.max_request_size.0.0),
         ("downstream.max_response_size", file.downstream.max_response_size.0.0),
     ] {
@@ -150,7 +157,14 @@ fn downstream(file: file::Downstream) -> Downstream {
 }
 
 fn limits(file: file::Limits) -> Limits {
-    Limits { max_name_length: file.max_name_length, max_names: file.max_names }
+    Limits {
+        max_name_length: file.max_name_length,
+        max_names: file.max_names,
+        max_connections: file.max_connections,
+        max_connections_per_address: file.max_connections_per_address,
+        max_streams: file.max_streams,
+        max_streams_per_connection: file.max_streams_per_connection,
+    }
 }
 
 fn drain(file: &file::Drain) -> Drain {

@@ -4,6 +4,7 @@
 //! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
 //! (that is the database's), and never speaks to an upstream.
 
+mod admission;
 pub mod clients;
 mod connection;
 mod drain;
@@ -27,6 +28,7 @@ mod stream;
 mod view;
 mod wrapping;
 
+pub use admission::{Admission, Rate};
 pub use drain::Drain;
 pub use frames::{Frames, StreamFrames};
 pub use node::{Client, Derived, NodeField, NodeRule, NodeRules};

@@ -6,6 +6,7 @@ use weir_protocol::Dialect;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
+use crate::admission::Shortage;
 use crate::drain::Reason;
 
 /// How a client speaks, as a label.
@@ -27,6 +28,7 @@ impl From<Dialect> for Speech {
 #[derive(Clone)]
 pub(crate) struct Metrics {
     connections: UpDownCounter<i64>,
+    turned_away: Counter<u64>,
     moved: Counter<u64>,
     streams: UpDownCounter<i64>,
     admitted: Counter<u64>,
@@ -43,6 +45,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
             connections: weir_metrics::DOWNSTREAM_CONNECTIONS.up_down_counter(),
+            turned_away: weir_metrics::DOWNSTREAM_TURNED_AWAY.counter(),
             moved: weir_metrics::DOWNSTREAM_MOVED.counter(),
             streams: weir_metrics::DOWNSTREAM_STREAMS.up_down_counter(),
             admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
@@ -63,6 +66,11 @@ impl Metrics {
 
     pub(crate) fn disconnected(&self) {
         self.connections.add(-1, &[]);
+    }
+
+    /// There was no room for a connection or a stream.
+    pub(crate) fn turned_away(&self, shortage: Shortage) {
+        self.turned_away.add(1, &[KeyValue::new("reason", shortage.as_str())]);
     }
 
     /// A client was asked to connect anew.

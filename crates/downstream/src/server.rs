@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use weir_database::Database;
 
+use crate::admission::{Admission, Connected};
 use crate::clients::Registry;
 use crate::connection;
 use crate::drain::{Drain, Phases};
@@ -45,6 +46,10 @@ pub struct Settings {
     pub keepalive_interval: Duration,
     /// How long a pinged client may take to answer before it is taken for dead.
     pub keepalive_timeout: Duration,
+    /// How many streams a connection may have.
+    pub max_streams_per_connection: u32,
+    /// How many clients there is room for.
+    pub admission: Admission,
     /// How clients are moved elsewhere.
     pub drain: Drain,
 }
@@ -61,6 +66,8 @@ impl Default for Settings {
             max_response_size: 4 << 20,
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
+            max_streams_per_connection: 16_384,
+            admission: Admission::default(),
             drain: Drain::default(),
         }
     }
@@ -131,9 +138,7 @@ impl Server {
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((client, address)) => {
-                        connections.spawn(Arc::clone(&self).connection(client, Peer { address }));
-                    }
+                    Ok((client, address)) => Arc::clone(&self).admit(client, Peer { address }, &mut connections),
                     Err(error) => {
                         tracing::warn!(%error, address, "a client cannot be accepted");
                         tokio::time::sleep(PAUSE).await;
@@ -144,7 +149,7 @@ impl Server {
             }
         }
         for (client, peer) in waiting(listener) {
-            connections.spawn(Arc::clone(&self).connection(client, peer));
+            Arc::clone(&self).admit(client, peer, &mut connections);
         }
         while let Some(ended) = connections.join_next().await {
             report(ended);
@@ -164,7 +169,14 @@ impl Server {
         }
     }
 
-    async fn connection(self: Arc<Self>, client: TcpStream, peer: Peer) {
+    /// Serves a client, if there is room. Before it has said anything, there is no way to tell it that there is none.
+    fn admit(self: Arc<Self>, client: TcpStream, peer: Peer, connections: &mut JoinSet<()>) {
+        if let Ok(connected) = self.shared.gate.connect(peer.address.ip()) {
+            connections.spawn(self.connection(client, peer, connected));
+        }
+    }
+
+    async fn connection(self: Arc<Self>, client: TcpStream, peer: Peer, _connected: Connected) {
         // Small responses should not wait for an acknowledgement of the last one.
         if let Err(error) = client.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
@@ -172,6 +184,7 @@ impl Server {
         let settings = connection::Settings {
             keepalive_interval: self.settings.keepalive_interval,
             keepalive_timeout: self.settings.keepalive_timeout,
+            max_streams: self.settings.max_streams_per_connection,
         };
         let shared = Arc::clone(&self.shared);
         let (drain, metrics) = (shared.drain, shared.metrics.clone());
@@ -183,11 +196,9 @@ impl Server {
             ended.cancel();
         };
         let service = |within| Services { shared, peer: Arc::new(peer), within, ending };
-        self.shared.metrics.connected();
         if let Err(error) = connection::serve(client, settings, service, asked, then).await {
             tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
         }
-        self.shared.metrics.disconnected();
     }
 }
 

@@ -49,9 +49,13 @@ impl Services {
     }
 
     fn stream<R: Request>(&self, service: &'static Service, request: HttpRequest<Incoming>) -> Response {
+        let opened = match self.shared.gate.open(true) {
+            Ok(opened) => opened,
+            Err(refusal) => return refusal.into_grpc::<Body>().map(Either::Right),
+        };
         let requests = Messages::<R, _>::new(request.into_body(), self.shared.limits.message);
         let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
-        let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone());
+        let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone(), opened);
         let mut response = HttpResponse::new(Either::Left(body));
         let mut content_type = tonic::metadata::GRPC_CONTENT_TYPE;
         // No secret, but what is marked as one is kept out of the connection's table of header fields, which

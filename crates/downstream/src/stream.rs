@@ -28,6 +28,7 @@ use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
+use crate::admission::{Gate, Opened, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
 use crate::connection::Within;
 use crate::drain::{Drain, Phases};
@@ -61,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// What is kept of the nodes of clients.
     profiles: Interned,
+    pub(crate) gate: Gate,
     /// The longest that the answer to a poll is held back.
     pub(crate) rest_hold: Duration,
     /// How clients are moved elsewhere.
@@ -74,6 +76,7 @@ impl Shared {
             Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
         frames.observe();
         observe(&database);
+        let metrics = Metrics::new();
         Self {
             frames,
             json: JsonFrames::new(settings.frame_cache),
@@ -81,7 +84,8 @@ impl Shared {
             limits: settings.limits,
             statements: Statements::default(),
             wrapping: settings.wrapping.clone(),
-            metrics: Metrics::new(),
+            gate: Gate::new(settings.admission, metrics.clone()),
+            metrics,
             registry: Registry::default(),
             profiles: Interned::default(),
             rest_hold: settings.rest_hold,
@@ -156,6 +160,8 @@ struct Open {
     scope: Scope,
     client: Arc<Client>,
     wrapping: Wrapping,
+    /// To be sent the first response.
+    turn: Turn,
 }
 
 /// Who is woken by changes: whoever polls last.
@@ -183,6 +189,7 @@ impl Stream {
         peer: Arc<Peer>,
         within: &Within,
         ending: CancellationToken,
+        opened: Opened,
     ) -> ResponseBody {
         shared.metrics.opened(R::DIALECT, Some(service));
         let stream = Arc::new(Self {
@@ -198,7 +205,7 @@ impl Stream {
         stream.entry.show(&stream);
         let (reading, reader) = abortable(Arc::clone(&stream).read(requests, ending));
         within.execute(async { _ = reading.await });
-        ResponseBody { stream, reader, ended: false }
+        ResponseBody { stream, reader, ended: false, _opened: opened }
     }
 
     async fn read<R: Request>(
@@ -250,6 +257,7 @@ impl Stream {
             if let Some(told) = told {
                 told.judge(&verdict);
             }
+            open.turn.end();
             self.shared.judge(self.dialect, Some(self.entry.id()), &open.client, &type_url, &verdict);
         }
         Ok(open.machine.is_due())
@@ -265,7 +273,8 @@ impl Stream {
             service = self.service.short_name(), transport = self.service.version.as_str(),
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
-        Ok(Open { machine, told: Vec::new(), scope, client: Arc::new(client), wrapping })
+        let turn = self.shared.gate.turn();
+        Ok(Open { machine, told: Vec::new(), scope, client: Arc::new(client), wrapping, turn })
     }
 
     fn end(&self, status: Status) {
@@ -293,9 +302,15 @@ impl Stream {
             return Poll::Ready(Err(end));
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
+        let runs = matches!(open.turn, Turn::Over);
+        if !runs && (!open.machine.is_due() || open.turn.poll(cx).is_pending()) {
+            return Poll::Pending;
+        }
         let frames = self.shared.frames.of_stream(open.wrapping);
         let mut frames = if open.client.is_weir() { frames.unlimited() } else { frames };
-        match open.machine.poll_transmit(&mut frames) {
+        let transmit = open.machine.poll_transmit(&mut frames);
+        open.turn.used(transmit.is_some());
+        match transmit {
             Some(transmit) => {
                 if let Some(told) = open.told.get_mut(transmit.index) {
                     told.send(transmit.version);
@@ -326,6 +341,7 @@ pub(crate) struct ResponseBody {
     stream: Arc<Stream>,
     reader: AbortHandle,
     ended: bool,
+    _opened: Opened,
 }
 
 impl http_body::Body for ResponseBody {

@@ -74,6 +74,8 @@ instruments! {
         "Changes encoded as more than one response";
     DOWNSTREAM_STREAMS = UpDownCounter "weir.downstream.streams" "{stream}" ["dialect", "service", "transport"]
         "Open streams of clients";
+    DOWNSTREAM_TURNED_AWAY = Counter "weir.downstream.turned_away" "{client}" ["reason"]
+        "Connections and streams that there was no room for";
     EXPORT_FAILURES = Counter "weir.export.failures" "{file}" []
         "Attempts to write a file that failed";
     EXPORT_WRITES = Counter "weir.export.writes" "{file}" []

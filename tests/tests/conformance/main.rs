@@ -23,6 +23,7 @@ mod errors;
 mod incremental;
 mod on_demand;
 mod ordering;
+mod overload;
 mod parameters;
 mod parameters_upstream;
 mod resource_errors;

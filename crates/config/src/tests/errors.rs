@@ -152,6 +152,18 @@ fn rules_between_values() {
             "2: downstream.max_connection_age: it must be longer than nothing",
         ),
         (
+            &[HEAD, FILES, "[limits]\nmax_streams_per_connection = 0\n"],
+            "5: limits.max_streams_per_connection: 0 is too small; the least is 1",
+        ),
+        (
+            &[HEAD, FILES, "[admission]\nnew_streams_per_second = 0\n"],
+            "5: admission.new_streams_per_second: 0 is too small; the least is 1",
+        ),
+        (
+            &[HEAD, FILES, "[admission]\nnew_streams_burst = 5\n"],
+            "5: admission.new_streams_burst: it applies only with new_streams_per_second",
+        ),
+        (
             &[HEAD, FILES, "[drain]\nover = 'long'\n"],
             "5: drain.over: \"long\" is not a duration; write it like \"15s\", \"500ms\", \"2m\" or \"1h\"",
         ),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::{Downstream, Error, Parameters, Source};
+use crate::{Downstream, Error, Limits, Parameters, Source};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -100,6 +100,7 @@ fn the_reference_has_every_key() {
         ("[admin]", "admin"),
         ("[cache]", "cache"),
         ("[limits]", "limits"),
+        ("[admission]", "admission"),
         ("[drain]", "drain"),
         ("[[upstream]]", "upstream"),
         ("[upstream.node]", "upstream.node"),
@@ -128,6 +129,7 @@ fn the_documentation_has_the_keys_of_the_reference() {
         "admin",
         "cache",
         "limits",
+        "admission",
         "drain",
         "upstream",
         "dynamic_parameters",
@@ -162,7 +164,14 @@ fn the_reference_shows_the_defaults() {
             format!("{:?}", short.downstream),
         ),
         (format!("{:?}", reference.cache), format!("{:?}", short.cache)),
-        (format!("{:?}", reference.limits), format!("{:?}", short.limits)),
+        (
+            format!("{:?}", Limits { max_connections_per_address: None, ..reference.limits }),
+            format!("{:?}", short.limits),
+        ),
+        (
+            format!("{:?}", (reference.admission.max_first_responses, reference.admission.retry_after)),
+            format!("{:?}", (short.admission.max_first_responses, short.admission.retry_after)),
+        ),
         (format!("{:?}", reference.drain), format!("{:?}", short.drain)),
     ] {
         assert_eq!(a, b);

@@ -25,9 +25,6 @@ use self::turn::{Http, Turns};
 
 pub(crate) use self::turn::Within;
 
-/// How many streams one connection may have: an Envoy without ADS opens one per EDS cluster.
-const MAX_CONCURRENT_STREAMS: u32 = 1 << 20;
-
 /// How many streams may be reset before they were looked at, until the connection is taken for an attack: that
 /// same Envoy closes a stream for each cluster that changes, many at a time.
 const MAX_PENDING_RESETS: usize = 4096;
@@ -43,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) keepalive_interval: Duration,
     /// How long it may take to answer before it is taken for dead.
     pub(crate) keepalive_timeout: Duration,
+    /// How many streams an HTTP/2 client may have at once.
+    pub(crate) max_streams: u32,
 }
 
 /// Why a connection ended early.
@@ -96,7 +95,7 @@ where
         Protocol::Http2 => {
             let http = http2::Builder::new(within.clone())
                 .timer(TokioTimer::new())
-                .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                .max_concurrent_streams(settings.max_streams)
                 .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
                 .keep_alive_interval(settings.keepalive_interval)
                 .keep_alive_timeout(settings.keepalive_timeout)
@@ -150,8 +149,11 @@ mod tests {
 
     use super::*;
 
-    const SETTINGS: Settings =
-        Settings { keepalive_interval: Duration::from_secs(30), keepalive_timeout: Duration::from_secs(10) };
+    const SETTINGS: Settings = Settings {
+        keepalive_interval: Duration::from_secs(30),
+        keepalive_timeout: Duration::from_secs(10),
+        max_streams: 100,
+    };
 
     /// A client's end of a connection to a server that answers with what it is sent.
     fn connect(

@@ -22,6 +22,7 @@ use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
+use crate::admission::Refusal;
 use crate::metrics::Speech;
 use crate::peer::Peer;
 use crate::stream::Shared;
@@ -39,11 +40,13 @@ struct Failure {
     message: String,
     /// Whose request it was, as far as that is known.
     node: String,
+    /// In how many seconds the client may try again, where that is known.
+    retry_after: Option<u64>,
 }
 
 impl Failure {
     fn new(status: StatusCode, code: Code, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), node: String::new() }
+        Self { status, code, message: message.into(), node: String::new(), retry_after: None }
     }
 
     fn invalid(message: impl Into<String>) -> Self {
@@ -55,6 +58,10 @@ impl Failure {
     /// Makes it known. What is not the client's fault is counted elsewhere.
     fn note(&self, shared: &Shared) {
         let Self { status, message, node, .. } = self;
+        if self.retry_after.is_some() {
+            // Whoever turned it away has said so.
+            return;
+        }
         if status.is_client_error() {
             shared.metrics.refused(Speech::REST);
             tracing::warn!(node, status = status.as_u16(), reason = message, "poll refused");
@@ -66,6 +73,9 @@ impl Failure {
     fn into_answer(self) -> Answer {
         let body = serde_json::json!({ "code": self.code as i32, "message": self.message });
         let mut answer = respond(self.status, body.to_string().into());
+        if let Some(seconds) = self.retry_after {
+            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
         }
@@ -82,6 +92,12 @@ impl From<Status> for Failure {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(http, status.code(), status.message())
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self { retry_after: Some(refusal.seconds()), ..refusal.status().into() }
     }
 }
 
@@ -136,6 +152,7 @@ where
     let mut message = parse(&body, &type_url, path)?;
     drop(body);
     message.type_url = type_url.to_string();
+    let _opened = shared.gate.open(message.version_info.is_empty())?;
     let mut poll = Poll::of_client(Arc::clone(shared), peer, &message)?;
     let outcome = match poll.handle(message) {
         Ok(()) => poll.answered(hold, ending).await,

@@ -14,7 +14,7 @@ use weir_wire::json::any_from;
 
 use super::*;
 use crate::server::Settings;
-use crate::{Limits, NodeField, NodeRule, NodeRules};
+use crate::{Admission, Limits, NodeField, NodeRule, NodeRules, Rate};
 
 const CLUSTERS: &str = "/v3/discovery:clusters";
 const ENDPOINTS: &str = "/v3/discovery:endpoints";
@@ -32,6 +32,10 @@ fn peer() -> Arc<Peer> {
 
 impl Fixture {
     fn new() -> Self {
+        Self::admitting(Admission::default())
+    }
+
+    fn admitting(admission: Admission) -> Self {
         let env = NodeRule {
             key: "env".into(),
             from: NodeField::Metadata(vec!["env".into()]),
@@ -41,6 +45,7 @@ impl Fixture {
         };
         let settings = Settings {
             rest_hold: HOLD,
+            admission,
             rules: NodeRules::new(vec![env]),
             limits: Limits { message: 2000, names: 3, ..Limits::default() },
             ..Settings::default()
@@ -322,6 +327,21 @@ async fn r02_a_resource_without_a_json_form_is_an_error_and_not_left_out() {
     assert_eq!(status, 500);
     let said = answer["message"].as_str().unwrap();
     assert!(said.starts_with("resource \"b\" cannot be said in JSON: field 15000"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn polls_that_there_is_no_room_for_are_told_when_to_come_back() {
+    let rate = Some(Rate { per_second: 1, burst: 1 });
+    let fixture = Fixture::admitting(Admission { rate, ..Admission::default() });
+    fixture.publish("cds", vec![cluster("a", "1s")]);
+    let (status, first) = fixture.ask(CLUSTERS, &json!({})).await;
+    assert_eq!(status, 200);
+    let request = Request::post(CLUSTERS).body(Full::<Bytes>::from("{}")).unwrap();
+    let refused = answer(Arc::clone(&fixture.shared), peer(), fixture.ending.clone(), request).await;
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.headers()[header::RETRY_AFTER], "2");
+    let next = json!({ "version_info": first["version_info"] });
+    assert_eq!(fixture.ask(CLUSTERS, &next).await.0, 304, "who was answered before is no newcomer");
 }
 
 #[tokio::test(start_paused = true)]

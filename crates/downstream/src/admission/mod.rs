@@ -1,0 +1,255 @@
+//! Who is let in: connections and streams in all, connections of one address, new streams a second, and how many
+//! streams are sent their first responses at once.
+//!
+//! Streams that run are never touched: whatever is short is kept for them. Who is turned away is told when to come
+//! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
+
+mod bucket;
+mod refusal;
+mod turn;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use self::bucket::Bucket;
+pub(crate) use self::refusal::{Refusal, Shortage};
+pub(crate) use self::turn::Turn;
+use self::turn::Turns;
+use crate::metrics::Metrics;
+
+/// How often at most it is said that somebody was turned away.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How much there is room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission {
+    /// The most connections.
+    pub connections: usize,
+    /// The most connections of one address.
+    pub connections_per_address: Option<usize>,
+    /// The most streams and polls.
+    pub streams: usize,
+    /// How many new streams there may be.
+    pub rate: Option<Rate>,
+    /// How many streams may be sent their first response at once. The others wait, in order.
+    pub first_responses: usize,
+    /// The least that who is turned away is asked to wait; at most twice as long.
+    pub retry_after: Duration,
+}
+
+/// How many new streams there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// So many in a second, in the long run; not zero.
+    pub per_second: usize,
+    /// So many at once, after a quiet time; not zero.
+    pub burst: usize,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self {
+            connections: 100_000,
+            connections_per_address: None,
+            streams: 1_000_000,
+            rate: None,
+            first_responses: 1024,
+            retry_after: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Lets clients in, or not. Cheap to clone; all clones count together.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    state: Arc<Mutex<State>>,
+    metrics: Metrics,
+}
+
+struct State {
+    limits: Admission,
+    connections: usize,
+    /// Of each address that has connections.
+    of_address: HashMap<IpAddr, usize>,
+    streams: usize,
+    bucket: Bucket,
+    turns: Turns,
+    /// When it was last said that somebody was turned away.
+    said: Option<Instant>,
+}
+
+impl Gate {
+    pub(crate) fn new(limits: Admission, metrics: Metrics) -> Self {
+        let state = State {
+            limits,
+            connections: 0,
+            of_address: HashMap::new(),
+            streams: 0,
+            bucket: Bucket::default(),
+            turns: Turns::new(limits.first_responses),
+            said: None,
+        };
+        Self { state: Arc::new(Mutex::new(state)), metrics }
+    }
+
+    /// Lets a connection in, for as long as the guard lives.
+    pub(crate) fn connect(&self, address: IpAddr) -> Result<Connected, Refusal> {
+        let let_in = self.state.lock().connect(address);
+        let_in.map_err(|shortage| self.turn_away(shortage))?;
+        self.metrics.connected();
+        Ok(Connected { gate: self.clone(), address })
+    }
+
+    /// Lets a stream or a poll in, for as long as the guard lives. A newcomer is one that was not answered before.
+    pub(crate) fn open(&self, newcomer: bool) -> Result<Opened, Refusal> {
+        let let_in = self.state.lock().open(newcomer, Instant::now());
+        let_in.map_err(|shortage| self.turn_away(shortage))?;
+        Ok(Opened { gate: self.clone() })
+    }
+
+    /// The turn of a new stream to be sent its first response.
+    pub(crate) fn turn(&self) -> Turn {
+        self.state.lock().turns.next()
+    }
+
+    /// Makes it known that somebody is turned away.
+    fn turn_away(&self, shortage: Shortage) -> Refusal {
+        self.metrics.turned_away(shortage);
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        if state.said.is_none_or(|said| now - said >= QUIET) {
+            state.said = Some(now);
+            tracing::warn!(%shortage, "clients are turned away");
+        }
+        let least = state.limits.retry_after;
+        Refusal { shortage, retry_after: least.mul_f64(1.0 + fastrand::f64()) }
+    }
+}
+
+impl State {
+    fn connect(&mut self, address: IpAddr) -> Result<(), Shortage> {
+        let of_address = self.of_address.get(&address).copied().unwrap_or_default();
+        if self.connections >= self.limits.connections {
+            return Err(Shortage::Connections);
+        }
+        if self.limits.connections_per_address.is_some_and(|most| of_address >= most) {
+            return Err(Shortage::ConnectionsPerAddress);
+        }
+        self.connections += 1;
+        self.of_address.insert(address, of_address + 1);
+        Ok(())
+    }
+
+    fn disconnect(&mut self, address: IpAddr) {
+        self.connections -= 1;
+        if let Entry::Occupied(mut of_address) = self.of_address.entry(address) {
+            *of_address.get_mut() -= 1;
+            if *of_address.get() == 0 {
+                of_address.remove();
+            }
+        }
+    }
+
+    fn open(&mut self, newcomer: bool, now: Instant) -> Result<(), Shortage> {
+        if self.streams >= self.limits.streams {
+            return Err(Shortage::Streams);
+        }
+        if newcomer && self.limits.rate.is_some_and(|rate| !self.bucket.take(rate, now)) {
+            return Err(Shortage::StreamRate);
+        }
+        self.streams += 1;
+        Ok(())
+    }
+}
+
+/// A connection that was let in.
+pub(crate) struct Connected {
+    gate: Gate,
+    address: IpAddr,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.gate.state.lock().disconnect(self.address);
+        self.gate.metrics.disconnected();
+    }
+}
+
+/// A stream or a poll that was let in.
+pub(crate) struct Opened {
+    gate: Gate,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.gate.state.lock().streams -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+    fn gate(limits: Admission) -> Gate {
+        Gate::new(limits, Metrics::new())
+    }
+
+    fn shortage<T>(outcome: Result<T, Refusal>) -> Option<Shortage> {
+        outcome.err().map(|refusal| refusal.shortage)
+    }
+
+    #[test]
+    fn connections_are_limited_in_all_and_of_one_address() {
+        let gate =
+            gate(Admission { connections: 3, connections_per_address: Some(2), ..Admission::default() });
+        let here = [gate.connect(HERE), gate.connect(HERE)];
+        assert_eq!(shortage(gate.connect(HERE)), Some(Shortage::ConnectionsPerAddress));
+        let there = gate.connect(THERE);
+        assert_eq!(shortage(gate.connect(THERE)), Some(Shortage::Connections));
+        drop((here, there));
+        assert!(gate.state.lock().of_address.is_empty(), "who is gone is not remembered");
+        assert_eq!(shortage(gate.connect(HERE)), None);
+    }
+
+    #[test]
+    fn streams_are_limited_in_all() {
+        let gate = gate(Admission { streams: 1, ..Admission::default() });
+        let first = gate.open(true);
+        for newcomer in [true, false] {
+            assert_eq!(shortage(gate.open(newcomer)), Some(Shortage::Streams));
+        }
+        drop(first);
+        assert_eq!(shortage(gate.open(true)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_newcomers_count_in_the_rate() {
+        let rate = Some(Rate { per_second: 10, burst: 2 });
+        let gate = gate(Admission { rate, ..Admission::default() });
+        let opened: Vec<_> = (0..3).map(|_| shortage(gate.open(true))).collect();
+        assert_eq!(opened, [None, None, Some(Shortage::StreamRate)]);
+        assert_eq!(shortage(gate.open(false)), None);
+        tokio::time::advance(Duration::from_millis(100)).await;
+        assert_eq!(shortage(gate.open(true)), None);
+        assert_eq!(shortage(gate.open(true)), Some(Shortage::StreamRate));
+    }
+
+    #[test]
+    fn who_is_turned_away_is_not_asked_back_all_at_once() {
+        let gate =
+            gate(Admission { streams: 0, retry_after: Duration::from_secs(4), ..Admission::default() });
+        let waits: Vec<_> = (0..200).map(|_| gate.open(true).err().unwrap().retry_after).collect();
+        assert!(waits.iter().all(|wait| (4.0..=8.0).contains(&wait.as_secs_f64())), "{waits:?}");
+        let early = waits.iter().filter(|wait| wait.as_secs() < 6).count();
+        assert!((60..140).contains(&early), "{early}");
+    }
+}
