@@ -15,14 +15,28 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-database", &["weir-types"]),
     ("weir-metrics", &[]),
     ("weir-store", &["weir-types", "weir-metrics", "weir-wire"]),
+    ("weir-watch", &[]),
+    ("weir-tls", &["weir-types", "weir-metrics", "weir-watch"]),
     (
         "weir-upstream",
-        &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database", "weir-store"],
+        &[
+            "weir-types",
+            "weir-metrics",
+            "weir-wire",
+            "weir-protocol",
+            "weir-database",
+            "weir-store",
+            "weir-watch",
+            "weir-tls",
+        ],
     ),
-    ("weir-downstream", &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database"]),
+    (
+        "weir-downstream",
+        &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database", "weir-tls"],
+    ),
     ("weir-config", &["weir-types"]),
     ("weir-telemetry", &["weir-metrics"]),
-    ("weir-admin", &["weir-types", "weir-database", "weir-telemetry"]),
+    ("weir-admin", &["weir-types", "weir-database", "weir-telemetry", "weir-tls"]),
     ("weir-testkit", &["weir-types", "weir-wire", "weir-protocol", "weir-database"]),
 ];
 

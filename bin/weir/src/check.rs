@@ -11,19 +11,20 @@ use weir_types::constraints::{Overlap, overlap};
 use weir_types::{Name, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
 
+use crate::convert;
 use crate::output::count;
 use crate::table::Table;
 
 /// Validate a configuration and show what was understood
 ///
-/// Reads the resource files too, where an upstream has them. Warns where two variants of a resource can match
+/// Reads the resource files too, where an upstream has them, and certificates, keys and tokens. Warns where two variants of a resource can match
 /// the same client.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   weir check --config config/quickstart.toml
 
-Exits with 1 if the configuration or a resource file is bad.")]
+Exits with 1 if the configuration, a resource file, a certificate or a token is bad.")]
 pub(crate) struct Args {
     /// The configuration file
     #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
@@ -42,6 +43,10 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
     }
     write_rules(&config, out)?;
+    for problem in convert::tls::problems(&config) {
+        good = false;
+        writeln!(out, "\nproblem: {problem}")?;
+    }
     let verdict = if good { "valid" } else { "bad" };
     writeln!(out, "\n{} is {verdict}", args.config.display())?;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

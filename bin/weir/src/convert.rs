@@ -1,6 +1,7 @@
 //! From the settings of the configuration file to those of the crates that they are for.
 
 mod node;
+pub(crate) mod tls;
 mod upstream;
 
 use std::sync::Arc;

@@ -66,7 +66,7 @@ async fn serve(config: &Config, path: &Path) -> Result<()> {
     let stop = CancellationToken::new();
     let drain =
         Drain { draining: CancellationToken::new(), limit: convert::drain(config).longest() + PATIENCE };
-    let mut tasks = start(config, listeners, metrics, &drain.draining, &stop);
+    let mut tasks = start(config, listeners, metrics, &drain.draining, &stop)?;
     let ended = drain.when_told(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
@@ -78,18 +78,22 @@ async fn serve(config: &Config, path: &Path) -> Result<()> {
 
 /// Starts every part. A part that ends before `stop` is an error, but for the downstream side, which ends when it is
 /// drained.
+///
+/// # Errors
+/// When a certificate or a token cannot be used.
 fn start(
     config: &Config,
     listeners: Listeners,
     metrics: Metrics,
     draining: &CancellationToken,
     stop: &CancellationToken,
-) -> JoinSet<Result<()>> {
+) -> Result<JoinSet<Result<()>>> {
     let database = Database::new(convert::database(config));
     let status = weir_upstream::Status::default();
     let mut tasks = JoinSet::new();
 
-    let sources = config.upstreams.iter().map(|upstream| convert::source(config, upstream)).collect();
+    let sources = config.upstreams.iter().enumerate();
+    let sources = sources.map(|(i, upstream)| convert::source(config, i, upstream)).collect::<Result<_>>()?;
     let upstream =
         weir_upstream::run(database.clone(), sources, status.clone(), stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(upstream.await?) });
@@ -117,7 +121,7 @@ fn start(
         let admin = weir_admin::serve(listener, instance, stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
-    tasks
+    Ok(tasks)
 }
 
 impl Listeners {

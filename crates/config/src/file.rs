@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use weir_types::Pattern;
 
 use crate::metadata::Metadata;
 use crate::values::{
     AcknowledgeMode, Address, DataError, DurationText, Endpoint, Level, LogFormat, NackUpstream, NodeField,
-    Pattern, Protocol, ResourceType, Size, Text, Transport,
+    Protocol, Regex, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -182,6 +183,10 @@ pub(crate) struct Upstream {
     pub(crate) parameter_keys: Option<Vec<String>>,
     pub(crate) max_parameter_sets: Option<usize>,
     pub(crate) node: Option<NodeTemplate>,
+    pub(crate) tls: Option<UpstreamTls>,
+    pub(crate) headers: Option<BTreeMap<String, String>>,
+    pub(crate) token_file: Option<PathBuf>,
+    pub(crate) token_over_plaintext: Option<bool>,
     pub(crate) connect_timeout: Option<Text<DurationText>>,
     pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
     pub(crate) drop_on_errors: Option<Vec<DataError>>,
@@ -201,6 +206,16 @@ pub(crate) struct Upstream {
     pub(crate) refresh_interval: Option<Text<DurationText>>,
     pub(crate) refresh_jitter: Option<Text<DurationText>>,
     pub(crate) request_timeout: Option<Text<DurationText>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct UpstreamTls {
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) certificate: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) server_name: Option<String>,
+    pub(crate) subject_alt_names: Vec<Text<Pattern>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -226,7 +241,7 @@ pub(crate) struct NodeTemplate {
 pub(crate) struct DynamicParameter {
     pub(crate) key: String,
     pub(crate) from: Text<NodeField>,
-    pub(crate) pattern: Option<Text<Pattern>>,
+    pub(crate) pattern: Option<Text<Regex>>,
     pub(crate) default: Option<String>,
     #[serde(default)]
     pub(crate) fill_locators: bool,

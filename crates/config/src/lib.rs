@@ -27,8 +27,8 @@ use toml::de::DeTable;
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use settings::{
-    Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Downstream, Drain, Export, Limits, Locality,
-    Log, Node, NodeRule, NodeTemplate, Parameters, Polling, Source, Upstream,
+    Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Downstream, Drain, Export, KeyPair, Limits,
+    Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, Source, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};

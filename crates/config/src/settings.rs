@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_types::{FileFormat, TypeUrl};
+use weir_types::{FileFormat, Pattern, TypeUrl};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
@@ -179,6 +179,12 @@ pub struct ControlPlane {
     pub transport: Transport,
     /// How it is told dynamic parameters.
     pub parameters: Parameters,
+    /// How TLS is spoken to endpoints that are `https`; none where none is.
+    pub tls: Option<UpstreamTls>,
+    /// Headers of each call: names and values that HTTP allows.
+    pub headers: BTreeMap<String, String>,
+    /// The file with the token that is sent as `authorization: Bearer …`.
+    pub token_file: Option<PathBuf>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long a resource may take to come before it is taken not to exist.
@@ -208,6 +214,28 @@ pub struct ControlPlane {
     pub acknowledge: Acknowledge,
     /// How it is polled; for [`Protocol::Rest`].
     pub polling: Polling,
+}
+
+/// How servers are told apart, and this instance is known to them. Paths are relative to where the program runs.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamTls {
+    /// Whose certificates are trusted; by default those whom the system trusts.
+    pub ca: Option<PathBuf>,
+    /// What servers are shown that ask.
+    pub key_pair: Option<KeyPair>,
+    /// What the server's certificate is for; by default the host of the endpoint.
+    pub server_name: Option<String>,
+    /// The names of which the server's certificate has to have one, in place of the server's name.
+    pub subject_alt_names: Vec<Pattern>,
+}
+
+/// A certificate and its private key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPair {
+    /// The certificate, then those that vouch for it.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
 }
 
 /// How a control plane is polled.

@@ -4,6 +4,7 @@ mod acknowledge;
 mod admission;
 mod export;
 mod node;
+mod tls;
 mod upstream;
 
 use std::collections::BTreeMap;

@@ -203,14 +203,16 @@ impl FromStr for Endpoint {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = |why: &str| {
-            Err(format!("{text:?} is not an endpoint: {why}; write it like \"http://10.0.0.1:18000\""))
+            Err(format!(
+                "{text:?} is not an endpoint: {why}; write it like \"http://10.0.0.1:18000\" or \"https://cp.example:18000\""
+            ))
         };
         let uri: http::Uri = match text.parse() {
             Ok(uri) => uri,
             Err(error) => return bad(&error.to_string()),
         };
         match uri.scheme_str() {
-            Some("http") => {}
+            Some("http" | "https") => {}
             Some(scheme) => return bad(&format!("the scheme {scheme:?} is not supported")),
             None => return bad("it has no scheme"),
         }
@@ -224,9 +226,9 @@ impl FromStr for Endpoint {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern(pub(crate) regex::Regex);
+pub(crate) struct Regex(pub(crate) regex::Regex);
 
-impl FromStr for Pattern {
+impl FromStr for Regex {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

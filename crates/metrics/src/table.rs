@@ -108,6 +108,10 @@ instruments! {
         "Rows of the store that could not be read";
     STORE_WRITES = Counter "weir.store.writes" "{transaction}" []
         "Transactions that the store has written";
+    TLS_CERTIFICATE_VALID_UNTIL = Gauge "weir.tls.certificate_valid_until" "s" ["place"]
+        "When the certificate in use expires, in seconds since 1970";
+    TLS_RELOADS = Counter "weir.tls.reloads" "{change}" ["outcome", "place"]
+        "Changes of certificates and tokens that were taken over, or refused as bad";
     UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME = Histogram "weir.upstream.acknowledgement_hold_time" "s" ["authority", "dialect", "late", "type"]
         "How long acknowledgements waited for subscribers";
     UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{connection}" ["authority", "dialect"]

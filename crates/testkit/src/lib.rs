@@ -33,6 +33,7 @@
     reason = "a test ends at the first thing that is not as it should be"
 )]
 
+mod authority;
 pub mod client;
 pub mod constraints;
 pub mod control_plane;
@@ -48,6 +49,7 @@ pub mod service;
 pub mod simulator;
 pub mod wait;
 
+pub use authority::Authority;
 pub use client::{Dialect, Received, RestClient, XdsClient};
 pub use control_plane::FakeControlPlane;
 pub use fault_proxy::{Fault, FaultProxy, Side};

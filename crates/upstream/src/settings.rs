@@ -11,14 +11,14 @@ use weir_wire::services::Service;
 
 use crate::failover::Failover;
 use crate::transport::Method;
-use crate::{Acknowledge, Backoff, Lane, NodeTemplate, Polling, Role, Trial};
+use crate::{Acknowledge, Backoff, Credentials, Lane, NodeTemplate, Polling, Role, Trial};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The authority whose names it serves; empty for names without one.
     pub authority: String,
-    /// Where it is, in order of preference: `http://host:port`.
+    /// Where it is, in order of preference: `http://host:port` or `https://host:port`.
     pub endpoints: Vec<String>,
     /// Over which services.
     pub services: Services,
@@ -41,6 +41,10 @@ pub struct Settings {
     /// Whether a version means the same at all endpoints. Where it does not, all is asked for again after a move to
     /// another one.
     pub shared_versions: bool,
+    /// How TLS is spoken to endpoints that are `https`.
+    pub tls: Option<weir_tls::Client>,
+    /// What it is told so that it lets us in.
+    pub credentials: Credentials,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How often an idle connection is pinged.
@@ -112,6 +116,8 @@ impl Settings {
             backoff: Backoff::default(),
             trial: Trial::default(),
             shared_versions: false,
+            tls: None,
+            credentials: Credentials::default(),
             connect_timeout: Duration::from_secs(5),
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),

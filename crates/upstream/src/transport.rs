@@ -7,10 +7,11 @@ use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
+use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
+use tonic::{Extensions, Status};
 use tonic_prost::ProstCodec;
 use weir_protocol::Dialect;
 use weir_protocol::client::{Request, Response};
@@ -18,6 +19,7 @@ use weir_types::TypeUrl;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
 use crate::codec::{Writer, read_delta, read_sotw};
+use crate::connector::Connector;
 use crate::rest;
 use crate::{Services, Settings};
 
@@ -51,13 +53,11 @@ pub(crate) async fn connect(
         return Ok(Peer::Rest(Box::new(http), type_url.clone()));
     }
     let channel = Endpoint::from_shared(endpoint.to_owned())?
-        .connect_timeout(settings.connect_timeout)
         .http2_keep_alive_interval(settings.keepalive_interval)
         .keep_alive_timeout(settings.keepalive_timeout)
         .keep_alive_while_idle(true)
         .http2_adaptive_window(true)
-        .tcp_nodelay(true)
-        .connect()
+        .connect_with_connector(Connector::new(settings))
         .await?;
     Ok(Peer::Grpc(channel))
 }
@@ -87,18 +87,21 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
     let client = Grpc::new(channel)
         .max_decoding_message_size(settings.max_message_size)
         .max_encoding_message_size(usize::MAX);
+    let metadata = MetadataMap::from_headers(settings.credentials.headers());
     let implied = method.implied.as_ref().map(ToString::to_string).unwrap_or_default();
     let responses: Responses = match settings.dialect {
         Dialect::Sotw => {
             let outgoing = outgoing.map(move |request| writer.sotw(request));
-            Box::pin(call(client, method.path, outgoing).map_ok(move |mut message: DiscoveryResponse| {
-                imply(&mut message.type_url, &implied);
-                Some(read_sotw(message))
-            }))
+            Box::pin(call(client, method.path, metadata, outgoing).map_ok(
+                move |mut message: DiscoveryResponse| {
+                    imply(&mut message.type_url, &implied);
+                    Some(read_sotw(message))
+                },
+            ))
         }
         Dialect::Delta => {
             let outgoing = outgoing.map(move |request| writer.delta(request));
-            Box::pin(call(client, method.path, outgoing).map_ok(
+            Box::pin(call(client, method.path, metadata, outgoing).map_ok(
                 move |mut message: DeltaDiscoveryResponse| {
                     imply(&mut message.type_url, &implied);
                     Some(read_delta(message))
@@ -112,6 +115,7 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
 fn call<Q, R>(
     mut client: Grpc<Channel>,
     path: &'static str,
+    metadata: MetadataMap,
     outgoing: impl Stream<Item = Q> + Send + 'static,
 ) -> impl Stream<Item = Result<R, Status>> + Send
 where
@@ -121,7 +125,9 @@ where
     let call = async move {
         client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let (path, codec) = (PathAndQuery::from_static(path), ProstCodec::<Q, R>::default());
-        client.streaming(tonic::Request::new(outgoing), path, codec).await
+        client
+            .streaming(tonic::Request::from_parts(metadata, Extensions::default(), outgoing), path, codec)
+            .await
     };
     stream::once(call).map_ok(tonic::Response::into_inner).try_flatten()
 }

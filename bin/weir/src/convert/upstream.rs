@@ -1,5 +1,6 @@
 //! Where resources come from.
 
+use anyhow::Result;
 use weir_config::{Config, ControlPlane, DataError, Parameters, Protocol, Transport, Upstream};
 use weir_protocol::Dialect;
 use weir_types::{ApiVersion, Code};
@@ -8,19 +9,24 @@ use weir_upstream::{
     Source, Trial, files,
 };
 
-use super::{node, shared};
+use super::{node, shared, tls};
 
-/// The source of one authority.
-pub(crate) fn source(config: &Config, upstream: &Upstream) -> Source {
-    match &upstream.source {
+/// The source of one authority: that of upstream number `i`. To be called in a tokio runtime.
+///
+/// # Errors
+/// When a certificate or a token cannot be used.
+pub(crate) fn source(config: &Config, i: usize, upstream: &Upstream) -> Result<Source> {
+    Ok(match &upstream.source {
         weir_config::Source::Files(path) => Source::Files {
             authority: upstream.authority.clone(),
             settings: files::Settings { path: path.clone() },
         },
         weir_config::Source::ControlPlane(control_plane) => {
-            Source::ControlPlane(Box::new(self::control_plane(config, &upstream.authority, control_plane)))
+            let (tls, credentials) = tls::upstream(i, control_plane)?;
+            let settings = self::control_plane(config, &upstream.authority, control_plane);
+            Source::ControlPlane(Box::new(Settings { tls, credentials, ..settings }))
         }
-    }
+    })
 }
 
 fn code(error: DataError) -> Code {
@@ -44,16 +50,14 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         Protocol::Sotw => (Services::PerType, Dialect::Sotw),
         Protocol::Rest => (Services::Rest(polling(control_plane.polling)), Dialect::Sotw),
     };
+    let endpoints = control_plane.endpoints.iter().map(ToString::to_string).collect();
     Settings {
-        authority: authority.to_owned(),
-        endpoints: control_plane.endpoints.iter().map(ToString::to_string).collect(),
         services,
         transport: match control_plane.transport {
             Transport::V3 => ApiVersion::V3,
             Transport::V2 => ApiVersion::V2,
         },
         dialect,
-        naming,
         max_message_size: control_plane.max_response_size,
         node_on_first_message_only: control_plane.node_on_first_message_only,
         acknowledge: acknowledge(control_plane.acknowledge),
@@ -65,6 +69,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         connect_timeout: control_plane.connect_timeout,
         keepalive_interval: control_plane.keepalive_interval,
         keepalive_timeout: control_plane.keepalive_timeout,
+        ..Settings::new(authority, endpoints, naming)
     }
 }
 

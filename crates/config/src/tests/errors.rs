@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-const HEAD: &str = "downstream.listen = ['127.0.0.1:1']\n";
-const FILES: &str = "[[upstream]]\nfiles = 'r'\n";
-const PLANE: &str = "[[upstream]]\nendpoints = ['http://a:1']\n";
+pub(super) const HEAD: &str = "downstream.listen = ['127.0.0.1:1']\n";
+pub(super) const FILES: &str = "[[upstream]]\nfiles = 'r'\n";
+pub(super) const PLANE: &str = "[[upstream]]\nendpoints = ['http://a:1']\n";
 
 /// `head`, `upstream` and `rest`; the upstream's table starts on the second line.
-fn error(parts: &[&str]) -> String {
+pub(super) fn error(parts: &[&str]) -> String {
     match crate::parse(&parts.concat(), Path::new("etc/weir.toml")) {
         Ok(config) => panic!("{parts:?} was accepted: {config:?}"),
         Err(error) => error.to_string().replace("etc/weir.toml:", ""),
@@ -43,7 +43,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -83,15 +83,15 @@ fn single_values() {
         ),
         (
             &[HEAD, "[[upstream]]\nendpoints = ['http://a:1',\n 'a:1']\n"],
-            "4: upstream[0].endpoints[1]: \"a:1\" is not an endpoint: it has no scheme; write it like \"http://10.0.0.1:18000\"",
+            "4: upstream[0].endpoints[1]: \"a:1\" is not an endpoint: it has no scheme; write it like \"http://10.0.0.1:18000\" or \"https://cp.example:18000\"",
         ),
         (
-            &[HEAD, "[[upstream]]\nendpoints = ['https://a:1']\n"],
-            "3: upstream[0].endpoints[0]: \"https://a:1\" is not an endpoint: the scheme \"https\" is not supported; write it like \"http://10.0.0.1:18000\"",
+            &[HEAD, "[[upstream]]\nendpoints = ['ftp://a:1']\n"],
+            "3: upstream[0].endpoints[0]: \"ftp://a:1\" is not an endpoint: the scheme \"ftp\" is not supported; write it like \"http://10.0.0.1:18000\" or \"https://cp.example:18000\"",
         ),
         (
             &[HEAD, "[[upstream]]\nendpoints = ['http://a:1/x']\n"],
-            "3: upstream[0].endpoints[0]: \"http://a:1/x\" is not an endpoint: it has a path; write it like \"http://10.0.0.1:18000\"",
+            "3: upstream[0].endpoints[0]: \"http://a:1/x\" is not an endpoint: it has a path; write it like \"http://10.0.0.1:18000\" or \"https://cp.example:18000\"",
         ),
         (
             &[HEAD, FILES, "[[dynamic_parameters]]\nkey = 'a'\nfrom = 'node.id'\npattern = '('\n"],

@@ -55,6 +55,7 @@ fn keys(prefix: &str, value: &toml::Value, found: &mut BTreeSet<String>) {
                     "node.metadata",
                     "upstream.node.metadata",
                     "downstream.wrap_resources",
+                    "upstream.headers",
                     "export.parameters",
                 ]
                 .contains(&prefix)
@@ -104,6 +105,7 @@ fn the_reference_has_every_key() {
         ("[drain]", "drain"),
         ("[[upstream]]", "upstream"),
         ("[upstream.node]", "upstream.node"),
+        ("[upstream.tls]", "upstream.tls"),
         ("[[dynamic_parameters]]", "dynamic_parameters"),
         ("[[export]]", "export"),
     ] {

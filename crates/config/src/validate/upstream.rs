@@ -41,10 +41,10 @@ pub(super) fn validate(
 
 pub(super) struct Reader<'a> {
     /// Of the upstream that is read.
-    key: String,
+    pub(super) key: String,
     node: &'a Node,
     rule_keys: &'a [String],
-    findings: &'a mut Findings,
+    pub(super) findings: &'a mut Findings,
 }
 
 impl Reader<'_> {
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 self.refuse_control_plane_keys(&file);
                 Some(Source::Files(directory.join(files)))
             }
-            (None, Some(_)) => Some(Source::ControlPlane(Box::new(self.control_plane(file)))),
+            (None, Some(_)) => Some(Source::ControlPlane(Box::new(self.control_plane(file, directory)))),
             (Some(_), Some(_)) => {
                 self.add("files", "an upstream has either files or endpoints, not both");
                 None
@@ -79,6 +79,10 @@ impl Reader<'_> {
             ("parameter_keys", file.parameter_keys.is_some()),
             ("max_parameter_sets", file.max_parameter_sets.is_some()),
             ("node", file.node.is_some()),
+            ("tls", file.tls.is_some()),
+            ("headers", file.headers.is_some()),
+            ("token_file", file.token_file.is_some()),
+            ("token_over_plaintext", file.token_over_plaintext.is_some()),
             ("connect_timeout", file.connect_timeout.is_some()),
             ("does_not_exist_timeout", file.does_not_exist_timeout.is_some()),
             ("drop_on_errors", file.drop_on_errors.is_some()),
@@ -126,7 +130,7 @@ impl Reader<'_> {
         }
     }
 
-    fn control_plane(&mut self, mut file: file::Upstream) -> ControlPlane {
+    fn control_plane(&mut self, mut file: file::Upstream, directory: &Path) -> ControlPlane {
         let endpoints: Vec<_> =
             file.endpoints.take().unwrap_or_default().into_iter().map(|text| text.0.0).collect();
         if endpoints.is_empty() {
@@ -138,11 +142,16 @@ impl Reader<'_> {
         let acknowledge = self.acknowledge(&file);
         let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
         let answer_timeout = file.answer_timeout.map_or(does_not_exist_timeout * 2 / 3, |text| text.0.0);
+        let tls = self.tls(file.tls.take(), &endpoints, directory);
+        let headers = self.credentials(&mut file, &endpoints);
         let settings = ControlPlane {
             endpoints,
             protocol,
             transport: file.transport.unwrap_or_default(),
             parameters,
+            tls,
+            headers,
+            token_file: file.token_file.map(|path| directory.join(path)),
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
             does_not_exist_timeout,
             drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),

@@ -14,7 +14,6 @@ mod message;
 mod node;
 mod resource;
 mod source;
-mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,13 +22,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 use weir_database::{Database, DemandChange};
 use weir_types::Batch;
+use weir_watch::Watch;
 
 pub use load::{Loaded, Unreadable, load};
 pub use resource::{Origin, Problem, Resource, parse};
 
 use heartbeats::Heartbeats;
 use source::Source;
-use watch::Watch;
 
 /// Which files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +50,7 @@ pub enum Error {
         path: PathBuf,
         /// Why it cannot be.
         #[source]
-        error: notify::Error,
+        error: weir_watch::Error,
     },
     /// The reading thread is gone: the runtime is shutting down.
     #[error("reading resource files was interrupted")]
@@ -83,7 +82,7 @@ async fn serve(
 ) -> Result<(), Error> {
     let path = settings.path;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
-    let mut watch = Watch::new(&path).map_err(|error| Error::Watch { path: path.clone(), error })?;
+    let mut watch = Watch::new([&path]).map_err(|error| Error::Watch { path: path.clone(), error })?;
     let mut files = Files {
         path,
         loaded: Arc::default(),

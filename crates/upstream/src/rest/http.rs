@@ -7,14 +7,13 @@ use ::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tokio::net::TcpStream;
 use tonic::Status;
 
 use super::Polling;
-use crate::Settings;
+use crate::connector::Connector;
 use crate::link::chain;
+use crate::{Credentials, Settings};
 
 /// How much of the body of an error is shown, in characters.
 const SHOWN: usize = 200;
@@ -22,8 +21,9 @@ const SHOWN: usize = 200;
 /// A client of one URL. Connections are kept and made as needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
     uri: Uri,
+    credentials: Credentials,
     pub(super) polling: Polling,
     limit: usize,
 }
@@ -41,13 +41,11 @@ pub(crate) async fn connect(
     let mut parts = endpoint.parse::<Uri>()?.into_parts();
     parts.path_and_query = Some(PathAndQuery::from_static(path));
     let uri = Uri::from_parts(parts)?;
-    let address = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(80));
-    tokio::time::timeout(settings.connect_timeout, TcpStream::connect(address)).await??;
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(settings.connect_timeout));
-    connector.set_nodelay(true);
+    let connector = Connector::new(settings);
+    connector.connect(uri.clone()).await?;
     let client = Client::builder(TokioExecutor::new()).build(connector);
-    Ok(Http { client, uri, polling, limit: settings.max_message_size })
+    let credentials = settings.credentials.clone();
+    Ok(Http { client, uri, credentials, polling, limit: settings.max_message_size })
 }
 
 impl Http {
@@ -64,12 +62,13 @@ impl Http {
     }
 
     async fn try_post(&self, json: Bytes) -> Result<Option<Bytes>, String> {
-        let request = Request::post(self.uri.clone())
+        let mut request = Request::post(self.uri.clone())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
             .header("x-envoy-expected-rq-timeout-ms", self.polling.timeout.as_millis().to_string())
             .body(Full::new(json))
             .map_err(|error| error.to_string())?;
+        request.headers_mut().extend(self.credentials.headers());
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
         let status = answer.status();
         if status == StatusCode::NOT_MODIFIED {

@@ -5,9 +5,9 @@ use tokio::task::JoinHandle;
 use weir_database::DemandChange;
 use weir_types::Batch;
 
-use super::super::watch::Watch;
 use super::super::{Error, Settings, serve};
 use super::*;
+use weir_watch::Watch;
 
 struct Served {
     commits: UnboundedReceiver<Batch>,
@@ -127,7 +127,7 @@ async fn it_ends_with_the_demand() {
 #[tokio::test]
 async fn d08_reading_the_files_is_no_change() {
     let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", "")), ("below/b.yaml", &cluster("b", "{}", ""))]);
-    let mut watch = Watch::new(&dir.path()).unwrap();
+    let mut watch = Watch::new([dir.path()]).unwrap();
     dir.write("a.yaml", &cluster("c", "{}", ""));
     watch.changed().await;
     watch.follow();

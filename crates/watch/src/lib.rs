@@ -1,7 +1,8 @@
 //! Noticing that files changed.
 //!
-//! Reports no more than that something did: what, the reader finds out by comparing.
+//! Reports no more than that something did: what, the reader finds out by comparing. Never reads a file.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +12,18 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
+pub use notify::Error;
+
 /// For how long nothing may happen before the files are read.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// After how long they are read although something still happens.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A watch on a directory and on its parent, since the directory itself may be replaced.
-pub(super) struct Watch {
-    path: PathBuf,
+/// A watch on files and directories, and on their parents, since they may be replaced themselves: by a rename, or
+/// by a link that is turned to another directory, as Kubernetes does.
+pub struct Watch {
+    paths: Vec<PathBuf>,
     watcher: RecommendedWatcher,
     happened: Arc<Notify>,
     /// When the first event came that is not reported yet.
@@ -27,11 +31,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches `path`: a directory with everything below it, or a file.
+    /// Watches `paths`: directories with everything below them, or files.
     ///
     /// # Errors
     /// When the system refuses to watch.
-    pub(super) fn new(path: &Path) -> notify::Result<Self> {
+    pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Self, Error> {
         let happened = Arc::new(Notify::new());
         let notify = Arc::clone(&happened);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -40,24 +44,29 @@ impl Watch {
             }
             notify.notify_one();
         })?;
-        let mut watch = Self { path: path.to_owned(), watcher, happened, since: None };
-        watch.watcher.watch(parent(path), RecursiveMode::NonRecursive)?;
+        let paths = paths.into_iter().map(Into::into).collect();
+        let mut watch = Self { paths, watcher, happened, since: None };
+        for parent in watch.paths.iter().map(|path| parent(path)).collect::<BTreeSet<_>>() {
+            watch.watcher.watch(parent, RecursiveMode::NonRecursive)?;
+        }
         watch.follow();
         Ok(watch)
     }
 
-    /// Watches what `path` is now. To be called before the files are read: whatever changes after it is
+    /// Watches what the paths are now. To be called before the files are read: whatever changes after it is
     /// noticed, whatever changed before it is read.
-    pub(super) fn follow(&mut self) {
-        // Where there is nothing, the parent tells when something comes.
-        let _ = self.watcher.unwatch(&self.path);
-        if let Err(error) = self.watcher.watch(&self.path, RecursiveMode::Recursive) {
-            tracing::debug!(path = %self.path.display(), %error, "not watched");
+    pub fn follow(&mut self) {
+        for path in &self.paths {
+            // Where there is nothing, the parent tells when something comes.
+            let _ = self.watcher.unwatch(path);
+            if let Err(error) = self.watcher.watch(path, RecursiveMode::Recursive) {
+                tracing::debug!(path = %path.display(), %error, "not watched");
+            }
         }
     }
 
     /// Waits until something changed and nothing more does. Nothing is lost when this is cancelled.
-    pub(super) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         let since = match self.since {
             Some(since) => since,
             None => {
