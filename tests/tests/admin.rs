@@ -9,6 +9,7 @@ use weir_testkit::process::{Weir, free_port};
 use weir_testkit::resources::static_cluster;
 use weir_testkit::wait::until;
 use weir_testkit::{XdsClient, node};
+use weir_wire::discovery::ResourceLocator;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -148,4 +149,55 @@ async fn an_upstream_that_is_away_is_shown_with_the_reason() {
         (&behind[0]["types"][0]["unanswered"], &behind[0]["types"][0]["sent"]),
         (&json!(1), &Value::Null)
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p12_resources_are_shown_with_their_variants_and_explained() {
+    let in_env = |env, port: u16| (Some(env), static_cluster("backend", &[([127, 0, 0, 1], port).into()]));
+    let bed = Bed::start(Source::Native("ads-delta"), &[in_env("prod", 1), in_env("test", 2)]).await;
+    let mut client = XdsClient::delta(bed.address(), &node("web-1").metadata("env", "test")).await;
+    client.subscribe(CDS, &["backend"]);
+    client.accept(CDS).await;
+    let held =
+        |resources: &[Value]| resources.first().is_some_and(|backend| backend["variants"][0].is_object());
+    let resources = listed(&bed.weir, "/resources?type=cds&prefix=back", held).await;
+    let variant = &resources[0]["variants"][0];
+    assert_eq!((&variant["constraints"], &variant["subscribers"]), (&json!("env=test"), &json!(1)));
+    let whole = ask(&bed.weir, "/resources/cds/backend").await;
+    assert_eq!(whole["bodies"][0]["name"], "backend");
+    let id = ask(&bed.weir, "/clients").await["items"][0]["id"].clone();
+    let explained = ask(&bed.weir, &format!("/resources/cds/backend/explain?client={id}")).await;
+    assert_eq!((&explained["outcome"], &explained["chosen"]), (&json!("served"), variant));
+    let explained = ask(&bed.weir, "/resources/cds/backend/explain?param=env=dev").await;
+    assert_eq!(
+        (&explained["outcome"], &explained["mismatches"][0]["requirement"]),
+        (&json!("nothing-matches"), &json!("env=test"))
+    );
+    let views = listed(&bed.weir, "/views?type=cds", |views| views.len() == 1).await;
+    assert_eq!((&views[0]["streams"], &views[0]["names"][0]["name"]), (&json!(1), &json!("backend")));
+    assert_eq!(ask(&bed.weir, "/ambiguities").await["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locator_is_shown_with_what_the_client_sent_and_what_rules_filled_in() {
+    let rule = "[[dynamic_parameters]]\nkey = \"zone\"\nfrom = \"node.locality.zone\"\nfill_locators = true";
+    let weir = Weir::builder().section(rule).resources(&[static_cluster("backend", &[])]).start().await;
+    let mut client = XdsClient::delta(weir.address(), &node("web-1").locality("eu", "eu-a", "")).await;
+    let dynamic_parameters = [("env".to_owned(), "prod".to_owned())].into();
+    client.locate(CDS, &[ResourceLocator { name: "backend".to_owned(), dynamic_parameters }]);
+    client.accept(CDS).await;
+    let id = listed(&weir, "/clients", |clients| !clients.is_empty()).await[0]["id"].clone();
+    let client = ask(&weir, &format!("/clients/{id}")).await;
+    let located = &client["types"][0]["locators"][0];
+    assert_eq!(located["locators"], 1);
+    let [env, zone] = &located["parameters"].as_array().unwrap()[..] else { panic!("{client}") };
+    assert_eq!((&env["key"], &env["origin"]), (&json!("env"), &json!({ "source": "locator" })));
+    assert_eq!((&zone["value"], &zone["origin"]["from"]), (&json!("eu-a"), &json!("node.locality.zone")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_level_is_shown() {
+    let weir = Weir::builder().resources(&[]).start().await;
+    let level = json!({ "level": "debug", "chosen_by": "configuration" });
+    assert_eq!(ask(&weir, "/log-level").await, level);
 }

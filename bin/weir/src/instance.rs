@@ -4,9 +4,10 @@ mod clients;
 mod upstreams;
 
 use weir_admin::{Client, Nack, Upstream};
+use weir_database::Database;
 use weir_downstream::NodeRules;
 use weir_downstream::clients::Registry;
-use weir_telemetry::Metrics;
+use weir_telemetry::{LogLevel, Metrics};
 
 use crate::ready::Readiness;
 
@@ -17,6 +18,8 @@ pub(crate) struct Instance {
     pub(crate) upstream: weir_upstream::Status,
     pub(crate) clients: Registry,
     pub(crate) rules: NodeRules,
+    pub(crate) database: Database,
+    pub(crate) log_level: LogLevel,
 }
 
 impl weir_admin::Instance for Instance {
@@ -36,11 +39,35 @@ impl weir_admin::Instance for Instance {
         self.clients.ids()
     }
 
-    fn client(&self, id: u64) -> Option<Client> {
-        self.clients.get(id).map(|snapshot| clients::shown(&snapshot, &self.rules))
+    fn client(&self, id: u64, whole: bool) -> Option<Client> {
+        let snapshot = self.clients.get(id)?;
+        let mut client = clients::shown(&snapshot, &self.rules);
+        if whole {
+            clients::add_locators(&mut client, &snapshot, &self.database);
+        }
+        Some(client)
     }
 
     fn nacks(&self) -> Vec<Nack> {
         self.clients.nacks().into_iter().map(clients::rejection).collect()
+    }
+
+    fn database(&self) -> Database {
+        self.database.clone()
+    }
+
+    fn log_level(&self) -> weir_admin::LogLevel {
+        let (level, chosen_by) = self.log_level.current();
+        weir_admin::LogLevel { level, chosen_by: chosen_by.to_string() }
+    }
+
+    fn set_log_level(&self, level: Option<&str>) -> Result<(), String> {
+        let Some(level) = level else {
+            self.log_level.reset();
+            return Ok(());
+        };
+        self.log_level.set(level).map_err(|error| error.to_string())?;
+        tracing::info!(level, "the log level was changed");
+        Ok(())
     }
 }

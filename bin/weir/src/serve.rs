@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
 use weir_database::Database;
-use weir_telemetry::Metrics;
+use weir_telemetry::{LogLevel, Metrics};
 
 use crate::convert;
 use crate::instance::Instance;
@@ -43,13 +43,19 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let config = weir_config::load(&args.config)?;
-    convert::logs(&config.log).install()?;
+    let log_level = convert::logs(&config.log).install()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
-    let served = runtime.block_on(serve(&config, &args.config));
+    let served = runtime.block_on(serve(&config, &args.config, log_level));
     // What still runs has had its time.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
+}
+
+/// What Weir says about itself.
+struct Telemetry {
+    metrics: Metrics,
+    log_level: LogLevel,
 }
 
 /// What listens.
@@ -58,15 +64,15 @@ struct Listeners {
     admin: Option<TcpListener>,
 }
 
-async fn serve(config: &Config, path: &Path) -> Result<()> {
+async fn serve(config: &Config, path: &Path, log_level: LogLevel) -> Result<()> {
     let mut signals = Signals::listen()?;
-    let metrics = Metrics::install()?;
+    let telemetry = Telemetry { metrics: Metrics::install()?, log_level };
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
     let drain =
         Drain { draining: CancellationToken::new(), limit: convert::drain(config).longest() + PATIENCE };
-    let mut tasks = start(config, listeners, metrics, &drain.draining, &stop)?;
+    let mut tasks = start(config, listeners, telemetry, &drain.draining, &stop)?;
     let ended = drain.when_told(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
@@ -84,7 +90,7 @@ async fn serve(config: &Config, path: &Path) -> Result<()> {
 fn start(
     config: &Config,
     listeners: Listeners,
-    metrics: Metrics,
+    telemetry: Telemetry,
     draining: &CancellationToken,
     stop: &CancellationToken,
 ) -> Result<JoinSet<Result<()>>> {
@@ -104,7 +110,7 @@ fn start(
         tasks.spawn(async move { Ok(export.await?) });
     }
 
-    let server = weir_downstream::Server::new(convert::downstream(config), database);
+    let server = weir_downstream::Server::new(convert::downstream(config), database.clone());
     let (control, drained) = (server.control(), draining.clone().cancelled_owned());
     tokio::spawn(async move {
         drained.await;
@@ -117,8 +123,9 @@ fn start(
     if let Some(listener) = listeners.admin {
         let readiness = Readiness::new(config, status.clone(), draining.clone());
         let rules = convert::node_rules(config);
-        let instance = Arc::new(Instance { readiness, metrics, upstream: status, clients, rules });
-        let admin = weir_admin::serve(listener, instance, stop.clone().cancelled_owned());
+        let Telemetry { metrics, log_level } = telemetry;
+        let instance = Instance { readiness, metrics, upstream: status, clients, rules, database, log_level };
+        let admin = weir_admin::serve(listener, Arc::new(instance), stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
     Ok(tasks)

@@ -85,7 +85,7 @@ pub(crate) async fn clients(State(instance): State<Shared>, mut query: Query) ->
     let after = part.after_number()?;
     let ids = instance.client_ids().into_iter().filter(move |id| *id > after);
     let rows = ids.filter_map(move |id| {
-        let client = instance.client(id)?;
+        let client = instance.client(id, false)?;
         filter.admits(&client).then(|| (id.to_string(), client))
     });
     Ok(part.answer(rows))
@@ -101,6 +101,6 @@ pub(crate) async fn client(
     State(instance): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Client>, Problem> {
-    let found = id.parse().ok().and_then(|id| instance.client(id));
+    let found = id.parse().ok().and_then(|id| instance.client(id, true));
     found.map(Json).ok_or_else(|| Problem::missing("id", &id, format!("no open stream has the id {id}")))
 }

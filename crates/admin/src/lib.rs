@@ -3,15 +3,19 @@
 //! Owns the endpoints, their description (`/openapi.json`), and the form of what is told; nothing behind them. What
 //! there is to tell is asked of an [`Instance`] on each request. An endpoint, or a family of them, is a module.
 
+mod ambiguities;
 mod clients;
+mod log_level;
 mod nacks;
 mod openapi;
 mod page;
 mod probes;
 mod problem;
 mod query;
+mod resources;
 mod time;
 mod upstreams;
+mod views;
 
 #[cfg(test)]
 mod tests;
@@ -22,10 +26,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use tokio::net::TcpListener;
+use weir_database::Database;
 
 pub use clients::{
     Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
 };
+pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use upstreams::Upstream;
 
@@ -43,11 +49,23 @@ pub trait Instance: Send + Sync + 'static {
     /// The ids of the open streams, ascending.
     fn client_ids(&self) -> Vec<u64>;
 
-    /// An open stream; none if it is gone.
-    fn client(&self, id: u64) -> Option<Client>;
+    /// An open stream; none if it is gone. `whole` asks for what takes long to find out too.
+    fn client(&self, id: u64, whole: bool) -> Option<Client>;
 
     /// The newest rejections, the newest first.
     fn nacks(&self) -> Vec<Nack>;
+
+    /// Resources, variants and views.
+    fn database(&self) -> Database;
+
+    /// How much is logged.
+    fn log_level(&self) -> LogLevel;
+
+    /// Changes how much is logged; none takes back what was asked for here.
+    ///
+    /// # Errors
+    /// What is allowed.
+    fn set_log_level(&self, level: Option<&str>) -> Result<(), String>;
 }
 
 /// What every endpoint is given.

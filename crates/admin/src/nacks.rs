@@ -57,7 +57,7 @@ pub(crate) async fn nacks(State(instance): State<Shared>, mut query: Query) -> R
     let part = Part::of(&mut query)?;
     let (type_url, node, cluster) = (query.type_url()?, query.take("node")?, query.take("cluster")?);
     query.finish()?;
-    let before = if part.after.is_some() { part.after_number()? } else { u64::MAX };
+    let before = part.before_number()?;
     let wanted = move |nack: &Nack| {
         nack.number < before
             && type_url.as_ref().is_none_or(|wanted| *wanted.as_str() == nack.type_url)

@@ -5,7 +5,9 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::{Shared, TAG, clients, nacks, probes, problem, upstreams};
+use crate::{
+    Shared, TAG, ambiguities, clients, log_level, nacks, probes, problem, resources, upstreams, views,
+};
 
 /// What the description says beside the endpoints.
 #[derive(OpenApi)]
@@ -35,6 +37,12 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(clients::clients))
         .routes(routes!(clients::client))
         .routes(routes!(nacks::nacks))
+        .routes(routes!(resources::resources))
+        .routes(routes!(resources::resource))
+        .routes(routes!(resources::explain))
+        .routes(routes!(ambiguities::ambiguities))
+        .routes(routes!(views::views))
+        .routes(routes!(log_level::log_level, log_level::set_log_level))
         .routes(routes!(description))
 }
 

@@ -57,6 +57,11 @@ impl Part {
         self.after.as_ref().map_or(Ok(0), number)
     }
 
+    /// The same, where lists begin with the largest.
+    pub(crate) fn before_number(&self) -> Result<u64, Problem> {
+        if self.after.is_some() { self.after_number() } else { Ok(u64::MAX) }
+    }
+
     /// A page of `rows`, each with its cursor, which start behind [`Self::after`].
     pub(crate) fn answer<T: Serialize>(
         &self,

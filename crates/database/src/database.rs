@@ -10,6 +10,7 @@ use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
 use crate::core::{Ambiguity, Core, Diff, Query, Statistics};
 use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
+use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
 use crate::watch::{Answer, Answers, Watch};
 
@@ -39,6 +40,7 @@ struct Inner {
     commits: AtomicU64,
     serials: AtomicU64,
     ambiguities: AtomicU64,
+    ambiguous: Ambiguities,
     expired: AtomicU64,
 }
 
@@ -76,6 +78,7 @@ impl Database {
             commits: AtomicU64::new(1),
             serials: AtomicU64::new(0),
             ambiguities: AtomicU64::new(0),
+            ambiguous: Ambiguities::default(),
             expired: AtomicU64::new(0),
         }))
     }
@@ -213,8 +216,24 @@ impl Database {
         self.0.expired.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn remembered_ambiguities(&self) -> &Ambiguities {
+        &self.0.ambiguous
+    }
+
+    pub(crate) fn known_types(&self) -> Vec<TypeUrl> {
+        self.0.types.read().keys().cloned().collect()
+    }
+
+    /// Looks at a type, if anything is known of it, under its lock.
+    pub(crate) fn look_at<T>(&self, type_url: &TypeUrl, look: impl FnOnce(&Core) -> T) -> Option<T> {
+        let core = self.0.types.read().get(type_url).map(Arc::clone)?;
+        let core = core.lock();
+        Some(look(&core))
+    }
+
     fn report(&self, core: &mut Core) {
-        for Ambiguity { chosen, rival, witness } in core.take_ambiguities() {
+        for ambiguity in core.take_ambiguities() {
+            let Ambiguity { chosen, rival, witness } = &ambiguity;
             self.0.ambiguities.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 type_url = %core.type_url,
@@ -224,6 +243,7 @@ impl Database {
                 parameters = %witness,
                 "more than one variant matches"
             );
+            self.0.ambiguous.add(&core.type_url, ambiguity);
         }
     }
 }

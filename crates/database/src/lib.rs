@@ -7,9 +7,11 @@
 mod core;
 mod database;
 mod demand;
+pub mod explain;
 pub mod matching;
 mod selection;
 mod split;
+pub mod survey;
 mod view;
 mod watch;
 

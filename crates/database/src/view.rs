@@ -192,6 +192,11 @@ impl View {
         behind.into_iter().any(|cursor| cursor.additions >= tombstone.born)
     }
 
+    /// Up to where the stream that is furthest behind was told of everything; of nobody, up to now.
+    pub(crate) fn told_to(&self) -> Commit {
+        self.cursors.keys().next().map_or(self.shared.head().newest(), |cursor| cursor.removals)
+    }
+
     pub(crate) fn place(&mut self, cursor: Cursor) {
         *self.cursors.entry(cursor).or_default() += 1;
     }

@@ -12,6 +12,7 @@ pub mod constraints;
 pub mod file;
 pub mod frame;
 pub mod locator;
+pub mod redact;
 pub mod request;
 pub mod resource;
 pub mod rest;

@@ -5,10 +5,12 @@ use std::time::{Duration, SystemTime};
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use weir_admin::{
-    Accepted, Client, Condition, Locality, Nack, Nacked, Node, Origin, Parameter, Sent, TypeState,
+    Accepted, Client, Condition, Locality, Located, Nack, Nacked, Node, Origin, Parameter, Sent, TypeState,
 };
+use weir_database::Database;
 use weir_downstream::NodeRules;
 use weir_downstream::clients::{Condition as Standing, Held, Nack as Rejection, Snapshot, TypeStatus};
+use weir_types::{DynamicParameters, Form};
 use weir_wire::discovery;
 
 /// As the admin server shows it.
@@ -26,6 +28,29 @@ pub(super) fn shown(snapshot: &Snapshot, rules: &NodeRules) -> Client {
         state: condition(snapshot.condition()),
         types: snapshot.types.iter().map(type_state).collect(),
     }
+}
+
+/// Adds what a client says of itself in locators.
+pub(super) fn add_locators(client: &mut Client, snapshot: &Snapshot, database: &Database) {
+    for (shown, status) in client.types.iter_mut().zip(&snapshot.types) {
+        let sets = database.parameters_of(&status.type_url, status.subscription, Form::Located);
+        let located = |(parameters, locators): (DynamicParameters, usize)| Located {
+            locators,
+            parameters: parameters.iter().map(|pair| sent(pair, &client.parameters)).collect(),
+        };
+        shown.locators = sets.unwrap_or_default().into_iter().map(located).collect();
+    }
+}
+
+/// A parameter of a locator. One that equals what a rule would have given is taken to come from the rule.
+fn sent((key, value): (&str, &str), derived: &[Parameter]) -> Parameter {
+    let filled = derived.iter().find(|rule| rule.fills_locators && rule.key == key && rule.value == value);
+    filled.cloned().unwrap_or_else(|| Parameter {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        origin: Origin::Locator,
+        fills_locators: false,
+    })
 }
 
 /// Each parameter by the first rule that gives it.

@@ -9,7 +9,7 @@ use super::fake::Fake;
 use super::{get, request};
 
 fn instance(clients: u64) -> Arc<Fake> {
-    Arc::new(Fake { ready: true.into(), clients })
+    Fake::new(clients)
 }
 
 fn ids(page: &Value) -> Vec<u64> {
@@ -18,7 +18,8 @@ fn ids(page: &Value) -> Vec<u64> {
 
 #[tokio::test]
 async fn ready_tells_what_is_missing() {
-    let fake = Arc::new(Fake::default());
+    let fake = instance(0);
+    fake.ready.store(false, Ordering::Relaxed);
     let answer = get(&fake, "/ready").await;
     assert_eq!(answer.status, 503);
     assert_eq!(answer.json(), json!({ "ready": false, "pending": ["upstream \"\": not connected"] }));
@@ -140,7 +141,7 @@ async fn every_endpoint_is_described_and_documented() {
     let description = get(&instance(0), "/openapi.json").await.json();
     let documentation = include_str!("../../../../docs/admin.md");
     let paths = description["paths"].as_object().unwrap();
-    assert!(paths.len() >= 8, "{paths:?}");
+    assert!(paths.len() >= 14, "{paths:?}");
     for (path, methods) in paths {
         for (method, endpoint) in methods.as_object().unwrap() {
             assert!(endpoint["summary"].is_string(), "{method} {path} says nothing of itself");
@@ -148,4 +149,28 @@ async fn every_endpoint_is_described_and_documented() {
             assert!(documentation.contains(&heading), "docs/admin.md has no {heading}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_log_level_is_shown_and_changed() {
+    let fake = instance(0);
+    let level = |level: &str, by: &str| json!({ "level": level, "chosen_by": by });
+    assert_eq!(get(&fake, "/log-level").await.json(), level("info", "configuration"));
+    let answer = request(&fake, "PUT", "/log-level", "{\"level\": \"debug\"}").await;
+    assert_eq!((answer.status, answer.json()), (200, level("debug", "operator")));
+    let answer = request(&fake, "PUT", "/log-level", "{\"level\": null}").await;
+    assert_eq!((answer.status, answer.json()), (200, level("info", "configuration")));
+    for (body, field, value) in [
+        ("{\"level\": \"loud\"}", "level", "loud"),
+        ("{\"lvl\": 1}", "body", "{\"lvl\": 1}"),
+        ("debug", "body", "debug"),
+    ] {
+        let answer = request(&fake, "PUT", "/log-level", body).await;
+        let problem = answer.json();
+        assert_eq!(
+            (answer.status, &problem["field"], &problem["value"]),
+            (400, &json!(field), &json!(value))
+        );
+    }
+    assert_eq!(get(&fake, "/log-level").await.json(), level("info", "configuration"));
 }

@@ -2,18 +2,63 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use weir_database::{Attachment, Database, Settings, Subscriber};
+use weir_types::constraints::Expr;
+use weir_types::{Batch, Constraints, Content, Reach, Selector, TypeUrl, Variant, VariantKey};
+
 use crate::{
-    Accepted, Client, Condition, Instance, Locality, Nack, Nacked, Node, Origin, Parameter, Sent, TypeState,
-    Upstream,
+    Accepted, Client, Condition, Instance, Locality, LogLevel, Nack, Nacked, Node, Origin, Parameter, Sent,
+    TypeState, Upstream,
 };
 
 /// With two upstreams, of which one is away, and any number of clients, of which every third rejects.
-#[derive(Default)]
 pub(super) struct Fake {
     pub(super) ready: AtomicBool,
     pub(super) clients: u64,
+    pub(super) database: Database,
+    level: Mutex<Option<String>>,
+}
+
+impl Fake {
+    pub(super) fn new(clients: u64) -> Arc<Self> {
+        let database = Database::new(Settings::default());
+        Arc::new(Self { ready: true.into(), clients, database, level: Mutex::default() })
+    }
+
+    /// Holds these variants of clusters: name, constraints, and the seconds of a timeout.
+    pub(super) fn hold(&self, variants: &[(&str, Expr, u32)]) {
+        let mut batch = Batch::new(TypeUrl::new(CDS), Reach::Local);
+        for (name, constraints, seconds) in variants {
+            let body =
+                serde_json::json!({ "@type": CDS, "name": name, "connect_timeout": format!("{seconds}s") });
+            let body = Some(weir_wire::json::any_from(&body).unwrap());
+            let key = VariantKey::new(*name, Constraints::new(constraints.clone()));
+            batch.upserts.push(Variant::new(key, Content { body, ..Content::default() }));
+        }
+        self.database.commit(batch);
+    }
+
+    /// Holds a variant no longer.
+    pub(super) fn withdraw(&self, name: &str, constraints: &Expr) {
+        let mut batch = Batch::new(TypeUrl::new(CDS), Reach::Local);
+        batch.removals.push(VariantKey::new(name, Constraints::new(constraints.clone())));
+        self.database.commit(batch);
+    }
+
+    /// A stream that asks for a name.
+    pub(super) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> Attachment {
+        let selector = Selector::plain(name, parameters.iter().copied().collect());
+        self.database.attach(&TypeUrl::new(CDS), &[selector], Arc::new(Nobody)).unwrap()
+    }
+}
+
+struct Nobody;
+
+impl Subscriber for Nobody {
+    fn wake(&self) {}
 }
 
 pub(super) const AT: Duration = Duration::from_secs(1_700_000_000);
@@ -52,7 +97,7 @@ impl Instance for Fake {
         (1..=self.clients).collect()
     }
 
-    fn client(&self, id: u64) -> Option<Client> {
+    fn client(&self, id: u64, _: bool) -> Option<Client> {
         let state = if id.is_multiple_of(3) { Condition::Rejecting } else { Condition::InSync };
         let rejects = state == Condition::Rejecting;
         let node = Node {
@@ -118,5 +163,23 @@ impl Instance for Fake {
             message: "no".to_owned(),
         };
         (1..=self.clients).rev().map(nack).collect()
+    }
+
+    fn database(&self) -> Database {
+        self.database.clone()
+    }
+
+    fn log_level(&self) -> LogLevel {
+        let asked = self.level.lock().unwrap().clone();
+        let chosen_by = if asked.is_some() { "operator" } else { "configuration" }.to_owned();
+        LogLevel { level: asked.unwrap_or_else(|| "info".to_owned()), chosen_by }
+    }
+
+    fn set_log_level(&self, level: Option<&str>) -> Result<(), String> {
+        if level == Some("loud") {
+            return Err("there is no level \"loud\"".to_owned());
+        }
+        *self.level.lock().unwrap() = level.map(str::to_owned);
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 mod endpoints;
 mod fake;
+mod resources;
 
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ mod commit;
 mod diff;
 mod errors;
 mod leases;
+mod look;
 mod question;
 mod shown;
 mod subscribe;

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use prost_reflect::{DescriptorPool, DynamicMessage, ExtensionDescriptor, MessageDescriptor};
 use serde::de::{DeserializeSeed, Deserializer, Error};
 
 use render::message_to_json;
@@ -31,6 +31,11 @@ pub(crate) const DISCOVERY_RESPONSE: &str = "envoy.service.discovery.v3.Discover
 /// The message that a type URL stands for, if its type is known here.
 pub(crate) fn message_of(type_url: &str) -> Option<MessageDescriptor> {
     POOL.get_message_by_name(type_url.rsplit('/').next()?)
+}
+
+/// An extension by its full name, if it is known here.
+pub(crate) fn extension_of(full_name: &str) -> Option<ExtensionDescriptor> {
+    POOL.get_extension_by_name(full_name)
 }
 
 /// Whether resources of this type have a JSON form.

@@ -1,0 +1,153 @@
+//! Resources as they are shown.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use weir_database::survey::{self, HeldVariant};
+use weir_types::{Absence, DynamicParameters, Form, Reach, TypeUrl};
+use weir_wire::json::any_to_json;
+use weir_wire::redact::redacted;
+
+/// What there is of a name.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Resource {
+    /// `cds`, `lds`, …; `other` for types that Weir does not know.
+    #[serde(rename = "type")]
+    short_name: &'static str,
+    /// The type's URL.
+    type_url: String,
+    /// The name.
+    name: String,
+    /// The variants, in the order in which they are preferred by those who ask for the name; none where it is only
+    /// asked for.
+    variants: Vec<Variant>,
+    /// The distinct dynamic parameters for which it is asked for by name.
+    asked: Vec<Asked>,
+}
+
+/// What there is of a name, with the bodies.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Detail {
+    #[serde(flatten)]
+    resource: Resource,
+    /// The body of each variant, in the same order, as JSON and without secrets; null where there is none.
+    bodies: Vec<Value>,
+}
+
+/// A variant.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Variant {
+    /// For whom it is, as in `env=prod and zone exists`, or `anyone`.
+    constraints: String,
+    /// How it came: `named`, for somebody who asked for it; `wildcard`; `local`, from files.
+    reach: &'static str,
+    /// The version that clients are told who ask by plain name.
+    version: String,
+    /// The version that clients are told who ask by locator.
+    located_version: String,
+    /// The version that upstream gave it.
+    upstream_version: String,
+    /// The length of its body, in bytes.
+    size: usize,
+    /// Other names that it answers to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<String>,
+    /// How long it lives without being refreshed, in seconds; null if it does so until further notice.
+    ttl_seconds: Option<f64>,
+    /// What is left of that.
+    remaining_seconds: Option<f64>,
+    /// Whether that is over, so that nobody is told of it.
+    expired: bool,
+    /// How many subscriptions of streams show it.
+    subscribers: usize,
+}
+
+/// What it comes to for some dynamic parameters.
+#[derive(Debug, Serialize, ToSchema)]
+struct Asked {
+    /// Which ones.
+    parameters: BTreeMap<String, String>,
+    /// How many streams ask so.
+    streams: usize,
+    /// The constraints of the variant that they get; null if they get none.
+    served: Option<String>,
+    /// What is known where they get none: `unknown`, `timed-out` (upstream did not answer), `absent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    absence: Option<&'static str>,
+    /// What upstream says to be wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(super) fn pairs(parameters: &DynamicParameters) -> BTreeMap<String, String> {
+    parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+impl Resource {
+    pub(super) fn of(type_url: &TypeUrl, resource: survey::Resource) -> Self {
+        Self {
+            short_name: type_url.short_name(),
+            type_url: type_url.to_string(),
+            name: resource.name.to_string(),
+            variants: resource.variants.iter().map(Variant::of).collect(),
+            asked: resource.asked.into_iter().map(Asked::of).collect(),
+        }
+    }
+}
+
+impl Detail {
+    pub(super) fn of(type_url: &TypeUrl, resource: survey::Resource) -> Self {
+        let body = |held: &HeldVariant| {
+            let body = held.variant.content().body.as_ref();
+            body.map_or(Value::Null, |body| any_to_json(&redacted(body)))
+        };
+        let bodies = resource.variants.iter().map(body).collect();
+        Self { resource: Resource::of(type_url, resource), bodies }
+    }
+}
+
+impl Variant {
+    pub(super) fn of(held: &HeldVariant) -> Self {
+        let (variant, content) = (&held.variant, held.variant.content());
+        let seconds = |time: Duration| time.as_millis() as f64 / 1000.0;
+        Self {
+            constraints: variant.key().constraints.to_string(),
+            reach: match held.reach {
+                Reach::Named => "named",
+                Reach::Wildcard => "wildcard",
+                Reach::Local => "local",
+            },
+            version: variant.version(Form::Plain).to_string(),
+            located_version: variant.version(Form::Located).to_string(),
+            upstream_version: content.upstream_version.to_string(),
+            size: content.body.as_ref().map_or(0, |body| body.len()),
+            aliases: content.aliases.iter().map(ToString::to_string).collect(),
+            ttl_seconds: content.ttl.map(seconds),
+            remaining_seconds: variant.remaining(Instant::now()).map(seconds),
+            expired: held.expired,
+            subscribers: held.subscribers,
+        }
+    }
+}
+
+impl Asked {
+    fn of(asked: survey::Asked) -> Self {
+        let absence = match asked.absence {
+            Absence::Unknown => "unknown",
+            Absence::TimedOut => "timed-out",
+            Absence::Known => "absent",
+        };
+        let error = |error: &weir_types::ResourceError| format!("{}: {}", error.code, error.message);
+        let served = asked.served.map(|constraints| constraints.to_string());
+        Self {
+            parameters: pairs(&asked.parameters),
+            streams: asked.streams,
+            absence: served.is_none().then_some(absence),
+            served,
+            error: asked.error.as_deref().map(error),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The endpoints about what is held.
+
+use serde_json::{Value, json};
+use weir_types::constraints::Expr;
+
+use super::fake::Fake;
+use super::get;
+
+fn env(value: &str) -> Expr {
+    Expr::value("env", value)
+}
+
+fn names(page: &Value) -> Vec<&str> {
+    page["items"].as_array().unwrap().iter().map(|resource| resource["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn resources_come_in_pages_in_order() {
+    let fake = Fake::new(0);
+    let all: Vec<String> = (0..200).map(|i| format!("c-{i:03}")).collect();
+    let variants: Vec<_> = all.iter().map(|name| (name.as_str(), env("prod"), 1)).collect();
+    fake.hold(&variants);
+    assert_eq!(names(&get(&fake, "/resources").await.json()), all);
+    let mut page = get(&fake, "/resources?type=cds&limit=70").await.json();
+    let mut listed = Vec::new();
+    loop {
+        listed.extend(names(&page).into_iter().map(str::to_owned));
+        let Some(next) = page["next"].as_str() else { break };
+        let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+        page = get(&fake, &format!("/resources?type=cds&limit=70&after={next}")).await.json();
+    }
+    assert_eq!(listed, all);
+    assert_eq!(names(&get(&fake, "/resources?prefix=c-19").await.json()).len(), 10);
+    assert_eq!(get(&fake, "/resources?type=lds").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_resource_is_shown_with_its_variants_and_who_asks_for_it() {
+    let fake = Fake::new(0);
+    fake.hold(&[("a", env("prod"), 1), ("a", env("test"), 2)]);
+    let _streams = [
+        fake.ask("a", &[("env", "prod")]),
+        fake.ask("a", &[("env", "prod")]),
+        fake.ask("*", &[("env", "test")]),
+        fake.ask("a", &[("env", "dev")]),
+    ];
+    let resource = get(&fake, "/resources/cds/a").await.json();
+    assert_eq!(resource["type"], "cds");
+    let variants = resource["variants"].as_array().unwrap();
+    let shown: Vec<_> =
+        variants.iter().map(|v| (&v["constraints"], &v["subscribers"], &v["reach"])).collect();
+    let local = json!("local");
+    assert_eq!(shown, [(&json!("env=prod"), &json!(2), &local), (&json!("env=test"), &json!(1), &local)]);
+    assert_eq!(resource["bodies"][1]["connect_timeout"], "2s");
+    assert_eq!(
+        resource["asked"][0],
+        json!({ "parameters": { "env": "dev" }, "streams": 1, "served": null, "absence": "unknown" })
+    );
+    assert_eq!(
+        resource["asked"][1],
+        json!({ "parameters": { "env": "prod" }, "streams": 2, "served": "env=prod" })
+    );
+    let by_message = get(&fake, "/resources/envoy.config.cluster.v3.Cluster/a").await.json();
+    assert_eq!(by_message["variants"], resource["variants"]);
+    for (path, status) in [("/resources/cds/b", 404), ("/resources/xds/a", 400)] {
+        assert_eq!(get(&fake, path).await.status, status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn p12_it_is_explained_who_gets_which_variant_and_why() {
+    let fake = Fake::new(1);
+    let canary = Expr::All(vec![env("prod"), Expr::exists("canary")]);
+    fake.hold(&[("a", env("prod"), 1), ("a", env("test"), 2), ("a", canary, 3)]);
+    let explained = get(&fake, "/resources/cds/a/explain?param=env=prod").await.json();
+    assert_eq!(
+        (&explained["outcome"], &explained["chosen"]["constraints"]),
+        (&json!("served"), &json!("env=prod"))
+    );
+    let mismatches = explained["mismatches"].as_array().unwrap();
+    let unfit: Vec<_> = mismatches.iter().map(|m| (&m["requirement"], &m["given"])).collect();
+    let given = [json!({ "canary": null }), json!({ "env": "prod" })];
+    assert_eq!(unfit, [(&json!("canary exists"), &given[0]), (&json!("env=test"), &given[1])]);
+    assert_eq!(explained["overlaps"][0]["witness"], json!({ "canary": "other-0", "env": "prod" }));
+
+    let both = get(&fake, "/resources/cds/a/explain?param=env=prod&param=canary=1").await.json();
+    assert_eq!(both["chosen"]["constraints"], "canary exists and env=prod");
+    assert_eq!(both["rivals"][0]["constraints"], "env=prod");
+    let of_client = get(&fake, "/resources/cds/a/explain?client=1").await.json();
+    assert_eq!(
+        (&of_client["parameters"], &of_client["chosen"]),
+        (&json!({ "env": "prod" }), &explained["chosen"])
+    );
+    assert_eq!(get(&fake, "/resources/cds/a/explain").await.json()["outcome"], "nothing-matches");
+    assert_eq!(get(&fake, "/resources/cds/b/explain").await.json()["outcome"], "not-held");
+    for (query, status) in
+        [("client=2", 404), ("client=1&param=a=b", 400), ("client=x", 400), ("param=a", 400)]
+    {
+        assert_eq!(get(&fake, &format!("/resources/cds/a/explain?{query}")).await.status, status, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn p12_ambiguities_are_listed_with_a_witness_while_they_last() {
+    let fake = Fake::new(0);
+    fake.hold(&[("a", env("prod"), 1), ("a", Expr::value("zone", "a"), 2)]);
+    let _stream = fake.ask("a", &[("env", "prod"), ("zone", "a")]);
+    let page = get(&fake, "/ambiguities").await.json();
+    let found = &page["items"][0];
+    assert_eq!((&found["served"], &found["ignored"]), (&json!("env=prod"), &json!("zone=a")));
+    assert_eq!(found["witness"], json!({ "env": "prod", "zone": "a" }));
+    assert_eq!(get(&fake, "/ambiguities?type=lds").await.json()["items"], json!([]));
+    fake.withdraw("a", &Expr::value("zone", "a"));
+    assert_eq!(get(&fake, "/ambiguities").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
+async fn views_are_listed_with_what_they_are_subscribed_to() {
+    let fake = Fake::new(0);
+    let _streams = [fake.ask("a", &[]), fake.ask("a", &[]), fake.ask("*", &[("env", "prod")])];
+    let page = get(&fake, "/views?type=cds").await.json();
+    let [first, second] = &page["items"].as_array().unwrap()[..] else { panic!("{page}") };
+    assert_eq!((&first["streams"], &first["names"][0]["name"]), (&json!(2), &json!("a")));
+    let wildcard = json!({ "name": "*", "located": false, "parameters": { "env": "prod" } });
+    assert_eq!(
+        (&second["streams"], &second["names"][0], &second["unanswered"]),
+        (&json!(1), &wildcard, &json!(1))
+    );
+    let next = get(&fake, "/views?limit=1").await.json();
+    assert_eq!(next["items"][0]["id"], first["id"]);
+    let rest = get(&fake, &format!("/views?after={}", next["next"].as_str().unwrap())).await.json();
+    assert_eq!((rest["items"].as_array().unwrap().len(), &rest["items"][0]["id"]), (1, &second["id"]));
+}

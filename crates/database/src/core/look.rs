@@ -1,0 +1,102 @@
+//! The insides, for those who only look: see [`crate::survey`].
+
+use std::sync::Arc;
+
+use weir_types::{Fingerprint, Name, Reach, Variant, VariantKey};
+
+use super::{Core, NameEntry};
+use crate::selection::Selection;
+use crate::survey::Shown;
+use crate::view::{SelectionId, Shared, View};
+
+/// What there is under one name.
+pub(crate) struct Entry<'a> {
+    core: &'a Core,
+    entry: &'a NameEntry,
+}
+
+impl<'a> Entry<'a> {
+    /// What is held, how it came, and whether its time to live is over; in the order in which a name is answered.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (&'a Arc<Variant>, Reach, bool)> + use<'a> {
+        let reaches = [Reach::Named, Reach::Wildcard, Reach::Local];
+        self.entry.sets().zip(reaches).flat_map(|(set, reach)| {
+            let live = set.iter().len();
+            set.held().enumerate().map(move |(at, variant)| (variant, reach, at >= live))
+        })
+    }
+
+    /// What the locators of this name select.
+    pub(crate) fn selections(&self) -> impl Iterator<Item = (SelectionId, &'a Selection)> + use<'a> {
+        let core = self.core;
+        self.entry.selections.values().map(|id| (*id, &core.selections[id.0]))
+    }
+}
+
+impl Core {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.names.keys()
+    }
+
+    pub(crate) fn entry(&self, name: &Name) -> Option<Entry<'_>> {
+        self.names.get(name).map(|entry| Entry { core: self, entry })
+    }
+
+    /// The resources that list an alias.
+    pub(crate) fn listing(&self, alias: &Name) -> Vec<Name> {
+        self.aliases.get(alias).into_iter().flatten().cloned().collect()
+    }
+
+    /// The selections of the collections that the resource `name` may be part of.
+    pub(crate) fn collecting_selections(
+        &self,
+        name: &Name,
+    ) -> impl Iterator<Item = (SelectionId, &Selection)> {
+        self.collecting(name).map(|(_, id)| (id, &self.selections[id.0]))
+    }
+
+    /// How many streams a selection is for.
+    pub(crate) fn streams_at(&self, id: SelectionId) -> usize {
+        self.selections[id.0].views.iter().map(|view| self.views[view.0].streams).sum()
+    }
+
+    /// Whether just this variant is there for somebody.
+    pub(crate) fn has_variant(&self, key: &VariantKey) -> bool {
+        let held = self.entry(&key.name).into_iter().flat_map(|entry| entry.held());
+        held.into_iter().any(|(variant, _, expired)| !expired && variant.key() == key)
+    }
+
+    pub(crate) fn views(&self) -> impl Iterator<Item = &View> {
+        self.views.iter().map(|(_, view)| view)
+    }
+
+    fn view_of(&self, subscription: Fingerprint) -> Option<&View> {
+        self.by_fingerprint.get(&subscription).map(|id| &self.views[id.0])
+    }
+
+    pub(crate) fn shared_view(&self, subscription: Fingerprint) -> Option<Arc<Shared>> {
+        self.view_of(subscription).map(|view| Arc::clone(&view.shared))
+    }
+
+    /// What a view shows; for a selector with nothing, that there is nothing.
+    pub(crate) fn contents(&self, subscription: Fingerprint) -> Option<Vec<Shown>> {
+        let view = self.view_of(subscription)?;
+        let mut shown = Vec::new();
+        for (selector, id) in &view.selections {
+            let selection = &self.selections[id.0];
+            let of = |variant| Shown {
+                selector: selector.clone(),
+                variant,
+                absence: selection.absence,
+                error: selection.failure().map(|failure| Arc::clone(&failure.error)),
+            };
+            let before = shown.len();
+            shown.extend(
+                selection.live().map(|member| of(Some((Arc::clone(&member.variant), member.changed)))),
+            );
+            if shown.len() == before && !selection.is_collection() {
+                shown.push(of(None));
+            }
+        }
+        Some(shown)
+    }
+}

@@ -1,0 +1,15 @@
+//! What there is, for those who look: resources with their variants, views with what they show, ambiguities.
+//!
+//! Locks one type at a time, and for no longer than it takes to copy some pointers: names are listed first, and then
+//! described a few at a time, so that a look at a hundred thousand of them holds up nobody. It is no snapshot: between
+//! two looks, things happen.
+
+mod ambiguities;
+mod resources;
+mod views;
+
+pub use ambiguities::Ambiguous;
+pub use resources::{Asked, HeldVariant, Resource};
+pub use views::{Shown, ViewSummary};
+
+pub(crate) use ambiguities::Ambiguities;

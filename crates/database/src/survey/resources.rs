@@ -1,0 +1,154 @@
+//! Resources: their variants, and who asks for them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_types::{
+    Absence, Constraints, DynamicParameters, Name, Reach, ResourceError, TypeUrl, Variant, VariantKey,
+};
+
+use crate::Database;
+use crate::core::Core;
+use crate::explain::Candidate;
+use crate::selection::Selection;
+use crate::view::SelectionId;
+
+/// What there is of a name.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// The name.
+    pub name: Name,
+    /// The variants, in the order in which they are preferred by those who ask for the name.
+    pub variants: Vec<HeldVariant>,
+    /// The locators that ask for just this name, by their parameters.
+    pub asked: Vec<Asked>,
+}
+
+/// A variant that is held.
+#[derive(Clone, Debug)]
+pub struct HeldVariant {
+    /// The variant.
+    pub variant: Arc<Variant>,
+    /// How it came.
+    pub reach: Reach,
+    /// Whether its time to live is over, so that nobody is told of it.
+    pub expired: bool,
+    /// How many subscriptions of streams show it.
+    pub subscribers: usize,
+}
+
+/// What one locator came to.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its parameters.
+    pub parameters: DynamicParameters,
+    /// How many streams ask so.
+    pub streams: usize,
+    /// The constraints of what is served; none if nothing is.
+    pub served: Option<Constraints>,
+    /// What is known of its absence.
+    pub absence: Absence,
+    /// What upstream says to be wrong with it.
+    pub error: Option<Arc<ResourceError>>,
+}
+
+impl Candidate for HeldVariant {
+    fn variant(&self) -> &Arc<Variant> {
+        &self.variant
+    }
+
+    /// As a name is answered: by what came for it, then by what a wildcard brought, then by what is local.
+    fn rank(&self) -> u8 {
+        match self.reach {
+            Reach::Named => 2,
+            Reach::Wildcard => 1,
+            Reach::Local => 0,
+        }
+    }
+}
+
+impl Database {
+    /// The types of which there is anything, or somebody asks for it, in order.
+    pub fn types(&self) -> Vec<TypeUrl> {
+        let mut types = self.known_types();
+        types.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+        types
+    }
+
+    /// The names of a type of which there are variants, or that are asked for, and that begin with `prefix`; in order.
+    pub fn names(&self, type_url: &TypeUrl, prefix: &str) -> Vec<Name> {
+        let wanted = |name: &&Name| name.starts_with(prefix);
+        let names = self.look_at(type_url, |core| core.names().filter(wanted).cloned().collect::<Vec<_>>());
+        let mut names = names.unwrap_or_default();
+        names.sort_unstable();
+        names
+    }
+
+    /// What there is of these names, which are few: all are described under one lock.
+    pub fn describe(&self, type_url: &TypeUrl, names: &[Name]) -> Vec<Resource> {
+        let described = self.look_at(type_url, |core| {
+            let mut streams = Streams { core, of: HashMap::new() };
+            names.iter().filter_map(|name| core.describe(name, &mut streams)).collect()
+        });
+        described.unwrap_or_default()
+    }
+
+    /// The variants that may answer whoever asks for `name`: its own, or those of resources that list it as an alias.
+    pub fn answering(&self, type_url: &TypeUrl, name: &str) -> Vec<HeldVariant> {
+        let name = Name::from(name);
+        let own = self.describe(type_url, std::slice::from_ref(&name));
+        let own: Vec<_> = own.into_iter().flat_map(|resource| resource.variants).collect();
+        if !own.is_empty() {
+            return own;
+        }
+        let listing = self.look_at(type_url, |core| core.listing(&name)).unwrap_or_default();
+        let aliased = self.describe(type_url, &listing).into_iter().flat_map(|resource| resource.variants);
+        aliased.filter(|held| held.variant.content().aliases.contains(&name)).collect()
+    }
+}
+
+/// How many streams show what a selection selects, counted once for each selection.
+struct Streams<'a> {
+    core: &'a Core,
+    of: HashMap<SelectionId, usize>,
+}
+
+impl Streams<'_> {
+    fn of(&mut self, id: SelectionId) -> usize {
+        *self.of.entry(id).or_insert_with(|| self.core.streams_at(id))
+    }
+}
+
+impl Core {
+    fn describe(&self, name: &Name, streams: &mut Streams<'_>) -> Option<Resource> {
+        let entry = self.entry(name)?;
+        let mut shown: HashMap<&VariantKey, usize> = HashMap::new();
+        let collecting = self.collecting_selections(name);
+        for (id, selection) in entry.selections().chain(collecting) {
+            let member = match selection.is_collection() {
+                true => selection.member(name),
+                false => selection.live().next(),
+            };
+            if let Some(member) = member.filter(|member| member.variant.name() == name) {
+                *shown.entry(member.variant.key()).or_default() += streams.of(id);
+            }
+        }
+        let held = |(variant, reach, expired): (&Arc<Variant>, Reach, bool)| HeldVariant {
+            variant: Arc::clone(variant),
+            reach,
+            expired,
+            subscribers: if expired { 0 } else { shown.get(variant.key()).copied().unwrap_or_default() },
+        };
+        let variants = entry.held().map(held).collect();
+        let asked = |(id, selection): (SelectionId, &Selection)| Asked {
+            parameters: selection.locator.parameters.clone(),
+            streams: streams.of(id),
+            served: selection.live().next().map(|member| member.variant.key().constraints.clone()),
+            absence: selection.absence,
+            error: selection.failure().map(|failure| Arc::clone(&failure.error)),
+        };
+        let mut asked: Vec<_> = entry.selections().map(asked).collect();
+        asked.sort_by(|a, b| a.parameters.cmp(&b.parameters));
+        Some(Resource { name: name.clone(), variants, asked })
+    }
+}
