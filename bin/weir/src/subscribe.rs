@@ -164,7 +164,7 @@ impl<'a> Subscription<'a> {
                 self.answered = true;
                 self.sink.all(&self.held)?;
             }
-            Event::InSync(_) | Event::Held | Event::Released(_) | Event::Unfit { .. } => {}
+            Event::InSync(_) | Event::Held | Event::Released(_) | Event::Unfit { .. } | Event::Shrink(_) => {}
         }
         Ok(())
     }

@@ -190,6 +190,7 @@ pub(crate) struct Upstream {
     pub(crate) connect_timeout: Option<Text<DurationText>>,
     pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
     pub(crate) drop_on_errors: Option<Vec<DataError>>,
+    pub(crate) shrink_guard: Option<ShrinkGuard>,
     pub(crate) backoff_base: Option<Text<DurationText>>,
     pub(crate) backoff_max: Option<Text<DurationText>>,
     pub(crate) answer_timeout: Option<Text<DurationText>>,
@@ -216,6 +217,20 @@ pub(crate) struct UpstreamTls {
     pub(crate) key: Option<PathBuf>,
     pub(crate) server_name: Option<String>,
     pub(crate) subject_alt_names: Vec<Text<Pattern>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ShrinkGuard {
+    pub(crate) percent: u8,
+    pub(crate) minimum: usize,
+    pub(crate) confirm_after: Text<DurationText>,
+}
+
+impl Default for ShrinkGuard {
+    fn default() -> Self {
+        Self { percent: 30, minimum: 10, confirm_after: seconds::<300>() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -28,7 +28,8 @@ pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use settings::{
     Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Downstream, Drain, Export, KeyPair, Limits,
-    Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, Source, Upstream, UpstreamTls,
+    Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Upstream,
+    UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};

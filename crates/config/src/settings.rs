@@ -191,6 +191,8 @@ pub struct ControlPlane {
     pub does_not_exist_timeout: Duration,
     /// On which errors of a resource what is cached of it is dropped.
     pub drop_on_errors: Vec<DataError>,
+    /// How much it may remove at once, if not everything.
+    pub shrink_guard: Option<ShrinkGuard>,
     /// The longest first wait between attempts to connect.
     pub backoff_base: Duration,
     /// The longest wait between attempts to connect; at least `backoff_base`.
@@ -236,6 +238,17 @@ pub struct KeyPair {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
+}
+
+/// Which removals are withheld until they are confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShrinkGuard {
+    /// More than so many percent of what a stream holds of a type: 1 to 99,
+    pub percent: u8,
+    /// and at least so many; not zero.
+    pub minimum: usize,
+    /// How long at most; not zero.
+    pub confirm_after: Duration,
 }
 
 /// How a control plane is polled.

@@ -4,6 +4,7 @@ mod acknowledge;
 mod admission;
 mod export;
 mod node;
+mod shrink_guard;
 mod tls;
 mod upstream;
 

@@ -34,5 +34,6 @@ pub use failover::Trial;
 pub use node::{NodeTemplate, escape};
 pub use rest::Polling;
 pub use settings::{Naming, Services, Settings};
-pub use status::{LinkFailure, LinkState, Status};
+pub use status::{LinkFailure, LinkState, Status, WithheldRemovals};
 pub use supervisor::{Error, Source, run};
+pub use weir_protocol::client::ShrinkGuard;

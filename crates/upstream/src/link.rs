@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 use weir_database::{Subscriber, Watch};
-use weir_protocol::client::{Applied, ClientStream, Handover};
+use weir_protocol::client::{Applied, ClientStream, Handover, Shrink};
 use weir_types::{Batch, ResourceLocator, TypeUrl};
 
 use crate::acknowledgement::{About, Release, Waiting};
@@ -52,6 +52,8 @@ pub enum Event {
     Released(Release),
     /// Something became known without a response.
     Known(Batch),
+    /// This became of removals.
+    Shrink(Shrink),
     /// Whether something is known of everything that was asked for on the current stream.
     InSync(bool),
 }
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     /// Gives up a type, and opens a new stream without it.
     HandOver(TypeUrl, oneshot::Sender<Option<Handover>>),
     TakeOver(Box<Handover>),
+    /// Believes the removals of a type that are withheld.
+    ConfirmRemovals(TypeUrl),
 }
 
 /// An upstream stream, by the commands that it is sent; it ends when there will be no more.
@@ -148,6 +152,13 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         }
     }
 
+    /// Tells what became of removals.
+    pub(crate) fn tell_shrinks(&mut self) {
+        while let Some(shrink) = self.stream.poll_shrink() {
+            (self.on_event)(Event::Shrink(shrink));
+        }
+    }
+
     /// Has a response committed. Its acknowledgement waits where that is watched, and concerns anyone.
     pub(crate) fn apply(&mut self, applied: Applied) {
         let held = match (self.settings.acknowledge, &applied.ticket) {
@@ -187,6 +198,11 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             Command::Recall(type_url, locator) => {
                 let batch = self.stream.recall(&type_url, &locator);
                 batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
+            }
+            Command::ConfirmRemovals(type_url) => {
+                let batch = self.stream.confirm_removals(&type_url);
+                batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
+                self.tell_shrinks();
             }
             Command::TakeOver(handover) => self.stream.take_over(*handover),
             Command::HandOver(type_url, to) => {

@@ -198,10 +198,12 @@ impl Context {
         };
         let machine = settings.machine(naming);
         let answered: Arc<Answered> = Arc::default();
+        let status = self.status.register(&settings.authority, set.clone(), lane.clone());
+        status.obeys(&commands);
         let mut watcher = Watcher {
             database: self.database.clone(),
             metrics: self.metrics.clone(),
-            status: self.status.register(&settings.authority, set.clone(), lane.clone()),
+            status,
             name: Name { authority: settings.authority.clone(), parameters: set, lane: lane.clone() },
             acknowledge: settings.acknowledge,
             answered: Arc::clone(&answered),

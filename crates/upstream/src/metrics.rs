@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, UpDownCounter};
-use weir_protocol::client::Applied;
+use weir_protocol::client::{Applied, Shrink};
 use weir_types::{Code, TypeUrl};
 
 /// The counters of one authority.
@@ -24,6 +24,7 @@ pub(crate) struct Metrics {
     endpoints: UpDownCounter<i64>,
     moves: Counter<u64>,
     unfit: Counter<u64>,
+    shrinks: Counter<u64>,
 }
 
 // === impl Metrics ===
@@ -44,6 +45,7 @@ impl Metrics {
             endpoints: weir_metrics::UPSTREAM_ENDPOINTS.up_down_counter(),
             moves: weir_metrics::UPSTREAM_MOVES.counter(),
             unfit: weir_metrics::UPSTREAM_UNFIT.counter(),
+            shrinks: weir_metrics::UPSTREAM_SHRINKS.counter(),
         }
     }
 
@@ -72,6 +74,13 @@ impl Metrics {
     /// An endpoint was tried beside the one in use, in vain.
     pub(crate) fn unfit(&self) {
         self.unfit.add(1, &self.labels);
+    }
+
+    /// Removals were withheld, or are not any more.
+    pub(crate) fn shrunk(&self, shrink: &Shrink) {
+        let [authority, dialect, type_label] = self.of_type(&shrink.type_url);
+        let outcome = KeyValue::new("outcome", shrink.outcome.as_str());
+        self.shrinks.add(shrink.count as u64, &[authority, dialect, type_label, outcome]);
     }
 
     fn on(&self, index: usize) -> [KeyValue; 3] {

@@ -131,6 +131,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                     trying = trying.or_else(|| self.try_another());
                 }
             }
+            self.tell_shrinks();
             // Looks at everything that is wanted, so not after each of many commands.
             if in_sync != self.stream.is_in_sync() {
                 in_sync = !in_sync;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_protocol::client::ShrinkGuard;
 use weir_protocol::{Dialect, client};
 use weir_types::{ApiVersion, Code, TypeUrl};
 use weir_wire::discovery::Node;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub does_not_exist: Duration,
     /// On which errors of a resource what is cached of it is dropped. Transient ones never count.
     pub drop_on_errors: Arc<[Code]>,
+    /// How much it may remove at once, if not everything.
+    pub shrink_guard: Option<ShrinkGuard>,
     /// How long to wait between attempts to connect.
     pub backoff: Backoff,
     /// What it takes for an endpoint to be a good one.
@@ -93,6 +96,7 @@ impl Settings {
             naming,
             does_not_exist: self.does_not_exist,
             drop_on_errors: Arc::clone(&self.drop_on_errors),
+            shrink_guard: self.shrink_guard,
         }
     }
 
@@ -113,6 +117,7 @@ impl Settings {
             max_message_size: 128 << 20,
             does_not_exist: Duration::from_secs(15),
             drop_on_errors: Arc::from([Code::NOT_FOUND]),
+            shrink_guard: None,
             backoff: Backoff::default(),
             trial: Trial::default(),
             shared_versions: false,

@@ -6,9 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use opentelemetry::KeyValue;
 use parking_lot::Mutex;
-use weir_types::DynamicParameters;
+use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
+use weir_protocol::client::{Outcome, Shrink};
+use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use crate::Lane;
+use crate::link::Command;
 
 const AWAY: &str = "away";
 /// Something that was asked for is not answered yet.
@@ -19,6 +22,8 @@ const STATES: [&str; 3] = [AWAY, CONNECTED, IN_SYNC];
 /// How one stream is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkState {
+    /// What it is called in commands.
+    pub id: u64,
     /// The authority that it is for.
     pub authority: String,
     /// The parameter set that it is for; none where one stream serves all.
@@ -35,6 +40,21 @@ pub struct LinkState {
     pub since: SystemTime,
     /// What has last gone wrong.
     pub last_failure: Option<LinkFailure>,
+    /// The removals that wait to be confirmed, by type.
+    pub withheld: BTreeMap<TypeUrl, WithheldRemovals>,
+}
+
+/// Removals of one type that are too many to be believed at first sight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldRemovals {
+    /// How many.
+    pub count: usize,
+    /// Of how many that the stream held when the last of them were withheld.
+    pub of: usize,
+    /// The first names of these.
+    pub names: Vec<Name>,
+    /// When that was.
+    pub since: SystemTime,
 }
 
 impl LinkState {
@@ -72,6 +92,7 @@ struct Links {
     next: u64,
     /// By order of creation.
     states: BTreeMap<u64, LinkState>,
+    commands: BTreeMap<u64, WeakUnboundedSender<Command>>,
 }
 
 // === impl Status ===
@@ -97,12 +118,39 @@ impl Status {
             .all(|l| l.is_connected() && l.in_sync)
     }
 
+    /// Believes the removals of a type that a stream withholds. False where there are none.
+    pub fn confirm_removals(&self, id: u64, type_url: &TypeUrl) -> bool {
+        let links = self.0.lock();
+        let waits = links.states.get(&id).is_some_and(|link| link.withheld.contains_key(type_url));
+        let stream = links.commands.get(&id).filter(|_| waits).and_then(WeakUnboundedSender::upgrade);
+        stream.is_some_and(|stream| stream.send(Command::ConfirmRemovals(type_url.clone())).is_ok())
+    }
+
+    /// How many removals wait, by authority and type.
+    fn withheld(&self) -> BTreeMap<(String, &'static str), u64> {
+        let mut counts = BTreeMap::new();
+        for link in self.0.lock().states.values() {
+            for (type_url, removals) in &link.withheld {
+                *counts.entry((link.authority.clone(), type_url.short_name())).or_default() +=
+                    removals.count as u64;
+            }
+        }
+        counts
+    }
+
     /// Shows the streams of each authority, and for how long one has been away.
     pub(crate) fn observe(&self) {
         let (streams, staleness) = (self.clone(), self.clone());
         weir_metrics::UPSTREAM_STREAMS.observe(move |observer| {
             for ((authority, state), count) in streams.by_state() {
                 let labels = [KeyValue::new("authority", authority), KeyValue::new("state", state)];
+                observer.observe(count, &labels);
+            }
+        });
+        let withholding = self.clone();
+        weir_metrics::UPSTREAM_WITHHELD_REMOVALS.observe(move |observer| {
+            for ((authority, type_name), count) in withholding.withheld() {
+                let labels = [KeyValue::new("authority", authority), KeyValue::new("type", type_name)];
                 observer.observe(count, &labels);
             }
         });
@@ -150,6 +198,7 @@ impl Status {
         links.next += 1;
         let (id, since) = (links.next, SystemTime::now());
         let state = LinkState {
+            id,
             authority: authority.to_owned(),
             parameters,
             lane,
@@ -158,6 +207,7 @@ impl Status {
             in_sync: false,
             since,
             last_failure: None,
+            withheld: BTreeMap::new(),
         };
         links.states.insert(id, state);
         LinkStatus { status: self.clone(), id }
@@ -196,6 +246,23 @@ impl LinkStatus {
         self.change(|state| state.last_failure = Some(failure));
     }
 
+    /// Has the stream obey operators.
+    pub(crate) fn obeys(&self, commands: &UnboundedSender<Command>) {
+        self.status.0.lock().commands.insert(self.id, commands.downgrade());
+    }
+
+    pub(crate) fn shrunk(&self, shrink: Shrink) {
+        let Shrink { type_url, outcome, of, names, withheld: count, .. } = shrink;
+        self.change(|state| match (count, outcome, state.withheld.get_mut(&type_url)) {
+            (0, ..) => drop(state.withheld.remove(&type_url)),
+            (_, Outcome::Withheld, _) | (_, _, None) => {
+                let removals = WithheldRemovals { count, of, names, since: SystemTime::now() };
+                state.withheld.insert(type_url, removals);
+            }
+            (_, _, Some(removals)) => removals.count = count,
+        });
+    }
+
     pub(crate) fn in_sync(&self, in_sync: bool) {
         self.change(|state| state.in_sync = in_sync);
     }
@@ -203,7 +270,9 @@ impl LinkStatus {
 
 impl Drop for LinkStatus {
     fn drop(&mut self) {
-        self.status.0.lock().states.remove(&self.id);
+        let mut links = self.status.0.lock();
+        links.states.remove(&self.id);
+        links.commands.remove(&self.id);
     }
 }
 

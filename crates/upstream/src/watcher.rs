@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_database::{Database, Watch};
-use weir_protocol::client::{Applied, Reported};
+use weir_protocol::client::{Applied, Outcome, Reported, Shrink};
 use weir_types::DynamicParameters;
 
 use crate::acknowledgement::Release;
@@ -69,6 +69,7 @@ impl Watcher {
             Event::Applied(applied) => return self.commit(applied),
             Event::Known(batch) => drop(self.database.commit(batch)),
             Event::InSync(in_sync) => self.status.in_sync(in_sync),
+            Event::Shrink(shrink) => self.shrunk(shrink),
             Event::Held => {
                 self.held += 1;
                 self.metrics.held(1);
@@ -106,6 +107,20 @@ impl Watcher {
                 None
             }
         }
+    }
+
+    fn shrunk(&self, shrink: Shrink) {
+        let Name { authority, parameters, .. } = &self.name;
+        let parameters = parameters.as_ref().map(tracing::field::display);
+        let Shrink { type_url, outcome, count, of, names, .. } = &shrink;
+        self.metrics.shrunk(&shrink);
+        let about = outcome.as_str();
+        if *outcome == Outcome::Withheld {
+            tracing::warn!(authority, parameters, %type_url, count, of, ?names, "withholds removals that are too many at once");
+        } else {
+            tracing::info!(authority, parameters, %type_url, count, outcome = about, "removals are no longer withheld");
+        }
+        self.status.shrunk(shrink);
     }
 
     fn released(&mut self, release: &Release) {

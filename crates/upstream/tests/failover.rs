@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use weir_protocol::Dialect;
 use weir_testkit::control_plane::Request;
 use weir_testkit::{FakeControlPlane, Fault, FaultProxy, Published, type_url};
-use weir_upstream::{Settings, Trial};
+use weir_upstream::{Settings, ShrinkGuard, Trial};
 
 use crate::world::{World, streams};
 
@@ -242,4 +242,28 @@ async fn u03_one_endpoint_that_flaps_is_not_hammered() {
     // but a fiftieth is less than one in a million.
     assert!(start.elapsed() > Duration::from_millis(50), "{:?}", start.elapsed());
     view.shows(&[("a", "1")]);
+}
+
+#[tokio::test]
+async fn u11_an_operator_sees_what_is_withheld_and_confirms_it() {
+    let upstream = FakeControlPlane::start().await;
+    let names = ["a", "b", "c", "d"];
+    upstream.set_all(names.map(|name| cluster(name, "1")));
+    let mut settings = streams(&upstream, Dialect::Delta, &[]);
+    let confirm_after = Duration::from_secs(3600);
+    settings.shrink_guard = Some(ShrinkGuard { percent: 50, minimum: 1, confirm_after });
+    let world = World::start(vec![settings]);
+    let view = world.view("cds", &["*"]);
+    view.until_shows(&names.map(|name| (name, "1"))).await;
+    upstream.change(|published| published.truncate(1));
+    world.until("they are withheld", |w| !w.status.links()[0].withheld.is_empty()).await;
+    view.shows(&names.map(|name| (name, "1")));
+    let link = world.status.links().remove(0);
+    let (cds, removals) = link.withheld.first_key_value().expect("they wait");
+    assert_eq!((removals.count, removals.of, removals.names.len()), (3, 4, 3));
+    let others = weir_types::TypeUrl::new(type_url("eds"));
+    assert!(!world.status.confirm_removals(link.id, &others) && !world.status.confirm_removals(99, cds));
+    assert!(world.status.confirm_removals(link.id, cds));
+    view.until_shows(&[("a", "1")]).await;
+    world.until("nothing is withheld", |w| w.status.links()[0].withheld.is_empty()).await;
 }

@@ -1,12 +1,13 @@
-//! What clients see of an upstream that fails: u03 and u04.
+//! What clients see of an upstream that fails: u03, u04 and u11.
 
 use std::time::Duration;
 
 use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::Request;
-use weir_testkit::{FakeControlPlane, Fault, FaultProxy, Published, type_url};
-use weir_upstream::Trial;
+use weir_testkit::{Dialect, FakeControlPlane, Fault, FaultProxy, Published, XdsClient, type_url};
+use weir_upstream::{ShrinkGuard, Trial};
 
+use crate::observed;
 use crate::weir::{Speaks, Weir};
 
 const TRIAL: Trial = Trial { answer: Duration::from_millis(100), lasting: Duration::from_millis(100) };
@@ -72,5 +73,92 @@ async fn u03_a_peer_that_is_dead_without_a_word_is_left_and_withdraws_nothing() 
         client.expect_nothing().await;
         second.set(Published::text(cds, "a", "2"));
         assert_eq!(client.accept(cds).await.resource("a").text(), "2");
+    }
+}
+
+/// A Weir that holds twenty clusters and takes no more than a third of them away at once, and its client.
+async fn guarded(
+    control_plane: &FakeControlPlane,
+    dialect: Dialect,
+    confirm_after: Duration,
+) -> (Weir, XdsClient) {
+    let cds = type_url("cds");
+    control_plane.set_all(twenty());
+    let weir = Weir::start_with(control_plane.address(), dialect, Speaks::Nodes, |settings| {
+        settings.shrink_guard = Some(ShrinkGuard { percent: 33, minimum: 3, confirm_after });
+    });
+    let weir = weir.await;
+    let mut client = weir.client(dialect, "prod").await;
+    client.subscribe(cds, &[]);
+    assert_eq!(client.accept(cds).await.names().len(), 20);
+    control_plane.wait_for_ack(cds).await;
+    (weir, client)
+}
+
+fn twenty() -> Vec<Published> {
+    (0..20).map(|i| Published::text(type_url("cds"), &format!("c{i:02}"), "1")).collect()
+}
+
+const NEVER: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn u11_an_empty_full_state_after_a_restart_takes_nothing_away() {
+    let cds = type_url("cds");
+    for dialect in DIALECTS {
+        let mut control_plane = FakeControlPlane::start().await;
+        let (weir, mut client) = guarded(&control_plane, dialect, NEVER).await;
+        let before = control_plane.look(|state| state.streams.len());
+        let withheld = observed::metric("weir_upstream_shrinks_total");
+        control_plane.stop().await;
+        control_plane.change(Vec::clear);
+        control_plane.restart().await;
+        answered(&control_plane, cds, before).await;
+        client.expect_nothing().await;
+        let mut late = weir.client(dialect, "prod").await;
+        late.subscribe(cds, &[]);
+        assert_eq!(late.accept(cds).await.names().len(), 20);
+        assert!(observed::metric("weir_upstream_shrinks_total") >= withheld + 20.0);
+
+        let mut all = twenty();
+        all.remove(0);
+        all.push(Published::text(cds, "c01", "2"));
+        control_plane.set_all(all);
+        let received = client.accept(cds).await;
+        assert_eq!(received.resource("c01").text(), "2");
+        match dialect {
+            // It was removed by its name, once; that it is not back does not confirm it.
+            Dialect::Delta => assert!(received.removed.is_empty(), "{received:?}"),
+            Dialect::Sotw => assert_eq!(received.names().len(), 19, "{received:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn u11_a_second_full_state_confirms_and_what_is_new_in_the_first_is_applied() {
+    let cds = type_url("cds");
+    let control_plane = FakeControlPlane::start().await;
+    let (_weir, mut client) = guarded(&control_plane, Dialect::Sotw, NEVER).await;
+    let left = |content| vec![Published::text(cds, "c00", content)];
+    control_plane.change(|published| *published = left("2"));
+    let received = client.accept(cds).await;
+    assert_eq!((received.resource("c00").text(), received.names().len()), ("2".to_owned(), 20));
+    control_plane.wait_for_ack(cds).await;
+    control_plane.change(|published| *published = left("3"));
+    let received = client.accept(cds).await;
+    assert_eq!((received.resource("c00").text(), received.names().len()), ("3".to_owned(), 1));
+}
+
+#[tokio::test]
+async fn u11_time_confirms() {
+    let cds = type_url("cds");
+    for dialect in DIALECTS {
+        let control_plane = FakeControlPlane::start().await;
+        let (_weir, mut client) = guarded(&control_plane, dialect, Duration::from_millis(50)).await;
+        control_plane.change(|published| published.truncate(5));
+        let received = client.accept(cds).await;
+        match dialect {
+            Dialect::Delta => assert_eq!(received.removed.len(), 15),
+            Dialect::Sotw => assert_eq!(received.names().len(), 5),
+        }
     }
 }

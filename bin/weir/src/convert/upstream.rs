@@ -6,7 +6,7 @@ use weir_protocol::Dialect;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
     Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Polling, Services, Settings,
-    Source, Trial, files,
+    ShrinkGuard, Source, Trial, files,
 };
 
 use super::{node, shared, tls};
@@ -63,6 +63,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         acknowledge: acknowledge(control_plane.acknowledge),
         does_not_exist: control_plane.does_not_exist_timeout,
         drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
+        shrink_guard: control_plane.shrink_guard.map(shrink_guard),
         backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
         trial: Trial { answer: control_plane.answer_timeout, lasting: control_plane.stable_after },
         shared_versions: control_plane.shared_versions,
@@ -85,6 +86,11 @@ fn acknowledge(acknowledge: weir_config::Acknowledge) -> Acknowledge {
             Acknowledge::AfterSubscribers(AfterSubscribers { share, deadline, nack })
         }
     }
+}
+
+fn shrink_guard(guard: weir_config::ShrinkGuard) -> ShrinkGuard {
+    let weir_config::ShrinkGuard { percent, minimum, confirm_after } = guard;
+    ShrinkGuard { percent, minimum, confirm_after }
 }
 
 fn polling(polling: weir_config::Polling) -> Polling {

@@ -43,7 +43,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `shrink_guard`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -219,6 +219,18 @@ fn rules_between_values() {
         (
             &[HEAD, PLANE, "backoff_max = '1ms'\n"],
             "4: upstream[0].backoff_max: 1ms is shorter than backoff_base, which is 500ms",
+        ),
+        (
+            &[HEAD, PLANE, "shrink_guard = { percent = 100 }\n"],
+            "4: upstream[0].shrink_guard.percent: 100 is out of range; it is a number of percent from 1 to 99",
+        ),
+        (
+            &[HEAD, PLANE, "shrink_guard = { minimum = 0 }\n"],
+            "4: upstream[0].shrink_guard.minimum: 0 is too small; the least is 1",
+        ),
+        (
+            &[HEAD, PLANE, "shrink_guard = { confirm_after = '0s' }\n"],
+            "4: upstream[0].shrink_guard.confirm_after: it must be longer than nothing",
         ),
         (
             &[HEAD, "[[upstream]]\nendpoints = ['http://a:1', 'http://b:1']\n", "answer_timeout = '15s'\n"],

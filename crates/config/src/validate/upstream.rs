@@ -86,6 +86,7 @@ impl Reader<'_> {
             ("connect_timeout", file.connect_timeout.is_some()),
             ("does_not_exist_timeout", file.does_not_exist_timeout.is_some()),
             ("drop_on_errors", file.drop_on_errors.is_some()),
+            ("shrink_guard", file.shrink_guard.is_some()),
             ("backoff_base", file.backoff_base.is_some()),
             ("backoff_max", file.backoff_max.is_some()),
             ("answer_timeout", file.answer_timeout.is_some()),
@@ -140,6 +141,7 @@ impl Reader<'_> {
         self.refuse_keys_of_other_protocols(protocol, &file);
         let parameters = self.parameters(&mut file);
         let acknowledge = self.acknowledge(&file);
+        let shrink_guard = file.shrink_guard.take().map(|guard| self.shrink_guard(&guard));
         let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
         let answer_timeout = file.answer_timeout.map_or(does_not_exist_timeout * 2 / 3, |text| text.0.0);
         let tls = self.tls(file.tls.take(), &endpoints, directory);
@@ -155,6 +157,7 @@ impl Reader<'_> {
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
             does_not_exist_timeout,
             drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),
+            shrink_guard,
             backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
             backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
             answer_timeout,

@@ -51,19 +51,29 @@ impl Held {
     pub(super) fn insert(&mut self, variant: &Variant, standing: Standing) {
         let VariantKey { name, constraints } = variant.key();
         self.remove(variant.key());
-        let aliases = Arc::clone(&variant.content().aliases);
-        for alias in &*aliases {
+        let held = HeldVariant {
+            constraints: constraints.clone(),
+            version: Arc::clone(&variant.content().upstream_version),
+            aliases: Arc::clone(&variant.content().aliases),
+            mortal: variant.content().ttl.is_some(),
+            standing,
+        };
+        self.put(name, held);
+    }
+
+    /// Holds a variant of `name` that is not held.
+    pub(super) fn put(&mut self, name: &Name, held: HeldVariant) {
+        for alias in &*held.aliases {
             self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
         }
         self.directories.insert(name);
-        self.remembered += usize::from(standing == Standing::Remembered);
-        self.by_name.entry(name.clone()).or_default().push(HeldVariant {
-            constraints: constraints.clone(),
-            version: Arc::clone(&variant.content().upstream_version),
-            aliases,
-            mortal: variant.content().ttl.is_some(),
-            standing,
-        });
+        self.remembered += usize::from(held.standing == Standing::Remembered);
+        self.by_name.entry(name.clone()).or_default().push(held);
+    }
+
+    /// How many variants are held.
+    pub(super) fn len(&self) -> usize {
+        self.by_name.values().map(Vec::len).sum()
     }
 
     pub(super) fn remove(&mut self, key: &VariantKey) -> Option<HeldVariant> {

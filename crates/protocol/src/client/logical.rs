@@ -12,6 +12,7 @@ use weir_types::{
 
 use super::Naming;
 use super::held::{Held, HeldVariant};
+use super::shrink::Withheld;
 use super::verdicts::Verdicts;
 
 /// How a locator stands.
@@ -73,6 +74,7 @@ pub(super) struct Logical {
     /// SotW: the last accepted version, for the next stream. None when what it stood for is not all held.
     pub(super) version: Option<Arc<str>>,
     pub(super) conversation: Conversation,
+    pub(super) withheld: Withheld,
 }
 
 impl Logical {
@@ -112,6 +114,7 @@ impl Logical {
         }
         self.conversation = Conversation { verdicts, ..Conversation::default() };
         self.held.close();
+        self.withheld.close();
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
             let Interest { answered, absence, error, .. } = std::mem::take(interest);
             *interest = Interest { answered, absence, error, ..Interest::default() };
@@ -167,6 +170,7 @@ impl Logical {
         };
         for key in &lost {
             self.held.remove(key);
+            self.withheld.forget(key);
             self.version = None;
         }
     }

@@ -19,6 +19,7 @@
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
+//! - [`poll_shrink`](ClientStream::poll_shrink) after these, for whoever watches over removals.
 //! - [`forget_versions`](ClientStream::forget_versions) before that, if the server is another one;
 //!   [`demand_answer`](ClientStream::demand_answer) after it, if a server that says nothing is to be told from one
 //!   that has nothing to say.
@@ -40,6 +41,7 @@ mod message;
 mod peers;
 mod requests;
 mod responses;
+mod shrink;
 mod subscriptions;
 mod timers;
 mod verdicts;
@@ -59,6 +61,7 @@ use weir_types::{
 pub use self::errors::Reported;
 pub use self::memory::Memory;
 pub use self::message::{Applied, Rejected, Request, Response};
+pub use self::shrink::{Outcome, Shrink, ShrinkGuard};
 pub use self::subscriptions::Handover;
 pub use self::verdicts::Ticket;
 
@@ -150,6 +153,8 @@ pub struct Settings {
     pub does_not_exist: Duration,
     /// On which errors of a resource what is held of it is gone. Transient ones never count.
     pub drop_on_errors: Arc<[Code]>,
+    /// How much may go at once, if not everything.
+    pub shrink_guard: Option<ShrinkGuard>,
 }
 
 /// The client side of one stream. See the module for how to use it.
@@ -161,6 +166,8 @@ pub struct ClientStream {
     deadlines: VecDeque<Deadline>,
     /// How many answers were owed so far.
     tickets: u64,
+    /// What became of removals, until it is asked for.
+    shrinks: VecDeque<Shrink>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,8 +181,8 @@ enum Connection {
 impl ClientStream {
     /// A stream that is not connected and wants nothing.
     pub fn new(settings: Settings) -> Self {
-        let (types, deadlines) = Default::default();
-        Self { settings, types, connection: Connection::Away, deadlines, tickets: 0 }
+        let (types, deadlines, shrinks) = Default::default();
+        Self { settings, types, connection: Connection::Away, deadlines, tickets: 0, shrinks }
     }
 
     /// What it goes by.
@@ -217,6 +224,6 @@ impl ClientStream {
 
     /// When [`Self::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        self.next_deadline()
+        [self.next_deadline(), self.next_belief()].into_iter().flatten().min()
     }
 }

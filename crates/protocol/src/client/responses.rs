@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_types::{Absence, Batch, Breadth, Heartbeat, Name, Reach, Variant, VariantKey, WILDCARD};
 
-use super::held::Standing;
+use super::held::{HeldVariant, Standing};
 use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
 use super::{ClientStream, Naming, Reported, Settings, Ticket};
@@ -26,8 +26,8 @@ impl ClientStream {
         };
         let mut batch = Batch::new(response.type_url.clone(), logical.reach());
         batch.received = Some(now);
-        let mut application =
-            Application { settings: &self.settings, logical, batch, doubtful: BTreeSet::new() };
+        let before = logical.held.len();
+        let mut application = Application::new(&self.settings, logical, batch);
         let mut said = Said::sort_out(response, &self.settings);
         application.refresh(&said, self.settings.dialect);
         application.upsert(&mut said);
@@ -37,6 +37,7 @@ impl ClientStream {
             Dialect::Sotw => application.sweep_superseded(&said),
         }
         application.remove(&said);
+        application.guard(before, now, &mut self.shrinks);
         application.mark_absent();
         application.tell_errors(&said.errors);
         application.answer_collections(&said);
@@ -167,9 +168,15 @@ pub(super) struct Application<'a> {
     pub(super) batch: Batch,
     /// Names whose locators may have lost their variant, or never had one.
     doubtful: BTreeSet<Name>,
+    /// What was held and is not any more.
+    pub(super) dropped: Vec<(VariantKey, HeldVariant)>,
 }
 
-impl Application<'_> {
+impl<'a> Application<'a> {
+    pub(super) fn new(settings: &'a Settings, logical: &'a mut Logical, batch: Batch) -> Self {
+        Self { settings, logical, batch, doubtful: BTreeSet::new(), dropped: Vec::new() }
+    }
+
     /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
     fn refresh(&mut self, said: &Said, dialect: Dialect) {
         let of_response = |version: &str| {
@@ -281,12 +288,13 @@ impl Application<'_> {
         if let Some(held) = self.logical.held.remove(&key) {
             self.doubtful.insert(key.name.clone());
             self.doubtful.extend(held.aliases.iter().cloned());
-            self.batch.removals.push(key);
+            self.batch.removals.push(key.clone());
+            self.dropped.push((key, held));
         }
     }
 
     /// The locators that the server has answered and that nothing matches, now that all is applied.
-    fn mark_absent(&mut self) {
+    pub(super) fn mark_absent(&mut self) {
         for name in std::mem::take(&mut self.doubtful) {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
             for (parameters, interest) in sets.iter_mut().filter(|(_, interest)| interest.requested) {
@@ -307,7 +315,9 @@ impl Application<'_> {
     fn conclude(self, said: Said, number: u64) -> Applied {
         let nack = said.nack();
         if nack.is_none() {
-            self.logical.version = Some(Arc::clone(&said.version));
+            // What is withheld is more than what the version stands for.
+            let stands = self.logical.withheld.is_empty();
+            self.logical.version = stands.then(|| Arc::clone(&said.version));
         } else if !self.batch.is_empty() {
             // What is held is neither what the last accepted version stood for, nor what this one stands for.
             self.logical.version = None;

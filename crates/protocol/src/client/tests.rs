@@ -6,6 +6,7 @@ mod delta;
 mod errors;
 mod holding;
 mod memory;
+mod shrink;
 mod sotw;
 mod ttl;
 
@@ -64,7 +65,8 @@ struct Fixture {
 impl Fixture {
     fn new(dialect: Dialect, naming: Naming) -> Self {
         let drop_on_errors = Arc::from([Code::NOT_FOUND]);
-        let settings = Settings { dialect, naming, does_not_exist: TIMEOUT, drop_on_errors };
+        let settings =
+            Settings { dialect, naming, does_not_exist: TIMEOUT, drop_on_errors, shrink_guard: None };
         Self { stream: ClientStream::new(settings), now: Instant::now(), responses: 0 }
     }
 

@@ -1,4 +1,5 @@
-//! The does-not-exist timeout ("Knowing When a Requested Resource Does Not Exist").
+//! What happens by time: the does-not-exist timeout ("Knowing When a Requested Resource Does Not Exist"), and the end
+//! of what is withheld.
 
 use std::time::Instant;
 
@@ -16,8 +17,15 @@ pub(super) struct Deadline {
 }
 
 impl ClientStream {
-    /// Takes the locators whose time is up to be absent. One batch for each type.
+    /// Takes the locators whose time is up to be absent, one batch for each type, and removals whose time is up for
+    /// what they are.
     pub fn handle_timeout(&mut self, now: Instant) -> Vec<Batch> {
+        let mut batches = self.take_absent(now);
+        batches.extend(self.believe_overdue(now));
+        batches
+    }
+
+    fn take_absent(&mut self, now: Instant) -> Vec<Batch> {
         let mut batches: Vec<Batch> = Vec::new();
         while self.next_deadline().is_some_and(|at| at <= now) {
             let Some(Deadline { type_url, locator, .. }) = self.deadlines.pop_front() else { break };

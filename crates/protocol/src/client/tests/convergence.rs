@@ -167,6 +167,7 @@ impl World {
             naming: Naming::Locators,
             does_not_exist: TIMEOUT,
             drop_on_errors: Arc::from([]),
+            shrink_guard: None,
         };
         let (server, wanted, committed) = Default::default();
         Self { stream: ClientStream::new(settings), server, committed, nonce: 0, dialect, wanted }
