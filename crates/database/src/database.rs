@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
-use crate::core::{Ambiguity, Core, Diff, Query, Statistics};
+use crate::core::{Ambiguity, Core, Diff, Patch, Query, Standing, Statistics};
 use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
 use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
@@ -139,7 +139,8 @@ impl Database {
         let core = self.of_type(type_url);
         let (view, shared, answers) = {
             let mut locked = core.lock();
-            let attached = locked.attach(None, add, &[], &self.0.demand, || self.next_serial());
+            let patch = Patch { add, ..Patch::default() };
+            let attached = locked.attach(None, patch, &self.0.demand, || self.next_serial());
             self.report(&mut locked);
             let (view, shared) = attached?;
             (view, shared, Answers::from(locked.last()))
@@ -216,6 +217,11 @@ impl Database {
         self.0.expired.load(Ordering::Relaxed)
     }
 
+    /// How often upstream was to send again what must not be cached, since the start.
+    pub fn renewals(&self) -> u64 {
+        self.0.demand.renewals()
+    }
+
     pub(crate) fn remembered_ambiguities(&self) -> &Ambiguities {
         &self.0.ambiguous
     }
@@ -264,21 +270,38 @@ impl Attachment {
     /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
     /// over: newly added selectors are owed by the caller. On refusal nothing changes.
     pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refusal> {
-        let standing = crate::core::Standing { view: self.view, cursor: self.cursor };
+        self.step(&mut Arc::clone(&self.core).lock(), Patch { add, remove, stale: &[] })?;
+        self.database.0.demand.announce();
+        Ok(())
+    }
+
+    /// Has those of `again` fetched anew that must not be cached: the stream asks again for what it is subscribed to.
+    pub fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refusal> {
         {
-            let mut core = self.core.lock();
-            let demand = &self.database.0.demand;
-            let attached = core.attach(Some(standing), add, remove, demand, || self.database.next_serial());
-            self.database.report(&mut core);
-            let (view, shared) = attached?;
-            core.detach(standing);
-            self.answers.carry(&self.shared.watches, core.last());
-            self.view = view;
-            let old = std::mem::replace(&mut self.shared, shared);
-            old.delist(self.slot);
-            self.slot = self.shared.enlist(Arc::clone(&self.subscriber));
+            let core = Arc::clone(&self.core);
+            let mut core = core.lock();
+            let stale = core.stale(self.view, self.cursor.removals, again);
+            if stale.is_empty() {
+                return Ok(());
+            }
+            self.step(&mut core, Patch { stale: &stale, ..Patch::default() })?;
         }
         self.database.0.demand.announce();
+        Ok(())
+    }
+
+    fn step(&mut self, core: &mut Core, patch: Patch<'_>) -> Result<(), Refusal> {
+        let standing = Standing { view: self.view, cursor: self.cursor };
+        let demand = &self.database.0.demand;
+        let attached = core.attach(Some(standing), patch, demand, || self.database.next_serial());
+        self.database.report(core);
+        let (view, shared) = attached?;
+        core.detach(standing);
+        self.answers.carry(&self.shared.watches, core.last());
+        self.view = view;
+        let old = std::mem::replace(&mut self.shared, shared);
+        old.delist(self.slot);
+        self.slot = self.shared.enlist(Arc::clone(&self.subscriber));
         Ok(())
     }
 
@@ -334,7 +357,7 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         self.shared.delist(self.slot);
-        self.core.lock().detach(crate::core::Standing { view: self.view, cursor: self.cursor });
+        self.core.lock().detach(Standing { view: self.view, cursor: self.cursor });
         // Whatever is committed from now on does not count this stream.
         self.answers.give(&self.shared.watches, Commit(u64::MAX), Answer::Left);
     }

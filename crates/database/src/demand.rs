@@ -14,6 +14,9 @@ use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
 pub enum DemandChange {
     /// Somebody subscribes to this now.
     Wanted(TypeUrl, ResourceLocator),
+    /// Somebody subscribes to this, which is wanted already, and what came of it must not be cached: upstream has to
+    /// send it again.
+    Renewed(TypeUrl, ResourceLocator),
     /// Nobody has subscribed to this for the idle time.
     Dropped(TypeUrl, ResourceLocator),
 }
@@ -54,6 +57,8 @@ pub(crate) struct Demand {
 #[derive(Default)]
 struct State {
     changes: Vec<DemandChange>,
+    /// How often something was wanted anew.
+    renewals: u64,
     /// Per authority: how many wanted locators there are of each projected parameter set.
     sets: HashMap<String, HashMap<DynamicParameters, usize>>,
 }
@@ -76,6 +81,18 @@ impl Demand {
         }
         state.changes.push(DemandChange::Wanted(type_url.clone(), locator.clone()));
         Ok(())
+    }
+
+    /// Wants `locator`, which is wanted already, to be sent again.
+    pub(crate) fn renew(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
+        let mut state = self.state.lock();
+        state.renewals += 1;
+        state.changes.push(DemandChange::Renewed(type_url.clone(), locator.clone()));
+    }
+
+    /// How often something was wanted anew.
+    pub(crate) fn renewals(&self) -> u64 {
+        self.state.lock().renewals
     }
 
     /// Takes `locator` away from what is wanted.

@@ -5,6 +5,7 @@
 //! missed since its cursor, whatever the number of streams. It never knows who subscribes.
 
 mod failure;
+mod fleeting;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -53,6 +54,12 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub(crate) locator: ResourceLocator,
+    /// Zero for the first of its locator, else unique.
+    pub(crate) generation: u64,
+    /// How many members must not be cached.
+    fleeting: usize,
+    /// Whether it has lost one of those, so that whoever subscribes next has to have it fetched.
+    lapsed: bool,
     /// How much the locator asks for.
     breadth: Breadth,
     /// The selected variants: for a name the one that answers it, for a collection one per resource name.
@@ -89,10 +96,13 @@ pub(crate) struct Selection {
 const PRUNE_FLOOR: usize = 16;
 
 impl Selection {
-    pub(crate) fn new(locator: ResourceLocator) -> Self {
+    pub(crate) fn new(locator: ResourceLocator, generation: u64) -> Self {
         Self {
             breadth: locator.breadth(),
             locator,
+            generation,
+            fleeting: 0,
+            lapsed: false,
             live: HashMap::new(),
             gone: HashMap::new(),
             graves: 0,
@@ -170,6 +180,8 @@ impl Selection {
             (Some(member), Some(new)) if member.variant.key() == new.key() => {
                 let change = renewal(&member.variant, new);
                 let old = std::mem::replace(&mut member.variant, Arc::clone(new));
+                self.fleeting += usize::from(new.content().do_not_cache);
+                self.fleeting -= usize::from(old.content().do_not_cache);
                 let change = change?;
                 let before = std::mem::replace(&mut member.refreshed, at);
                 if change == Change::Added {
@@ -198,6 +210,7 @@ impl Selection {
     fn bear(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
+        self.fleeting += usize::from(variant.content().do_not_cache);
         let member = Member { variant: Arc::clone(variant), born: at, changed: at, refreshed: at };
         self.live.insert(slot.clone(), member);
         if !self.is_collection() {
@@ -208,6 +221,7 @@ impl Selection {
 
     fn bury(&mut self, slot: &Name, at: Commit) {
         let Some(Member { variant, born, changed, refreshed }) = self.live.remove(slot) else { return };
+        self.fleeting -= usize::from(variant.content().do_not_cache);
         self.note_change(slot, Some(refreshed), None);
         self.account(&variant, u64::wrapping_sub);
         self.graves += 1;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use slab::Slab;
-use weir_types::{Commit, Cursor, Head, Selector, Subscription};
+use weir_types::{Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription};
 
 use crate::selection::{Change, Tombstone};
 use crate::watch::Watches;
@@ -22,6 +22,26 @@ pub(crate) struct ViewId(pub(crate) usize);
 /// The place of a selection in its type's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SelectionId(pub(crate) usize);
+
+/// What tells views apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    subscription: Fingerprint,
+    /// Which selections are not the first of their locator, and how they are asked for.
+    younger: Vec<(u64, Form)>,
+}
+
+impl Identity {
+    pub(crate) fn new(subscription: Fingerprint, mut younger: Vec<(u64, Form)>) -> Self {
+        younger.sort_unstable();
+        Self { subscription, younger }
+    }
+
+    /// What is subscribed to.
+    pub(crate) fn subscription(&self) -> Fingerprint {
+        self.subscription
+    }
+}
 
 /// Whoever wants to know that a view has changed.
 pub trait Subscriber: Send + Sync {
@@ -45,6 +65,7 @@ pub(crate) struct Shared {
     /// Unique over all views of all types and times.
     pub(crate) serial: u64,
     pub(crate) subscription: Subscription,
+    pub(crate) identity: Identity,
     additions: AtomicU64,
     removals: AtomicU64,
     /// How many selections still wait for an answer: names, then collections.
@@ -114,7 +135,7 @@ pub(crate) struct View {
 impl View {
     pub(crate) fn new(
         serial: u64,
-        subscription: Subscription,
+        (identity, subscription): (Identity, Subscription),
         selections: HashMap<Selector, SelectionId>,
         unsettled: Unsettled,
         head: Commit,
@@ -122,6 +143,7 @@ impl View {
         let shared = Shared {
             serial,
             subscription,
+            identity,
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
             unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.collections)],

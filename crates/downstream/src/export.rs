@@ -162,7 +162,14 @@ impl Exporter {
         if self.written == Some(diff.version) {
             return None;
         }
-        Some(response(&self.export.type_url, &diff.resources))
+        let (kept, fleeting): (Vec<_>, Vec<_>) =
+            diff.resources.into_iter().partition(|(variant, _)| !variant.content().do_not_cache);
+        for (variant, _) in fleeting {
+            let (file, name) = (self.export.to.display(), variant.name());
+            tracing::warn!(%file, %name, "leaves out a resource that must not be cached (do_not_cache)");
+        }
+        let (version, response) = response(&self.export.type_url, &kept);
+        (self.written != Some(version)).then_some((version, response))
     }
 }
 
@@ -229,6 +236,27 @@ mod tests {
         database.commit(batch(&exporter, &["a", "b"]));
         assert!(!exporter.update().await);
         assert!(fs::read(&file).unwrap().len() > first.len());
+    }
+
+    #[tokio::test]
+    async fn p17_what_must_not_be_cached_is_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x.pb");
+        let (database, mut exporter) = world(&file);
+        let mut more = batch(&exporter, &["a", "b"]);
+        let secret =
+            Content { body: Some(Bytes::from_static(b"")), do_not_cache: true, ..Content::default() };
+        more.upserts.push(Variant::new(VariantKey::new("c", Constraints::unconstrained()), secret));
+        database.commit(more);
+        assert!(!exporter.update().await);
+        let other = directory.path().join("y.pb");
+        let (without, mut exporter_without) = world(&other);
+        without.commit(batch(&exporter_without, &["a", "b"]));
+        assert!(!exporter_without.update().await);
+        assert_eq!(fs::read(&file).unwrap(), fs::read(&other).unwrap());
+        fs::remove_file(&file).unwrap();
+        database.commit(batch(&exporter, &["b"]));
+        assert!(!exporter.update().await && !file.exists(), "nothing has changed");
     }
 
     #[tokio::test]

@@ -42,8 +42,10 @@ struct Key {
 
 /// A step in bytes, and when it was made if it says how long something lives.
 #[derive(Clone)]
-struct Made {
-    framed: Framed<Bytes>,
+pub(crate) struct Made {
+    pub(crate) framed: Framed<Bytes>,
+    /// Whether any of it must not be kept for anyone else.
+    pub(crate) fleeting: bool,
     second: Option<u64>,
 }
 
@@ -166,6 +168,7 @@ impl StreamFrames<'_> {
         let Encoded { mut frames, errs } = encoder.encode(step, &diff);
         let rest = (frames.len() > 1).then(|| frames.split_off(1).into());
         let warming = warming(step.logical.type_url(), &diff);
+        let fleeting = diff.resources.iter().any(|(variant, _)| variant.content().do_not_cache);
         let mut said = diff.resources.iter().chain(&diff.heartbeats);
         let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
         let framed = Framed {
@@ -179,7 +182,7 @@ impl StreamFrames<'_> {
             postponed: diff.errors.postponed.into(),
             warming,
         };
-        Made { framed, second: counts.then_some(second) }
+        Made { framed, fleeting, second: counts.then_some(second) }
     }
 
     /// How this client is told that something lives on.
@@ -198,6 +201,13 @@ impl Framer<Attached> for StreamFrames<'_> {
     type Frame = Bytes;
 
     fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Bytes> {
+        self.step(step).framed
+    }
+}
+
+impl StreamFrames<'_> {
+    /// A step in bytes: those of a stream that has made it already, if they are still here.
+    pub(crate) fn step(&self, step: &Step<'_, Attached>) -> Made {
         let view = step.logical.view();
         let mut key = Key {
             view: view.0.view(),
@@ -219,13 +229,22 @@ impl Framer<Attached> for StreamFrames<'_> {
             second: None,
         };
         let second = self.frames.second();
-        let made = self.frames.get(&key, || self.make(step, &key, second));
+        let made = self.kept(step, &key, second);
         if made.second.is_none_or(|made| made == second) {
-            return made.framed;
+            return made;
         }
         // Less is left by now.
         key.second = Some(second);
-        self.frames.get(&key, || self.make(step, &key, second)).framed
+        self.kept(step, &key, second)
+    }
+
+    /// What was made under `key`, or is made now; kept if it may be.
+    fn kept(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
+        let made = self.frames.get(key, || self.make(step, key, second));
+        if made.fleeting {
+            self.frames.cache.invalidate(key);
+        }
+        made
     }
 }
 
@@ -269,9 +288,13 @@ mod tests {
     }
 
     fn with(ttl: Option<Duration>) -> (Database, Frames) {
+        holding(Content { ttl, ..Content::default() })
+    }
+
+    fn holding(content: Content) -> (Database, Frames) {
         let database = Database::new(Settings::default());
         let mut batch = Batch::new(TypeUrl::new("t"), Reach::Local);
-        let content = Content { body: Some(Bytes::from_static(b"body")), ttl, ..Content::default() };
+        let content = Content { body: Some(Bytes::from_static(b"body")), ..content };
         batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
         batch.received = Some(now());
         database.commit(batch);
@@ -290,6 +313,27 @@ mod tests {
         assert_eq!(stream(&database, &frames).1.as_ptr(), late.as_ptr());
         tokio::time::advance(Duration::from_millis(800)).await;
         assert_eq!(ttl(&stream(&database, &frames).1), Some(52));
+    }
+
+    #[tokio::test]
+    async fn p17_a_frame_with_what_must_not_be_cached_is_not_kept() {
+        let (database, frames) = holding(Content::default());
+        let (mut waiting, _) = stream(&database, &frames);
+        for (do_not_cache, kept) in [(false, 1), (true, 0)] {
+            frames.cache.invalidate_all();
+            let content = Content {
+                body: Some(Bytes::from(format!("{do_not_cache}"))),
+                do_not_cache,
+                ..Content::default()
+            };
+            let mut batch = Batch::new(TypeUrl::new("t"), Reach::Local);
+            batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
+            database.commit(batch);
+            let told = waiting.poll_transmit(&mut frames.of_stream(Wrapping::default()));
+            assert!(told.is_some_and(|told| !told.frame.is_empty()));
+            frames.cache.run_pending_tasks();
+            assert_eq!(frames.cache.entry_count(), kept, "{do_not_cache}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -26,6 +26,7 @@ pub(crate) fn observe(database: &Database) {
         move |observer: &dyn AsyncInstrument<u64>| observer.observe(count(&database), &[])
     };
     weir_metrics::DATABASE_EXPIRED.observe(of(Database::expired));
+    weir_metrics::DATABASE_RENEWALS.observe(of(Database::renewals));
     weir_metrics::DATABASE_AMBIGUOUS_MATCHES.observe(of(Database::ambiguities));
 
     let counts = Arc::new(Counts { database: database.clone(), last: Mutex::default() });

@@ -39,6 +39,10 @@ impl View for Attached {
         self.0.change(add, remove).map_err(|refusal| Refused(refusal.to_string()))
     }
 
+    fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
+        self.0.ask_again(again).map_err(|refusal| Refused(refusal.to_string()))
+    }
+
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
         self.0.answer(to, rejection.map(|nack| nack.message.as_str()));
     }

@@ -36,6 +36,8 @@ instruments! {
         "Parameter sets found to match more than one variant of a name";
     DATABASE_EXPIRED = Counter "weir.database.expired" "{resource}" []
         "Resources that upstream did not refresh within their time to live";
+    DATABASE_RENEWALS = Counter "weir.database.renewals" "{locator}" []
+        "Locators that were asked for upstream once more, since what came must not be cached";
     DATABASE_RESOURCES = Gauge "weir.database.resources" "{resource}" ["type"]
         "Variants of resources that are held";
     DATABASE_SELECTIONS = Gauge "weir.database.selections" "{locator}" ["type"]

@@ -187,8 +187,12 @@ impl Rows<'_> {
 
     /// What is written of a variant, and whether it is sealed; none if nothing may be.
     fn content(&self, shelf: &Shelf, variant: &Variant) -> (Option<Vec<u8>>, bool) {
+        // Not in whatever form: nobody may be served it by a later process.
+        if variant.content().do_not_cache {
+            return (None, false);
+        }
         let plain = frame::as_received(variant);
-        if !shelf.is_secret() && !variant.content().do_not_cache {
+        if !shelf.is_secret() {
             return (Some(plain.into()), false);
         }
         (self.key.and_then(|key| key.seal(&plain, &place(shelf, variant.key()))), true)

@@ -63,6 +63,8 @@ pub enum Event {
 pub(crate) enum Command {
     Subscribe(TypeUrl, ResourceLocator),
     Unsubscribe(TypeUrl, ResourceLocator),
+    /// Has the server send again what it has for a locator.
+    Renew(TypeUrl, ResourceLocator),
     /// Says again what is known of a locator.
     Recall(TypeUrl, ResourceLocator),
     /// Gives up a type, and opens a new stream without it.
@@ -188,12 +190,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
 
     pub(crate) fn obey(&mut self, command: Command) -> Needs {
         match command {
-            Command::Subscribe(type_url, locator) => {
-                self.stream.subscribe(&type_url, locator);
-                if self.stream.needs_new_stream() {
-                    return Needs::NewStream;
-                }
-            }
+            Command::Subscribe(type_url, locator) => self.stream.subscribe(&type_url, locator),
+            Command::Renew(type_url, locator) => self.stream.renew(&type_url, &locator),
             Command::Unsubscribe(type_url, locator) => self.stream.unsubscribe(&type_url, &locator),
             Command::Recall(type_url, locator) => {
                 let batch = self.stream.recall(&type_url, &locator);
@@ -211,7 +209,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 return Needs::NewStream;
             }
         }
-        Needs::Nothing
+        if self.stream.needs_new_stream() { Needs::NewStream } else { Needs::Nothing }
     }
 }
 

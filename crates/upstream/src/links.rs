@@ -56,6 +56,7 @@ impl Links {
         while let Some(change) = demand.recv().await {
             match change {
                 DemandChange::Wanted(type_url, locator) => self.want(type_url, locator).await,
+                DemandChange::Renewed(type_url, locator) => self.renew(type_url, &locator),
                 DemandChange::Dropped(type_url, locator) => self.give_up(&type_url, &locator),
             }
             while self.context.tasks.try_join_next().is_some() {}
@@ -73,6 +74,13 @@ impl Links {
         let context = &mut self.context;
         let set = self.sets.entry(set).or_insert_with_key(|parameters| LinkSet::new(parameters.clone()));
         set.want(type_url, locator, context).await;
+    }
+
+    fn renew(&mut self, type_url: TypeUrl, locator: &ResourceLocator) {
+        let (key, locator) = self.addressed(locator);
+        if let Some(set) = self.sets.get(&key) {
+            set.renew(type_url, locator, &self.context.settings);
+        }
     }
 
     fn give_up(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
@@ -162,10 +170,26 @@ impl LinkSet {
         }
         self.wanted.remove(&key);
         let (type_url, locator) = key;
-        let role = self.assignment.role(&type_url, locator.is_wildcard());
-        if let Some(link) = self.links.get(&settings.lane(role, &type_url)) {
+        if let Some(link) = self.link(&type_url, &locator, settings) {
             _ = link.send(Command::Unsubscribe(type_url, locator));
         }
+    }
+
+    fn renew(&self, type_url: TypeUrl, locator: ResourceLocator, settings: &Settings) {
+        if let Some(link) = self.link(&type_url, &locator, settings) {
+            _ = link.send(Command::Renew(type_url, locator));
+        }
+    }
+
+    /// The stream that carries what was subscribed before.
+    fn link(
+        &self,
+        type_url: &TypeUrl,
+        locator: &ResourceLocator,
+        settings: &Settings,
+    ) -> Option<&mpsc::UnboundedSender<Command>> {
+        let role = self.assignment.role(type_url, locator.is_wildcard());
+        self.links.get(&settings.lane(role, type_url))
     }
 
     /// Sends a command to a stream that ends only after us, and starts it where there is none yet.

@@ -95,6 +95,7 @@ impl Settings {
             dialect: self.dialect,
             naming,
             does_not_exist: self.does_not_exist,
+            polled: matches!(self.services, Services::Rest(_)),
             drop_on_errors: Arc::clone(&self.drop_on_errors),
             shrink_guard: self.shrink_guard,
         }

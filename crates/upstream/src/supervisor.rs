@@ -129,7 +129,9 @@ impl Router {
     }
 
     fn route(&mut self, change: DemandChange) {
-        let (DemandChange::Wanted(_, locator) | DemandChange::Dropped(_, locator)) = &change;
+        let (DemandChange::Wanted(_, locator)
+        | DemandChange::Renewed(_, locator)
+        | DemandChange::Dropped(_, locator)) = &change;
         let source = match canonical(&locator.name) {
             Ok(name) => self.sources.get(authority(&name)).ok_or(Refusal::UnknownAuthority),
             Err(error) => Err(Refusal::Malformed(error)),
@@ -140,7 +142,7 @@ impl Router {
             (Err(reason), DemandChange::Wanted(type_url, locator)) => {
                 self.refuse(type_url, &locator, &reason)
             }
-            (Err(_), DemandChange::Dropped(..)) => {}
+            (Err(_), DemandChange::Renewed(..) | DemandChange::Dropped(..)) => {}
         }
     }
 

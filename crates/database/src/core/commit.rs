@@ -9,6 +9,7 @@ use weir_types::{
 };
 
 use super::Core;
+use super::generations::Generations;
 use crate::selection::Selection;
 use crate::view::{SelectionId, Shared, ViewId};
 
@@ -28,6 +29,9 @@ impl Core {
                 Some(at) => variant.leased(at),
                 None => variant,
             };
+            if variant.content().do_not_cache {
+                self.bring(&variant, at);
+            }
             self.put_in(variant, batch.reach, &mut names);
         }
         for heartbeat in &batch.heartbeats {
@@ -50,6 +54,7 @@ impl Core {
         for id in self.answered(&batch.answered) {
             self.update(id, at, &mut touched, |selection| selection.mark_answered(at));
         }
+        self.brought.clear();
         touched.into_values().collect()
     }
 
@@ -57,10 +62,11 @@ impl Core {
     fn answered(&self, answered: &[Answered]) -> Vec<SelectionId> {
         let mut ids = Vec::new();
         for Answered { collection, scope } in answered {
-            let one = collection.as_ref().map(|name| self.collections.get(name).into_iter().flatten());
-            let all = collection.is_none().then(|| self.collections.values().flatten());
-            let asked = one.into_iter().flatten().chain(all.into_iter().flatten());
-            ids.extend(asked.filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| *id));
+            let one = collection.as_ref().map(|name| self.collections.get(name).into_iter());
+            let all = collection.is_none().then(|| self.collections.values());
+            let asked =
+                one.into_iter().flatten().chain(all.into_iter().flatten()).flat_map(Generations::iter);
+            ids.extend(asked.filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| id));
         }
         ids
     }
@@ -71,8 +77,8 @@ impl Core {
         }
         if reach == Reach::Named {
             let asked = variant.content().aliases.iter().chain([variant.name()]);
-            for (parameters, id) in asked.filter_map(|name| self.names.get(name)).flat_map(|e| &e.selections)
-            {
+            let asked = asked.filter_map(|name| self.names.get(name));
+            for (parameters, id) in asked.flat_map(|entry| entry.selections.iter()) {
                 // Of those whom it does not match it says nothing.
                 if variant.key().constraints.matches(parameters) {
                     self.selections[id.0].hear(false);
@@ -92,8 +98,10 @@ impl Core {
             self.directories.insert(variant.name());
         }
         self.leases.replace(reach, old.as_deref(), Some(&variant));
+        let fleeting = |variant: &Variant| variant.content().do_not_cache;
         let same = |old: &Arc<Variant>| {
-            old.version(Form::Located) == variant.version(Form::Located)
+            !(fleeting(old) || fleeting(&variant))
+                && old.version(Form::Located) == variant.version(Form::Located)
                 && old.content().upstream_version == variant.content().upstream_version
         };
         if let Some(old) = old.as_ref().filter(|old| same(old)) {
@@ -147,14 +155,12 @@ impl Core {
         let mut names = [variant.name()].into_iter().chain(&*variant.content().aliases);
         let mut asked = |asks: &dyn Fn(&DynamicParameters, SelectionId) -> bool| {
             let entries = names.by_ref().filter_map(|name| self.names.get(name));
-            entries
-                .flat_map(|e| &e.selections)
-                .any(|(parameters, id)| matches(parameters) && asks(parameters, *id))
+            let mut asking = entries.flat_map(|e| e.selections.iter()).filter(|(p, _)| matches(p));
+            asking.any(|(parameters, id)| self.keeps(id, variant) && asks(parameters, id))
         };
         let collected = |breadth| {
-            let mut collecting =
-                self.collecting(variant.name()).filter(|(parameters, _)| matches(parameters));
-            collecting.any(|(_, id)| self.selections[id.0].breadth() == breadth)
+            let mut collecting = self.collecting(variant.name()).filter(|(p, _)| matches(p));
+            collecting.any(|(_, id)| self.selections[id.0].breadth() == breadth && self.keeps(id, variant))
         };
         match reach {
             Reach::Local => true,
@@ -201,9 +207,9 @@ impl Core {
     }
 
     fn reselect_name(&mut self, name: &Name, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
-        let named = self.names.get(name).map(|entry| entry.selections.values().copied().collect::<Vec<_>>());
-        let collections: Vec<SelectionId> = self.collecting(name).map(|(_, id)| id).collect();
-        for id in named.into_iter().flatten().chain(collections) {
+        let named = self.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
+        let asking: Vec<SelectionId> = named.chain(self.collecting(name)).map(|(_, id)| id).collect();
+        for id in asking {
             self.reselect(id, name, at, touched);
         }
         self.tidy_name(name);
@@ -221,7 +227,7 @@ impl Core {
     fn mark_absent(&mut self, absent: &Absent, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
         let Some(entry) = self.names.get(&absent.name) else { return };
         let asked: Vec<SelectionId> =
-            entry.selections.iter().filter(|(p, _)| absent.scope.covers(p)).map(|(_, id)| *id).collect();
+            entry.selections.iter().filter(|(p, _)| absent.scope.covers(p)).map(|(_, id)| id).collect();
         for id in asked {
             self.update(id, at, touched, |selection| selection.mark_absent(absent.absence, at));
         }

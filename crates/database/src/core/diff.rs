@@ -138,7 +138,7 @@ impl<'a> Collector<'a> {
                 let selection = &self.core.selections[id.0];
                 for form in [Form::Plain, Form::Located] {
                     let selector = Selector { locator: selection.locator.clone(), form };
-                    if self.view.selections.contains_key(&selector) {
+                    if self.view.selections.get(&selector) == Some(id) {
                         self.collect_selection(form, selection);
                     }
                 }
@@ -332,11 +332,12 @@ impl<'a> Collector<'a> {
             Removed::Variant(key) => sends(&key.name, Some(key)).is_none(),
             Removed::Locator(_) => true,
         });
+        let shown = |selector: &Selector| Some(&core.selections[view.selections.get(selector)?.0]);
         let mut finished = Finished {
             resources: Vec::new(),
             heartbeats: Vec::new(),
             removed: removed.into_iter().collect(),
-            errors: errors::sort_out(core, errors, |name, key| {
+            errors: errors::sort_out(shown, errors, |name, key| {
                 sends(name, key).is_some_and(|sent| sent.whole)
             }),
         };

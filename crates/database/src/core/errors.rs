@@ -7,6 +7,7 @@ use weir_types::{Commit, Failed, Form, Name, ResourceError, Selector, Variant, V
 
 use super::Core;
 use super::diff::{Collector, identity};
+use super::generations::Generations;
 use super::question::{Errors, Failing, Shape};
 use crate::selection::{Failure, Selection};
 use crate::view::{SelectionId, Shared, ViewId};
@@ -15,9 +16,9 @@ impl Core {
     /// Gives an error to those whom it concerns.
     pub(super) fn fail(&mut self, failed: &Failed, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
         let named = self.names.get(&failed.name).map(|entry| &entry.selections);
-        let asked = named.into_iter().chain(self.collections.get(&failed.name)).flatten();
+        let asked = named.into_iter().chain(self.collections.get(&failed.name)).flat_map(Generations::iter);
         let asked = asked.filter(|(parameters, _)| failed.scope.covers(parameters));
-        let asked: Vec<SelectionId> = asked.map(|(_, id)| *id).collect();
+        let asked: Vec<SelectionId> = asked.map(|(_, id)| id).collect();
         for id in asked {
             self.update(id, at, touched, |selection| selection.fail(&failed.error, at));
         }
@@ -26,9 +27,9 @@ impl Core {
     /// The selections with an error to which `variant` may be the answer.
     pub(super) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let asked = names.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.values());
-        let collecting = self.collecting(variant.name()).map(|(_, id)| id);
-        let failing = asked.copied().chain(collecting).filter(|id| self.selections[id.0].failure().is_some());
+        let asked = names.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.iter());
+        let asking = asked.chain(self.collecting(variant.name())).map(|(_, id)| id);
+        let failing = asking.filter(|id| self.selections[id.0].failure().is_some());
         failing.map(|id| (id, variant.key().clone())).collect()
     }
 }
@@ -70,15 +71,14 @@ impl<'a> Collector<'a> {
 }
 
 /// Of the errors, those that can be said in a response with the resources that it `sends`, each once.
-pub(super) fn sort_out(
-    core: &Core,
+pub(super) fn sort_out<'a>(
+    shown: impl Fn(&Selector) -> Option<&'a Selection>,
     errors: BTreeMap<Selector, &Failure>,
     sends: impl Fn(&Name, Option<&VariantKey>) -> bool,
 ) -> Errors {
     let mut sorted = Errors::default();
     for (selector, Failure { error, .. }) in errors {
-        let selection = core.selection(&selector.locator);
-        let sent = selection.into_iter().flat_map(Selection::live).any(|member| {
+        let sent = shown(&selector).into_iter().flat_map(Selection::live).any(|member| {
             let (name, key) = identity(&member.variant, selector.form);
             sends(&name, key.as_ref())
         });

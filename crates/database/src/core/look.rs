@@ -7,7 +7,7 @@ use weir_types::{Fingerprint, Name, Reach, Variant, VariantKey};
 use super::{Core, NameEntry};
 use crate::selection::Selection;
 use crate::survey::Shown;
-use crate::view::{SelectionId, Shared, View};
+use crate::view::{Identity, SelectionId, Shared, View};
 
 /// What there is under one name.
 pub(crate) struct Entry<'a> {
@@ -28,7 +28,7 @@ impl<'a> Entry<'a> {
     /// What the locators of this name select.
     pub(crate) fn selections(&self) -> impl Iterator<Item = (SelectionId, &'a Selection)> + use<'a> {
         let core = self.core;
-        self.entry.selections.values().map(|id| (*id, &core.selections[id.0]))
+        self.entry.selections.iter().map(|(_, id)| (id, &core.selections[id.0]))
     }
 }
 
@@ -69,8 +69,11 @@ impl Core {
         self.views.iter().map(|(_, view)| view)
     }
 
+    /// The view of a subscription; one of them, where what must not be cached came at more than one time.
     fn view_of(&self, subscription: Fingerprint) -> Option<&View> {
-        self.by_fingerprint.get(&subscription).map(|id| &self.views[id.0])
+        let first = self.by_identity.get(&Identity::new(subscription, Vec::new()));
+        let any = || self.by_identity.iter().find(|(identity, _)| identity.subscription() == subscription);
+        first.or_else(|| any().map(|(_, id)| id)).map(|id| &self.views[id.0])
     }
 
     pub(crate) fn shared_view(&self, subscription: Fingerprint) -> Option<Arc<Shared>> {

@@ -12,6 +12,8 @@ mod beside;
 mod commit;
 mod diff;
 mod errors;
+mod fleeting;
+mod generations;
 mod leases;
 mod look;
 mod question;
@@ -19,24 +21,25 @@ mod shown;
 mod subscribe;
 mod sweep;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use slab::Slab;
-pub(crate) use subscribe::Standing;
+pub(crate) use subscribe::{Patch, Standing};
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Breadth, Commit, Directories, DynamicParameters, Fingerprint, Form, Name, Reach, ResourceLocator,
-    TypeUrl, Variant, VariantKey,
+    Breadth, Commit, Directories, DynamicParameters, Form, Name, Reach, ResourceLocator, TypeUrl, Variant,
+    VariantKey,
 };
 
 pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
 
+use self::generations::Generations;
 use self::leases::Leases;
 use crate::matching::VariantSet;
 use crate::selection::{Change, Selection};
-use crate::view::{SelectionId, Shared, View, ViewId};
+use crate::view::{Identity, SelectionId, Shared, View, ViewId};
 
 /// Two variants of one name that match the same parameters (TP2, "Matching Ambiguity").
 #[derive(Clone, Debug)]
@@ -77,15 +80,21 @@ pub(crate) struct Core {
     /// Which resources list an alias.
     aliases: HashMap<Name, BTreeSet<Name>>,
     /// The selections of collections, by the collection and their parameters.
-    collections: HashMap<Name, HashMap<DynamicParameters, SelectionId>>,
+    collections: HashMap<Name, Generations>,
     /// The names of which there are variants, by their glob.
     directories: Directories,
     selections: Slab<Selection>,
     views: Slab<View>,
-    by_fingerprint: HashMap<Fingerprint, ViewId>,
+    by_identity: HashMap<Identity, ViewId>,
     /// Selections that no view contains, and when they are given up; none until the next sweep.
     idle: HashMap<SelectionId, Option<Instant>>,
     leases: Leases,
+    /// Whether anything has ever come that must not be cached.
+    has_fleeting: bool,
+    /// What came with the commit that is being applied, and must not be cached.
+    brought: HashSet<VariantKey>,
+    /// How many selections were not the first of their locator.
+    generations: u64,
     /// The newest commit of this type.
     last: Commit,
     /// Found while matching, not reported yet.
@@ -98,7 +107,7 @@ struct NameEntry {
     named: VariantSet,
     wildcard: VariantSet,
     local: VariantSet,
-    selections: HashMap<DynamicParameters, SelectionId>,
+    selections: Generations,
 }
 
 impl NameEntry {
@@ -150,9 +159,12 @@ impl Core {
             directories: Directories::default(),
             selections: Slab::new(),
             views: Slab::new(),
-            by_fingerprint: HashMap::new(),
+            by_identity: HashMap::new(),
             idle: HashMap::new(),
             leases: Leases::default(),
+            has_fleeting: false,
+            brought: HashSet::new(),
+            generations: 0,
             last,
             ambiguities: Vec::new(),
         }
@@ -162,23 +174,23 @@ impl Core {
         &mut self.views[id.0]
     }
 
-    /// What a locator selects, if anyone asks for it or did so lately.
+    /// What a locator selects for those who subscribe now, if anyone asks for it or did so lately.
     fn selection(&self, locator: &ResourceLocator) -> Option<&Selection> {
         self.selection_id(locator).map(|id| &self.selections[id.0])
     }
 
     fn selection_id(&self, locator: &ResourceLocator) -> Option<SelectionId> {
-        let by_parameters = match locator.is_collection() {
+        let generations = match locator.is_collection() {
             true => self.collections.get(&locator.name)?,
             false => &self.names.get(&locator.name)?.selections,
         };
-        by_parameters.get(&locator.parameters).copied()
+        generations.youngest(&locator.parameters)
     }
 
     /// The selections of the collections that the resource `name` may be part of.
     fn collecting(&self, name: &Name) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
         let sets = collections_of(name).filter_map(|collection| self.collections.get(&*collection));
-        sets.flatten().map(|(parameters, id)| (parameters, *id))
+        sets.flat_map(Generations::iter)
     }
 
     /// The newest commit of this type.
@@ -188,7 +200,7 @@ impl Core {
 
     /// How many streams the commit concerns that touched these views, before anything else happens here.
     pub(crate) fn streams_of(&self, touched: &[Arc<Shared>]) -> usize {
-        let ids = touched.iter().filter_map(|view| self.by_fingerprint.get(&view.subscription.fingerprint()));
+        let ids = touched.iter().filter_map(|view| self.by_identity.get(&view.identity));
         ids.map(|id| self.views[id.0].streams).sum()
     }
 
@@ -262,6 +274,12 @@ impl Core {
             Breadth::Name => (&locator.name, self.answer(&locator.name, &locator.parameters)),
             collection => (name, self.lookup(name, &locator.parameters, collection)),
         };
+        let admitted = variant.as_ref().is_none_or(|variant| {
+            self.selections[id.0].admits(slot, variant, self.brought.contains(variant.key()))
+        });
+        if !admitted {
+            return;
+        }
         self.update(id, at, touched, |selection| selection.select(slot, variant.as_ref(), at));
     }
 

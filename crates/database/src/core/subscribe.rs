@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription};
+use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription, Variant};
 
 use super::Core;
 use crate::demand::{Demand, Refusal};
 use crate::selection::Selection;
-use crate::view::{SelectionId, Shared, Unsettled, View, ViewId};
+use crate::view::{Identity, SelectionId, Shared, Unsettled, View, ViewId};
 
 /// Where a stream stands: what changing a subscription starts from.
 #[derive(Clone, Copy)]
@@ -17,28 +17,35 @@ pub(crate) struct Standing {
     pub(crate) cursor: Cursor,
 }
 
+/// A change of what a stream is subscribed to.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Patch<'a> {
+    pub(crate) add: &'a [Selector],
+    pub(crate) remove: &'a [Selector],
+    /// Of what stays, what must not be answered with what is here.
+    pub(crate) stale: &'a [Selector],
+}
+
 impl Core {
-    /// Attaches a stream to the view that `base` becomes without `remove` and with `add`; its cursor is
-    /// carried over. The caller detaches the stream from `base` afterwards.
+    /// Attaches a stream to the view that `base` becomes with `patch`; its cursor is carried over. The caller
+    /// detaches the stream from `base` afterwards.
     pub(crate) fn attach(
         &mut self,
         base: Option<Standing>,
-        add: &[Selector],
-        remove: &[Selector],
+        patch: Patch<'_>,
         demand: &Demand,
         serial: impl FnOnce() -> u64,
     ) -> Result<(ViewId, Arc<Shared>), Refusal> {
         let nothing = Subscription::default();
         let from = base.map(|base| Arc::clone(&self.views[base.view.0].shared));
         let subscription = from.as_ref().map_or(&nothing, |shared| &shared.subscription);
-        let fingerprint = subscription.patched_fingerprint(add, remove);
-        let id = match self.by_fingerprint.get(&fingerprint) {
+        let identity = Identity::new(subscription.patched_fingerprint(patch.add, patch.remove), Vec::new());
+        let known = self.by_identity.get(&identity).filter(|_| !self.has_fleeting);
+        let id = match known {
             Some(id) => *id,
             None => {
-                let patched = subscription.patched(add, remove);
-                let id = self.create_view(patched, demand, serial())?;
-                self.by_fingerprint.insert(fingerprint, id);
-                id
+                let patched = subscription.patched(patch.add, patch.remove);
+                self.find_view(base, patched, patch.stale, demand, serial)?
             }
         };
         let cursor = base.map(|base| base.cursor).unwrap_or_default();
@@ -62,26 +69,55 @@ impl Core {
             return;
         }
         let view = self.views.remove(standing.view.0);
-        self.by_fingerprint.remove(&view.shared.subscription.fingerprint());
+        self.by_identity.remove(&view.shared.identity);
         for id in view.selections.into_values() {
             let selection = &mut self.selections[id.0];
             selection.views.remove(&standing.view);
             if selection.views.is_empty() {
                 self.idle.insert(id, None);
+                if selection.is_fleeting() {
+                    self.lapse(id);
+                }
             }
         }
     }
 
-    fn create_view(
+    /// The view of `subscription` that a stream joins which comes from `base`, whether or not there is one yet: it
+    /// keeps what it selects there, but for what is `stale`.
+    fn find_view(
         &mut self,
+        base: Option<Standing>,
         subscription: Subscription,
+        stale: &[Selector],
         demand: &Demand,
-        serial: u64,
+        serial: impl FnOnce() -> u64,
     ) -> Result<ViewId, Refusal> {
+        let kept = base.filter(|_| self.has_fleeting).map(|base| self.views[base.view.0].selections.clone());
+        let kept = kept.unwrap_or_default();
         let mut selections = HashMap::with_capacity(subscription.len());
         for selector in subscription.iter() {
-            selections.insert(selector.clone(), self.ensure_selection(selector, demand)?);
+            let id = match kept.get(selector).filter(|_| !stale.contains(selector)) {
+                Some(id) => *id,
+                None => self.ensure_selection(selector, demand)?,
+            };
+            selections.insert(selector.clone(), id);
         }
+        let younger = selections.iter().map(|(s, id)| (self.selections[id.0].generation, s.form));
+        let younger = younger.filter(|(generation, _)| *generation > 0).collect();
+        let identity = Identity::new(subscription.fingerprint(), younger);
+        Ok(match self.by_identity.get(&identity) {
+            Some(id) => *id,
+            None => self.create_view(identity, subscription, selections, serial()),
+        })
+    }
+
+    fn create_view(
+        &mut self,
+        identity: Identity,
+        subscription: Subscription,
+        selections: HashMap<Selector, SelectionId>,
+        serial: u64,
+    ) -> ViewId {
         let id = ViewId(self.views.vacant_key());
         let mut unsettled = Unsettled::default();
         // A locator may be asked for in both forms: one selection, counted once.
@@ -97,38 +133,52 @@ impl Core {
             *count += usize::from(!selection.is_settled());
             unsettled.failing += usize::from(selection.is_failing());
         }
-        self.views.insert(View::new(serial, subscription, selections, unsettled, self.last));
-        Ok(id)
+        self.by_identity.insert(identity.clone(), id);
+        self.views.insert(View::new(serial, (identity, subscription), selections, unsettled, self.last));
+        id
     }
 
-    /// The selection of a locator. A new one is wanted from upstream, and idle until a view contains it.
+    /// The selection that whoever subscribes to a locator now joins. A new one is wanted from upstream, and idle
+    /// until a view contains it.
     fn ensure_selection(&mut self, selector: &Selector, demand: &Demand) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
-        if let Some(id) = self.selection_id(locator) {
-            return Ok(id);
+        let youngest = self.selection_id(locator);
+        match youngest.map(|id| (id, &mut self.selections[id.0])) {
+            None => demand.want(&self.type_url, locator)?,
+            Some((id, selection)) if !selection.is_fleeting() => {
+                if selection.take_lapsed() {
+                    demand.renew(&self.type_url, locator);
+                }
+                return Ok(id);
+            }
+            Some(_) => {
+                self.generations += 1;
+                demand.renew(&self.type_url, locator);
+            }
         }
-        demand.want(&self.type_url, locator)?;
-        let id = SelectionId(self.selections.insert(Selection::new(locator.clone())));
+        let generation = youngest.map_or(0, |_| self.generations);
+        let id = SelectionId(self.selections.insert(Selection::new(locator.clone(), generation)));
         self.idle.insert(id, None);
-        let by_parameters = match locator.is_collection() {
+        let generations = match locator.is_collection() {
             true => self.collections.entry(locator.name.clone()).or_default(),
             false => &mut self.names.entry(locator.name.clone()).or_default().selections,
         };
-        by_parameters.insert(locator.parameters.clone(), id);
+        generations.add(locator.parameters.clone(), id);
         self.fill(id, self.last);
         Ok(id)
     }
 
-    /// Selects for a new selection what is already here.
+    /// Selects for a new selection what is already here, and may be served to whoever comes.
     fn fill(&mut self, id: SelectionId, at: Commit) {
         let locator = self.selections[id.0].locator.clone();
         let breadth = locator.breadth();
+        let cached = |variant: &Arc<Variant>| !variant.content().do_not_cache;
         let names: Vec<_> = match breadth {
             Breadth::Name => {
                 let answer = self.answer(&locator.name, &locator.parameters);
                 let expired = answer.is_none() && self.has_expired(&locator.name, &locator.parameters);
                 let selection = &mut self.selections[id.0];
-                selection.select(&locator.name, answer.as_ref(), at);
+                selection.select(&locator.name, answer.filter(cached).as_ref(), at);
                 if expired {
                     // Upstream has said it, by its silence.
                     selection.mark_absent(Absence::Known, at);
@@ -139,7 +189,7 @@ impl Core {
             Breadth::Wildcard => self.names.keys().cloned().collect(),
         };
         for name in names {
-            let found = self.lookup(&name, &locator.parameters, breadth);
+            let found = self.lookup(&name, &locator.parameters, breadth).filter(cached);
             self.selections[id.0].select(&name, found.as_ref(), at);
         }
     }

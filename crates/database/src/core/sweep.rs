@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use weir_types::{Commit, Name, Reach, VariantKey};
 
 use super::Core;
+use super::generations::Generations;
 use crate::demand::Demand;
 use crate::view::{SelectionId, Shared};
 
@@ -50,20 +51,20 @@ impl Core {
     fn give_up(&mut self, id: SelectionId, demand: &Demand, changed: &mut BTreeSet<Name>) {
         let selection = self.selections.remove(id.0);
         let locator = &selection.locator;
-        demand.drop(&self.type_url, locator);
+        let generations = match locator.is_collection() {
+            true => self.collections.get_mut(&locator.name),
+            false => self.names.get_mut(&locator.name).map(|entry| &mut entry.selections),
+        };
+        if generations.is_some_and(|generations| generations.remove(&locator.parameters, id)) {
+            demand.drop(&self.type_url, locator);
+        }
         if locator.is_collection() {
-            if let Some(by_parameters) = self.collections.get_mut(&locator.name) {
-                by_parameters.remove(&locator.parameters);
-                if by_parameters.is_empty() {
-                    self.collections.remove(&locator.name);
-                }
+            if self.collections.get(&locator.name).is_some_and(Generations::is_empty) {
+                self.collections.remove(&locator.name);
             }
             let names = selection.live().map(|member| member.variant.name().clone()).collect();
             let reach = if locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
             return self.evict_unreachable(&names, reach, changed);
-        }
-        if let Some(entry) = self.names.get_mut(&locator.name) {
-            entry.selections.remove(&locator.parameters);
         }
         let aliased = self.aliases.get(&locator.name).into_iter().flatten().cloned();
         let names = aliased.chain([locator.name.clone()]).collect();

@@ -11,7 +11,7 @@ use weir_wire::json::discovery::{ResponseError, response_to_json};
 use weir_wire::scan;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::frames::StreamFrames;
+use crate::frames::{Made, StreamFrames};
 use crate::view::Attached;
 
 /// How long the JSON of a frame is kept that no poll has asked for.
@@ -45,10 +45,15 @@ impl JsonFrames {
     fn of(&self, frame: Bytes, version: Version) -> Json {
         let key = (frame.as_ptr() as usize, frame.len());
         let make = || {
-            let json = response_to_json(frame.get(HEADER..).unwrap_or_default(), &version.to_string());
-            (frame, json.map_err(Arc::new))
+            let json = Self::make(&frame, version);
+            (frame, json)
         };
         self.cache.get_with(key, make).1
+    }
+
+    fn make(frame: &[u8], version: Version) -> Json {
+        let json = response_to_json(frame.get(HEADER..).unwrap_or_default(), &version.to_string());
+        json.map_err(Arc::new)
     }
 }
 
@@ -62,11 +67,14 @@ impl Framer<Attached> for PollFrames<'_> {
     type Frame = Json;
 
     fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Json> {
-        let framed = self.frames.frame(step);
+        let Made { framed, fleeting, .. } = self.frames.step(step);
         let version =
             framed.frame.as_ref().map_or(framed.version, |frame| with_errors(framed.version, frame));
         let Framed { to, frame, refreshes, disputed, errs, postponed, warming, .. } = framed;
-        let frame = frame.map(|frame| self.json.of(frame, version));
+        let frame = frame.map(|frame| match fleeting {
+            true => JsonFrames::make(&frame, version),
+            false => self.json.of(frame, version),
+        });
         Framed { to, frame, rest: None, version, refreshes, disputed, errs, postponed, warming }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct HeldVariant {
     pub(super) aliases: Arc<[Name]>,
     /// It has a time to live, which ends if the server does not refresh it.
     pub(super) mortal: bool,
+    /// It must not be cached: whoever comes late to it cannot be served what came.
+    pub(super) fleeting: bool,
     standing: Standing,
 }
 
@@ -34,6 +36,11 @@ impl HeldVariant {
     /// Whether the server of the current stream has not sent it.
     pub(super) fn is_from_before(&self) -> bool {
         self.standing != Standing::Confirmed
+    }
+
+    /// Whether it may be stated: nobody needs to have it sent again.
+    pub(super) fn is_statable(&self) -> bool {
+        !(self.mortal || self.fleeting)
     }
 }
 
@@ -56,6 +63,7 @@ impl Held {
             version: Arc::clone(&variant.content().upstream_version),
             aliases: Arc::clone(&variant.content().aliases),
             mortal: variant.content().ttl.is_some(),
+            fleeting: variant.content().do_not_cache,
             standing,
         };
         self.put(name, held);
@@ -125,9 +133,9 @@ impl Held {
         }
     }
 
-    /// Whether everything that is held lives on in silence.
-    pub(super) fn is_immortal(&self) -> bool {
-        self.by_name.values().flatten().all(|held| !held.mortal)
+    /// Whether everything that is held may be stated.
+    pub(super) fn is_statable(&self) -> bool {
+        self.by_name.values().flatten().all(HeldVariant::is_statable)
     }
 
     /// Notes that what is held now is from an earlier stream.

@@ -20,11 +20,12 @@
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
 //! - [`poll_shrink`](ClientStream::poll_shrink) after these, for whoever watches over removals.
+//! - [`renew`](ClientStream::renew) when somebody needs what came already and must not be cached.
 //! - [`forget_versions`](ClientStream::forget_versions) before that, if the server is another one;
 //!   [`demand_answer`](ClientStream::demand_answer) after it, if a server that says nothing is to be told from one
 //!   that has nothing to say.
 //! - A new stream in place of the current one when [`needs_new_stream`](ClientStream::needs_new_stream) after a
-//!   subscription.
+//!   subscription, [`recall`](ClientStream::recall) or [`renew`](ClientStream::renew).
 //!
 //! [`disconnected`]: ClientStream::disconnected
 //! [`handle_response`]: ClientStream::handle_response
@@ -39,6 +40,7 @@ mod logical;
 mod memory;
 mod message;
 mod peers;
+mod renewal;
 mod requests;
 mod responses;
 mod shrink;
@@ -151,6 +153,8 @@ pub struct Settings {
     /// After how long without an answer a locator is taken to be absent, counted from the request that named
     /// it, only while connected.
     pub does_not_exist: Duration,
+    /// Whether the server is polled: what it has sent, it sends again only to those who state no version.
+    pub polled: bool,
     /// On which errors of a resource what is held of it is gone. Transient ones never count.
     pub drop_on_errors: Arc<[Code]>,
     /// How much may go at once, if not everything.
@@ -212,7 +216,8 @@ impl ClientStream {
 
     /// Whether something is wanted that cannot be said on the current stream: it has to be closed, and another
     /// one opened. A state-of-the-world server that takes the empty list for a wildcard cannot be told that
-    /// the wildcard is given up, and so not that it is wanted again.
+    /// the wildcard is given up, and so not that it is wanted again; and no server has to send a collection again
+    /// on the stream that it was sent on.
     pub fn needs_new_stream(&self) -> bool {
         self.types.values().any(|logical| logical.conversation.exhausted)
     }

@@ -11,8 +11,8 @@ use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
 use crate::Dialect;
 
-/// Stated for a name whose held variants cannot be stated, or would die if a server had nothing to say of them:
-/// no server gives this version, so all that the name has is sent again.
+/// Stated for a name whose held variants cannot be stated, would die if a server had nothing to say of them, or must
+/// not be cached: no server gives this version, so all that the name has is sent again.
 pub(super) const UNSTATABLE_VERSION: &str = "weir: not statable";
 
 impl ClientStream {
@@ -56,7 +56,7 @@ impl Logical {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
             let mut interests = self.wanted.values().flat_map(HashMap::values);
             let complete = interests.all(|interest| interest.answered && interest.error.is_none());
-            let complete = complete && self.held.is_immortal() && !self.conversation.pressed;
+            let complete = complete && self.held.is_statable() && !self.conversation.pressed;
             self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
         // What was given up and wanted again is left out once, or the server would see no change. Not while it
@@ -150,7 +150,7 @@ impl Logical {
         let state = |(name, variants): (&Name, &[super::held::HeldVariant])| {
             let version = match variants {
                 [only]
-                    if !only.mortal
+                    if only.is_statable()
                         && !self.is_failing(name, &only.aliases)
                         && (matches!(naming, Naming::Names { .. })
                             || only.constraints.is_unconstrained()
@@ -196,8 +196,9 @@ impl Logical {
         let mut watched = Vec::new();
         for locator in sent {
             // What answers a collection says nothing of what else there is.
-            let served =
-                !locator.is_collection() && self.is_served(naming, &locator.name, &locator.parameters);
+            let served = !locator.is_collection()
+                && self.is_served(naming, &locator.name, &locator.parameters)
+                && !self.is_fleeting(naming, &locator);
             let late_wildcard = locator.is_wildcard() && !in_first;
             let Some(interest) = self.interest(&locator) else { continue };
             if interest.requested {

@@ -36,6 +36,8 @@ impl ClientStream {
             logical.settle_before(&locator);
         }
         let given_up = logical.conversation.unsubscribe.remove(&locator);
+        // The server never hears that it was given up, and need not send it again.
+        logical.conversation.exhausted |= given_up && locator.is_collection();
         if let Some(interest) = logical.interest(&locator) {
             interest.told = given_up || known.is_some_and(|known| known.told);
         }
@@ -64,10 +66,14 @@ impl ClientStream {
     }
 
     /// What is known of a wanted locator besides what is held: for someone who comes late to it. None when
-    /// nothing is.
+    /// nothing is, or when the server has to send it again.
     pub fn recall(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Batch> {
         let naming = &self.settings.naming;
         let logical = self.types.get_mut(type_url)?;
+        if logical.is_fleeting(naming, locator) {
+            self.renew(type_url, locator);
+            return None;
+        }
         let served = logical.is_served(naming, &locator.name, &locator.parameters);
         let mut batch = Batch::new(type_url.clone(), logical.reach());
         let interest = logical.interest(locator).filter(|interest| interest.answered)?;

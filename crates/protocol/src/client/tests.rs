@@ -6,6 +6,7 @@ mod delta;
 mod errors;
 mod holding;
 mod memory;
+mod renewal;
 mod shrink;
 mod sotw;
 mod ttl;
@@ -65,8 +66,14 @@ struct Fixture {
 impl Fixture {
     fn new(dialect: Dialect, naming: Naming) -> Self {
         let drop_on_errors = Arc::from([Code::NOT_FOUND]);
-        let settings =
-            Settings { dialect, naming, does_not_exist: TIMEOUT, drop_on_errors, shrink_guard: None };
+        let settings = Settings {
+            dialect,
+            naming,
+            does_not_exist: TIMEOUT,
+            polled: false,
+            drop_on_errors,
+            shrink_guard: None,
+        };
         Self { stream: ClientStream::new(settings), now: Instant::now(), responses: 0 }
     }
 

@@ -209,6 +209,9 @@ impl<V: View> Logical<V> {
             self.view.change(&add, &remove)?;
             self.reconsider(&remove);
         }
+        if !again.is_empty() {
+            self.view.ask_again(&again)?;
+        }
         for gone in &remove {
             self.owed.remove(gone);
         }

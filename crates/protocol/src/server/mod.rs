@@ -48,6 +48,9 @@ pub trait View {
     fn advance(&mut self, cursor: Cursor);
     /// Subscribes to `add` and no longer to `remove`; nothing changes on refusal.
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused>;
+    /// Notes that the client asks again for `again`, which it is subscribed to: what must not be cached has to be
+    /// fetched anew.
+    fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused>;
     /// Notes that the client has accepted, or rejected, what it was told up to `to`; also when it had to be told
     /// nothing.
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>);

@@ -86,6 +86,7 @@ impl Proxy {
         for change in sorted(self.database.take_demand()) {
             match change {
                 DemandChange::Wanted(type_url, locator) => self.want(type_url, &locator, &mut needs),
+                DemandChange::Renewed(type_url, locator) => self.renew(&type_url, &locator, &mut needs),
                 DemandChange::Dropped(type_url, locator) => self.give_up(type_url, &locator, &mut needs),
             }
         }
@@ -115,6 +116,15 @@ impl Proxy {
         }
         let role = self.sets[&set].role(&type_url, &locator);
         self.stream(&set, role, needs).machine.subscribe(&type_url, locator);
+    }
+
+    fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator, needs: &mut Vec<(End, Need)>) {
+        let (set, locator) = self.addressed(locator);
+        let links = self.sets.get_mut(&set).expect("what is renewed was wanted");
+        let role = links.role(type_url, &locator);
+        let stream = links.links.get_mut(&role).expect("what is wanted has a stream");
+        stream.machine.renew(type_url, &locator);
+        needs.push((End::Link(self.number, set, role), Need::Flush));
     }
 
     /// The stream of a set for a role, on which there will be something to say.
@@ -200,7 +210,9 @@ pub(super) fn sorted(mut changes: Vec<DemandChange>) -> Vec<DemandChange> {
 }
 
 fn key(change: &DemandChange) -> (&TypeUrl, &ResourceLocator) {
-    let (DemandChange::Wanted(type_url, locator) | DemandChange::Dropped(type_url, locator)) = change;
+    let (DemandChange::Wanted(type_url, locator)
+    | DemandChange::Renewed(type_url, locator)
+    | DemandChange::Dropped(type_url, locator)) = change;
     (type_url, locator)
 }
 

@@ -31,8 +31,14 @@ impl Upstream {
     pub(super) fn new(dialect: Dialect, naming: Naming, parameters: DynamicParameters) -> Self {
         let does_not_exist = Duration::from_secs(15);
         let drop_on_errors = Arc::from([Code::NOT_FOUND]);
-        let settings =
-            Settings { dialect, naming: naming.clone(), does_not_exist, drop_on_errors, shrink_guard: None };
+        let settings = Settings {
+            dialect,
+            naming: naming.clone(),
+            does_not_exist,
+            polled: false,
+            drop_on_errors,
+            shrink_guard: None,
+        };
         let machine = ClientStream::new(settings);
         Self { machine, dialect, parameters, line: Line::default(), collecting: false, naming }
     }

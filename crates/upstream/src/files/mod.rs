@@ -104,6 +104,8 @@ async fn serve(
                 Some(DemandChange::Wanted(type_url, locator)) => {
                     files.source.want(type_url, locator).into_iter().for_each(&commit);
                 }
+                // Files are read when they change, and what they hold may always be served.
+                Some(DemandChange::Renewed(..)) => {}
                 Some(DemandChange::Dropped(type_url, locator)) => files.source.give_up(&type_url, &locator),
             },
             () = sleep_until(beat.unwrap_or_else(Instant::now)), if beat.is_some() => {

@@ -166,6 +166,7 @@ impl World {
             dialect,
             naming: Naming::Locators,
             does_not_exist: TIMEOUT,
+            polled: false,
             drop_on_errors: Arc::from([]),
             shrink_guard: None,
         };

@@ -90,6 +90,7 @@ fn i02_what_is_asked_for_again_is_sent_though_it_is_stated_to_be_held() {
         };
         assert!(current(&fixture, "a") && current(&fixture, "b"));
         fixture.says(patch("cds", "", &[again], &[]));
+        fixture.world("cds", |world| assert_eq!(world.asked_again, selectors(&[again]), "p17"));
         for name in ["a", "b"] {
             assert_eq!(current(&fixture, name), !doubted.contains(&name), "{name} after {again}");
         }

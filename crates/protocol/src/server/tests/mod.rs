@@ -35,6 +35,7 @@ struct World {
     answers: Vec<(u64, bool)>,
     errs: bool,
     postponed: Vec<Selector>,
+    asked_again: Vec<Selector>,
 }
 
 type Worlds = Rc<RefCell<BTreeMap<TypeUrl, World>>>;
@@ -77,6 +78,12 @@ impl View for FakeView {
             return Err(Refused("no more".into()));
         }
         self.subscription = self.subscription.patched(add, remove);
+        Ok(())
+    }
+
+    fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
+        let mut worlds = self.worlds.borrow_mut();
+        worlds.entry(self.type_url.clone()).or_default().asked_again.extend_from_slice(again);
         Ok(())
     }
 

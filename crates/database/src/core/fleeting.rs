@@ -1,0 +1,73 @@
+//! What must not be cached (`cache_control.do_not_cache`): for those who are subscribed when it comes, and for nobody
+//! who comes later.
+//!
+//! They need it for as long as they are subscribed: full state repeats it, and a stream may be behind. Whoever comes
+//! later gets a selection of his own ([`super::generations`]), for which upstream is asked anew. When nobody is left,
+//! it is forgotten at once.
+
+use std::collections::BTreeSet;
+
+use weir_types::{Breadth, Commit, Name, Reach, Selector, Variant};
+
+use super::Core;
+use crate::view::{SelectionId, ViewId};
+
+impl Core {
+    /// Notes that `variant` has come, which must not be cached: for those who are gone, but for whom upstream still
+    /// sends, it came too late.
+    pub(super) fn bring(&mut self, variant: &Variant, at: Commit) {
+        self.has_fleeting = true;
+        self.brought.insert(variant.key().clone());
+        let names = variant.content().aliases.iter().chain([variant.name()]);
+        let named = names.filter_map(|name| self.names.get(name)).flat_map(|entry| entry.selections.iter());
+        let concerned = named.chain(self.collecting(variant.name()));
+        let matching = concerned.filter(|(parameters, _)| variant.key().constraints.matches(parameters));
+        let absent: Vec<SelectionId> =
+            matching.map(|(_, id)| id).filter(|id| self.selections[id.0].views.is_empty()).collect();
+        for id in absent {
+            let selection = &mut self.selections[id.0];
+            let slot = match selection.breadth() {
+                Breadth::Name => selection.locator.name.clone(),
+                Breadth::Glob | Breadth::Wildcard => variant.name().clone(),
+            };
+            selection.lapse(&slot, at);
+        }
+    }
+
+    /// Whether what must not be cached is kept for selection `id`.
+    pub(super) fn keeps(&self, id: SelectionId, variant: &Variant) -> bool {
+        let selection = &self.selections[id.0];
+        let brought = || !selection.views.is_empty() && self.brought.contains(variant.key());
+        !variant.content().do_not_cache || brought() || selection.has(variant.key())
+    }
+
+    /// Forgets what was only for those who have left selection `id`.
+    pub(super) fn lapse(&mut self, id: SelectionId) {
+        let selection = &mut self.selections[id.0];
+        let slots = selection.fleeting_slots();
+        let members = slots.iter().filter_map(|slot| selection.member(slot));
+        let names: BTreeSet<Name> = members.map(|member| member.variant.name().clone()).collect();
+        for slot in &slots {
+            selection.lapse(slot, self.last);
+        }
+        for reach in [Reach::Named, Reach::Wildcard] {
+            // What is not kept was selected by nobody else.
+            self.evict_unreachable(&names, reach, &mut BTreeSet::new());
+        }
+    }
+
+    /// Which of the names that a stream of `view` asks for again must not be answered with what is here. What the
+    /// stream was not told yet is for it.
+    pub(crate) fn stale(&self, view: ViewId, told: Commit, again: &[Selector]) -> Vec<Selector> {
+        if !self.has_fleeting {
+            return Vec::new();
+        }
+        let view = &self.views[view.0];
+        let untold: BTreeSet<SelectionId> = view.touched_since(told).collect();
+        let stale = |selector: &&Selector| {
+            let fleeting = |id: &SelectionId| self.selections[id.0].is_fleeting() && !untold.contains(id);
+            !selector.locator.is_collection() && view.selections.get(*selector).is_some_and(fleeting)
+        };
+        again.iter().filter(stale).cloned().collect()
+    }
+}

@@ -1,0 +1,48 @@
+//! What must not be cached: whoever comes late to it has it sent again, although the server has sent it already.
+
+use weir_types::{Breadth, ResourceLocator, TypeUrl};
+
+use super::logical::{Interest, Logical};
+use super::{ClientStream, Connection, Naming};
+use crate::Dialect;
+
+impl ClientStream {
+    /// Has the server send again what it has for `locator`, if that is wanted.
+    ///
+    /// A name is subscribed to once more; in state of the world it has to be missing from the list for that, which
+    /// says nothing of the resource unless a response is the full state. A collection that is named once more may go
+    /// unanswered, and so may a poll: these are asked for on a new stream ([`Self::needs_new_stream`]).
+    pub fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
+        let Some(logical) = self.types.get_mut(type_url) else { return };
+        let Some(interest) = logical.interest(locator) else { return };
+        *interest = Interest { told: interest.told, ..Interest::default() };
+        let conversation = &mut logical.conversation;
+        if !conversation.opened || self.connection == Connection::Away {
+            return;
+        }
+        let listed = self.settings.dialect == Dialect::Sotw;
+        if locator.is_collection() || listed && (type_url.is_full_state() || self.settings.polled) {
+            conversation.exhausted = true;
+        } else if listed {
+            conversation.unsubscribe.insert(locator.clone());
+            conversation.changed = true;
+        } else {
+            conversation.subscribe.insert(locator.clone());
+        }
+    }
+}
+
+impl Logical {
+    /// Whether anything that answers `locator` was only for those who had asked for it when it came.
+    pub(super) fn is_fleeting(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
+        let fleeting = |held: &super::held::HeldVariant| {
+            held.fleeting && naming.matches(&held.constraints, &locator.parameters)
+        };
+        match locator.breadth() {
+            Breadth::Wildcard => self.held.iter().flat_map(|(_, variants)| variants).any(fleeting),
+            Breadth::Name | Breadth::Glob => {
+                self.held.answering(&locator.name).any(|(_, held)| fleeting(held))
+            }
+        }
+    }
+}
