@@ -6,10 +6,12 @@ mod upstream;
 
 use std::sync::Arc;
 
+use anyhow::{Context, Result};
 use weir_config::{Config, Level, LogFormat, Parameters, Source};
 use weir_database::ParameterSets;
 use weir_downstream::export::Export;
 use weir_downstream::{Admission, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
+use weir_store::{Key, Store};
 use weir_telemetry::{Format, Logs};
 
 pub(crate) use upstream::source;
@@ -96,6 +98,17 @@ pub(crate) fn admission(config: &Config) -> Admission {
         first_responses: admission.max_first_responses,
         retry_after: admission.retry_after,
     }
+}
+
+/// Opens what outlives the process, if anything does.
+pub(crate) fn store(config: &Config) -> Result<Option<Store>> {
+    let Some(weir_config::Store { path, max_size, keep_unwanted, key_file }) = &config.store else {
+        return Ok(None);
+    };
+    let key = key_file.as_deref().map(Key::read).transpose().context("store.key_file")?;
+    let settings =
+        weir_store::Settings { path: path.clone(), max_size: *max_size, keep_unwanted: *keep_unwanted, key };
+    Store::open(settings).map(Some).context("start the store")
 }
 
 /// How clients are moved elsewhere.

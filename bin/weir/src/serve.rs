@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
 use weir_database::Database;
+use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
 
 use crate::convert;
@@ -67,17 +68,21 @@ struct Listeners {
 async fn serve(config: &Config, path: &Path, log_level: LogLevel) -> Result<()> {
     let mut signals = Signals::listen()?;
     let telemetry = Telemetry { metrics: Metrics::install()?, log_level };
+    let store = convert::store(config)?;
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
     let drain =
         Drain { draining: CancellationToken::new(), limit: convert::drain(config).longest() + PATIENCE };
-    let mut tasks = start(config, listeners, telemetry, &drain.draining, &stop)?;
+    let mut tasks = start(config, store.as_ref(), listeners, telemetry, &drain.draining, &stop)?;
     let ended = drain.when_told(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
     if finished.await.is_err() {
         tracing::warn!(seconds = PATIENCE.as_secs(), "some connections did not end in time");
+    }
+    if store.is_some_and(|store| !store.flush()) {
+        tracing::warn!("what was said last could not be stored");
     }
     ended
 }
@@ -89,6 +94,7 @@ async fn serve(config: &Config, path: &Path, log_level: LogLevel) -> Result<()> 
 /// When a certificate or a token cannot be used.
 fn start(
     config: &Config,
+    store: Option<&Store>,
     listeners: Listeners,
     telemetry: Telemetry,
     draining: &CancellationToken,
@@ -99,7 +105,8 @@ fn start(
     let mut tasks = JoinSet::new();
 
     let sources = config.upstreams.iter().enumerate();
-    let sources = sources.map(|(i, upstream)| convert::source(config, i, upstream)).collect::<Result<_>>()?;
+    let sources =
+        sources.map(|(i, upstream)| convert::source(config, i, upstream, store)).collect::<Result<_>>()?;
     let upstream =
         weir_upstream::run(database.clone(), sources, status.clone(), stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(upstream.await?) });

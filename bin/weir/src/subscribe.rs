@@ -156,7 +156,7 @@ impl<'a> Subscription<'a> {
                 let changes = self.held.apply(batch);
                 self.tell(&changes)?;
             }
-            Event::Known(batch) => {
+            Event::Known(batch) | Event::Remembered(batch) => {
                 let changes = self.held.apply(batch);
                 self.tell(&changes)?;
             }
@@ -164,7 +164,12 @@ impl<'a> Subscription<'a> {
                 self.answered = true;
                 self.sink.all(&self.held)?;
             }
-            Event::InSync(_) | Event::Held | Event::Released(_) | Event::Unfit { .. } | Event::Shrink(_) => {}
+            Event::InSync(_)
+            | Event::Held
+            | Event::Released(_)
+            | Event::Unfit { .. }
+            | Event::Shrink(_)
+            | Event::Unconfirmed(..) => {}
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ pub(crate) struct File {
     pub(crate) admission: Admission,
     #[serde(default)]
     pub(crate) drain: Drain,
+    pub(crate) store: Option<Store>,
     pub(crate) upstream: Vec<Upstream>,
     #[serde(default)]
     pub(crate) dynamic_parameters: Vec<DynamicParameter>,
@@ -166,6 +167,19 @@ impl Default for Drain {
     fn default() -> Self {
         Self { delay: seconds::<0>(), over: seconds::<15>(), grace: seconds::<1>() }
     }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Store {
+    pub(crate) path: PathBuf,
+    #[serde(default = "sizes::<1024>")]
+    pub(crate) max_size: Text<Size>,
+    #[serde(default = "seconds::<604_800>")]
+    pub(crate) keep_unwanted: Text<DurationText>,
+    #[serde(default)]
+    pub(crate) persist_secrets: bool,
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 /// What is optional here and has a default stands under the kind of source that it belongs to, so that a key

@@ -28,7 +28,7 @@ pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use settings::{
     Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Downstream, Drain, Export, KeyPair, Limits,
-    Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Upstream,
+    Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Store, Upstream,
     UpstreamTls,
 };
 pub use template::{Segment, Template};

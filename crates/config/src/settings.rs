@@ -30,6 +30,8 @@ pub struct Config {
     pub admission: Admission,
     /// How clients are moved elsewhere.
     pub drain: Drain,
+    /// What outlives the process, if anything does.
+    pub store: Option<Store>,
     /// Where resources come from, one for each authority; never empty.
     pub upstreams: Vec<Upstream>,
     /// How clients get dynamic parameters from their `Node`.
@@ -49,6 +51,19 @@ pub struct Node {
     pub locality: Locality,
     /// More about it.
     pub metadata: BTreeMap<String, Metadata>,
+}
+
+/// What outlives the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// The file.
+    pub path: PathBuf,
+    /// How large it may become, in bytes.
+    pub max_size: u64,
+    /// How long something is kept after nobody wants it any more.
+    pub keep_unwanted: Duration,
+    /// The file with the key that secrets are encrypted with; without it, they are not stored.
+    pub key_file: Option<PathBuf>,
 }
 
 /// Where a node runs; unset parts are empty.

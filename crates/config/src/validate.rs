@@ -5,6 +5,7 @@ mod admission;
 mod export;
 mod node;
 mod shrink_guard;
+mod store;
 mod tls;
 mod upstream;
 
@@ -64,6 +65,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
     rule_keys.dedup();
     let node = node::settings(file.node);
     let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
+    let store = file.store.and_then(|store| store::validate(store, directory, &mut findings));
     let exports = export::validate(file.export, directory, &mut findings);
     if !findings.0.is_empty() {
         return Err(findings.0);
@@ -80,6 +82,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
         limits: limits(file.limits),
         admission: admission::settings(&file.admission),
         drain: drain(&file.drain),
+        store,
         upstreams,
         node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
         exports,

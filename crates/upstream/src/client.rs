@@ -49,6 +49,7 @@ impl Client {
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             failover: settings.failover(),
             last: None,
+            memory: None,
             settings: Arc::new(settings),
             stream: ClientStream::new(machine),
             commands: receiver,

@@ -14,6 +14,7 @@ mod failover;
 pub mod files;
 mod link;
 mod links;
+mod memory;
 mod metrics;
 mod node;
 mod probe;

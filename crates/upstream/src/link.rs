@@ -15,6 +15,7 @@ use weir_types::{Batch, ResourceLocator, TypeUrl};
 use crate::acknowledgement::{About, Release, Waiting};
 use crate::codec::Writer;
 use crate::failover::Failover;
+use crate::memory::Memory;
 use crate::session::{End, Place};
 use crate::transport::Method;
 use crate::{Acknowledge, Settings};
@@ -54,6 +55,10 @@ pub enum Event {
     Known(Batch),
     /// This became of removals.
     Shrink(Shrink),
+    /// Something was known in an earlier process.
+    Remembered(Batch),
+    /// So many resources of a type were, and are not vouched for by a server since.
+    Unconfirmed(TypeUrl, usize),
     /// Whether something is known of everything that was asked for on the current stream.
     InSync(bool),
 }
@@ -88,6 +93,8 @@ pub(crate) struct Link<F> {
     pub(crate) failover: Failover,
     /// The endpoint of the last stream.
     pub(crate) last: Option<usize>,
+    /// What outlives the process; none where nothing does.
+    pub(crate) memory: Option<Memory>,
     pub(crate) on_event: F,
 }
 
@@ -138,7 +145,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     async fn wait_until_wanted(&mut self) -> bool {
         while self.stream.is_idle() {
             let Some(command) = self.commands.recv().await else { return false };
-            self.obey(command);
+            self.obey_all(command).await;
         }
         true
     }
@@ -149,7 +156,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         loop {
             tokio::select! {
                 done = &mut future => return Some(done),
-                command = self.commands.recv() => drop(self.obey(command?)),
+                command = self.commands.recv() => drop(self.obey_all(command?).await),
             }
         }
     }
@@ -188,11 +195,35 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         any
     }
 
-    pub(crate) fn obey(&mut self, command: Command) -> Needs {
+    /// Obeys `command`, and those that wait already, for as long as they need nothing.
+    pub(crate) async fn obey_all(&mut self, command: Command) -> Needs {
+        let mut next = Some(command);
+        let mut needs = Needs::Nothing;
+        while let Some(command) = next.take() {
+            if matches!(command, Command::HandOver(..)) {
+                self.recall().await;
+            }
+            needs = self.obey(command);
+            if needs == Needs::Nothing {
+                next = self.commands.try_recv().ok();
+            }
+        }
+        self.recall().await;
+        self.tell_unconfirmed();
+        needs
+    }
+
+    fn obey(&mut self, command: Command) -> Needs {
         match command {
-            Command::Subscribe(type_url, locator) => self.stream.subscribe(&type_url, locator),
+            Command::Subscribe(type_url, locator) => {
+                self.note_wanted(&type_url, &locator, true);
+                self.stream.subscribe(&type_url, locator);
+            }
             Command::Renew(type_url, locator) => self.stream.renew(&type_url, &locator),
-            Command::Unsubscribe(type_url, locator) => self.stream.unsubscribe(&type_url, &locator),
+            Command::Unsubscribe(type_url, locator) => {
+                self.note_wanted(&type_url, &locator, false);
+                self.stream.unsubscribe(&type_url, &locator);
+            }
             Command::Recall(type_url, locator) => {
                 let batch = self.stream.recall(&type_url, &locator);
                 batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
@@ -202,7 +233,10 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
                 self.tell_shrinks();
             }
-            Command::TakeOver(handover) => self.stream.take_over(*handover),
+            Command::TakeOver(handover) => {
+                self.expect_unconfirmed(handover.type_url());
+                self.stream.take_over(*handover);
+            }
             Command::HandOver(type_url, to) => {
                 // Who asked waits for the answer, or is gone with everything else.
                 _ = to.send(self.stream.hand_over(&type_url));

@@ -4,7 +4,7 @@
 //! control plane that tells clients apart by a few keys only.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -17,6 +17,7 @@ use crate::acknowledgement::Waiting;
 use crate::assignment::{Assignment, Lane, Role};
 use crate::codec::Writer;
 use crate::link::{Answered, Command, Link};
+use crate::memory::{Archive, Memory};
 use crate::metrics::Metrics;
 use crate::node::introduce;
 use crate::refusal::refuse;
@@ -221,6 +222,9 @@ impl Context {
             }
         };
         let machine = settings.machine(naming);
+        let archive =
+            settings.store.clone().map(|store| Archive { store, origin: settings.origin(parameters) });
+        let versions = settings.endpoints.len() == 1 || settings.shared_versions;
         let answered: Arc<Answered> = Arc::default();
         let status = self.status.register(&settings.authority, set.clone(), lane.clone());
         status.obeys(&commands);
@@ -234,6 +238,8 @@ impl Context {
             held: 0,
             reported: false,
             index: None,
+            archive: archive.clone(),
+            unconfirmed: BTreeMap::new(),
         };
         let link = Link {
             method,
@@ -245,6 +251,7 @@ impl Context {
             answered,
             failover: settings.failover(),
             last: None,
+            memory: archive.map(|archive| Memory::new(archive, versions)),
             on_event: move |event| watcher.handle(event),
         };
         self.tasks.spawn(link.run());

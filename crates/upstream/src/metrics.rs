@@ -18,6 +18,7 @@ pub(crate) struct Metrics {
     rejected: Counter<u64>,
     nacks: Counter<u64>,
     heartbeats: Counter<u64>,
+    unconfirmed: UpDownCounter<i64>,
     held: UpDownCounter<i64>,
     hold_time: Histogram<f64>,
     errors: Counter<u64>,
@@ -38,6 +39,7 @@ impl Metrics {
             responses: weir_metrics::UPSTREAM_RESPONSES.counter(),
             rejected: weir_metrics::UPSTREAM_REJECTED.counter(),
             heartbeats: weir_metrics::UPSTREAM_HEARTBEATS.counter(),
+            unconfirmed: weir_metrics::UPSTREAM_UNCONFIRMED.up_down_counter(),
             nacks: weir_metrics::UPSTREAM_NACKS.counter(),
             held: weir_metrics::UPSTREAM_HELD_ACKNOWLEDGEMENTS.up_down_counter(),
             hold_time: weir_metrics::UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME.histogram(),
@@ -104,6 +106,12 @@ impl Metrics {
             self.rejected.add(rejected as u64, &labels);
             self.nack(type_url, "weir");
         }
+    }
+
+    /// So many resources of a type are from the store and not vouched for, where there were others before.
+    pub(crate) fn unconfirmed(&self, type_url: &TypeUrl, before: usize, now: usize) {
+        let [before, now] = [before, now].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        self.unconfirmed.add(now - before, &self.of_type(type_url));
     }
 
     /// So many more acknowledgements wait.

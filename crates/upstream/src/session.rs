@@ -64,6 +64,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         let owed = self.introduce(index);
         let end = self.converse(transport::open(&settings, peer, &method, self.writer.clone()), owed).await;
         self.stream.disconnected();
+        self.recall().await;
         end
     }
 
@@ -93,7 +94,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 biased;
                 command = self.commands.recv() => {
                     let Some(command) = command else { return End::Closed };
-                    if self.obey(command) == Needs::NewStream {
+                    if self.obey_all(command).await == Needs::NewStream {
                         return End::Reopen;
                     }
                     flush_at.get_or_insert_with(|| Instant::now() + COLLECT);
@@ -111,6 +112,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                         }
                         flush_at = applied.is_some().then_some(now).or(flush_at);
                         applied.into_iter().for_each(|applied| self.apply(applied));
+                        self.recall().await;
+                        self.tell_unconfirmed();
                     }
                 },
                 permit = reserve_after(flush, &requests), if flush_at.is_some() => {

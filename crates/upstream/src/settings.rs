@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use weir_protocol::client::ShrinkGuard;
 use weir_protocol::{Dialect, client};
-use weir_types::{ApiVersion, Code, TypeUrl};
+use weir_store::{Origin, Store};
+use weir_types::{ApiVersion, Code, DynamicParameters, TypeUrl};
 use weir_wire::discovery::Node;
 use weir_wire::rest;
 use weir_wire::services::Service;
@@ -58,6 +59,8 @@ pub struct Settings {
     pub node_on_first_message_only: bool,
     /// When it is told that a response is accepted.
     pub acknowledge: Acknowledge,
+    /// Where what it says outlives the process; none where nothing does.
+    pub store: Option<Store>,
 }
 
 /// Over which services a control plane is spoken to.
@@ -129,6 +132,7 @@ impl Settings {
             keepalive_timeout: Duration::from_secs(10),
             node_on_first_message_only: true,
             acknowledge: Acknowledge::OnReceipt,
+            store: None,
         }
     }
 
@@ -138,6 +142,15 @@ impl Settings {
             Services::Rest(_) => "rest",
             _ => self.dialect.as_str(),
         }
+    }
+
+    /// What its streams for a parameter set are called in the store.
+    pub(crate) fn origin(&self, parameters: &DynamicParameters) -> Arc<Origin> {
+        let keys = match &self.naming {
+            Naming::Native { .. } => None,
+            Naming::Streams { keys, .. } => Some(Arc::clone(keys)),
+        };
+        Arc::new(Origin { authority: self.authority.clone(), keys, parameters: parameters.clone() })
     }
 
     /// The stream, of those for a parameter set, that carries `type_url` in this role.

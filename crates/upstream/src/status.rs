@@ -40,6 +40,8 @@ pub struct LinkState {
     pub since: SystemTime,
     /// What has last gone wrong.
     pub last_failure: Option<LinkFailure>,
+    /// How many resources of each type are served from the store, and not yet vouched for by the control plane.
+    pub unconfirmed: BTreeMap<TypeUrl, usize>,
     /// The removals that wait to be confirmed, by type.
     pub withheld: BTreeMap<TypeUrl, WithheldRemovals>,
 }
@@ -207,6 +209,7 @@ impl Status {
             in_sync: false,
             since,
             last_failure: None,
+            unconfirmed: BTreeMap::new(),
             withheld: BTreeMap::new(),
         };
         links.states.insert(id, state);
@@ -261,6 +264,10 @@ impl LinkStatus {
             }
             (_, _, Some(removals)) => removals.count = count,
         });
+    }
+
+    pub(crate) fn unconfirmed(&self, unconfirmed: &BTreeMap<TypeUrl, usize>) {
+        self.change(|state| state.unconfirmed.clone_from(unconfirmed));
     }
 
     pub(crate) fn in_sync(&self, in_sync: bool) {

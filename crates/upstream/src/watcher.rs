@@ -1,13 +1,15 @@
 //! From what happens on a stream to the database, the log, the metrics, and whoever watches.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_database::{Database, Watch};
 use weir_protocol::client::{Applied, Outcome, Reported, Shrink};
-use weir_types::DynamicParameters;
+use weir_types::{DynamicParameters, TypeUrl};
 
 use crate::acknowledgement::Release;
 use crate::link::{Answered, Event};
+use crate::memory::Archive;
 use crate::metrics::Metrics;
 use crate::status::LinkStatus;
 use crate::{Acknowledge, Lane};
@@ -27,6 +29,10 @@ pub(crate) struct Watcher {
     pub(crate) reported: bool,
     /// Which endpoint was the last.
     pub(crate) index: Option<usize>,
+    /// Where to leave what upstream says to the next process.
+    pub(crate) archive: Option<Archive>,
+    /// How much is served from the store, and not yet vouched for.
+    pub(crate) unconfirmed: BTreeMap<TypeUrl, usize>,
 }
 
 /// How a stream is called in the log.
@@ -67,7 +73,16 @@ impl Watcher {
                 self.status.failed(&endpoint, reason);
             }
             Event::Applied(applied) => return self.commit(applied),
-            Event::Known(batch) => drop(self.database.commit(batch)),
+            Event::Known(batch) => {
+                self.archive.iter().for_each(|archive| archive.note(&batch));
+                self.database.commit(batch);
+            }
+            Event::Remembered(batch) => {
+                let (type_url, resources) = (&batch.type_url, batch.upserts.len());
+                tracing::info!(authority, parameters, ?role, own_type, %type_url, resources, "takes resources from the store");
+                self.database.commit(batch);
+            }
+            Event::Unconfirmed(type_url, count) => self.unconfirmed(type_url, count),
             Event::InSync(in_sync) => self.status.in_sync(in_sync),
             Event::Shrink(shrink) => self.shrunk(shrink),
             Event::Held => {
@@ -97,6 +112,7 @@ impl Watcher {
         if applied.batch.is_empty() {
             return None;
         }
+        self.archive.iter().for_each(|archive| archive.note(&applied.batch));
         match self.acknowledge {
             Acknowledge::AfterSubscribers(policy) if applied.ticket.is_some() => {
                 let waiter = Arc::clone(&self.answered) as _;
@@ -121,6 +137,16 @@ impl Watcher {
             tracing::info!(authority, parameters, %type_url, count, outcome = about, "removals are no longer withheld");
         }
         self.status.shrunk(shrink);
+    }
+
+    fn unconfirmed(&mut self, type_url: TypeUrl, count: usize) {
+        let before = self.unconfirmed.get(&type_url).copied().unwrap_or_default();
+        self.metrics.unconfirmed(&type_url, before, count);
+        match count {
+            0 => drop(self.unconfirmed.remove(&type_url)),
+            _ => drop(self.unconfirmed.insert(type_url, count)),
+        }
+        self.status.unconfirmed(&self.unconfirmed);
     }
 
     fn released(&mut self, release: &Release) {
@@ -149,5 +175,8 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         self.metrics.held(-i64::try_from(self.held).unwrap_or_default());
         self.metrics.closed(self.index);
+        for (type_url, count) in &self.unconfirmed {
+            self.metrics.unconfirmed(type_url, *count, 0);
+        }
     }
 }

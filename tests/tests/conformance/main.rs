@@ -34,4 +34,5 @@ mod sotw;
 mod split;
 mod ttl;
 mod upstream;
+mod warm_start;
 mod xdstp;

@@ -17,6 +17,7 @@ use crate::proxy::{IDLE, Origin, Proxy, Settings as ProxySettings, env_from_meta
 /// A proxy in front of a control plane. Plain clients have `env` from their metadata.
 pub struct Weir {
     pub proxy: Proxy,
+    pub status: Status,
     sources: JoinHandle<()>,
 }
 
@@ -67,12 +68,13 @@ impl Weir {
         let database = Database::new(settings.database);
         let proxy = Proxy::serve(settings.downstream, database.clone(), Origin::idle(&database)).await;
         let source = Source::ControlPlane(Box::new(upstream));
+        let status = Status::default();
+        let shown = status.clone();
         let sources = tokio::spawn(async move {
-            let running =
-                weir_upstream::run(database, vec![source], Status::default(), std::future::pending());
+            let running = weir_upstream::run(database, vec![source], shown, std::future::pending());
             running.await.expect("the upstream is served");
         });
-        Self { proxy, sources }
+        Self { proxy, status, sources }
     }
 
     /// A client with this `env` in its metadata.

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use weir_config::{Config, ControlPlane, DataError, Parameters, Protocol, Transport, Upstream};
 use weir_protocol::Dialect;
+use weir_store::Store;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
     Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Polling, Services, Settings,
@@ -15,7 +16,12 @@ use super::{node, shared, tls};
 ///
 /// # Errors
 /// When a certificate or a token cannot be used.
-pub(crate) fn source(config: &Config, i: usize, upstream: &Upstream) -> Result<Source> {
+pub(crate) fn source(
+    config: &Config,
+    i: usize,
+    upstream: &Upstream,
+    store: Option<&Store>,
+) -> Result<Source> {
     Ok(match &upstream.source {
         weir_config::Source::Files(path) => Source::Files {
             authority: upstream.authority.clone(),
@@ -24,7 +30,7 @@ pub(crate) fn source(config: &Config, i: usize, upstream: &Upstream) -> Result<S
         weir_config::Source::ControlPlane(control_plane) => {
             let (tls, credentials) = tls::upstream(i, control_plane)?;
             let settings = self::control_plane(config, &upstream.authority, control_plane);
-            Source::ControlPlane(Box::new(Settings { tls, credentials, ..settings }))
+            Source::ControlPlane(Box::new(Settings { tls, credentials, store: store.cloned(), ..settings }))
         }
     })
 }

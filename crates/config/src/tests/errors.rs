@@ -167,6 +167,23 @@ fn rules_between_values() {
             &[HEAD, FILES, "[drain]\nover = 'long'\n"],
             "5: drain.over: \"long\" is not a duration; write it like \"15s\", \"500ms\", \"2m\" or \"1h\"",
         ),
+        (&[HEAD, FILES, "[store]\n"], "4: store: missing key `path`"),
+        (
+            &[HEAD, FILES, "[store]\npath = '/'\n"],
+            "5: store.path: \"/\" is no file; name one, in a directory that outlives the process",
+        ),
+        (
+            &[HEAD, FILES, "[store]\npath = 's'\nmax_size = '1000KiB'\n"],
+            "6: store.max_size: 1024000 bytes is too small; the least is 1MiB",
+        ),
+        (
+            &[HEAD, FILES, "[store]\npath = 's'\npersist_secrets = true\n"],
+            "6: store.persist_secrets: secrets are stored encrypted only; name a key_file",
+        ),
+        (
+            &[HEAD, FILES, "[store]\npath = 's'\nkey_file = 'k'\n"],
+            "6: store.key_file: nothing is encrypted with it unless persist_secrets is true",
+        ),
         (
             &[HEAD, FILES, "endpoints = ['http://a']\n"],
             "3: upstream[0].files: an upstream has either files or endpoints, not both",

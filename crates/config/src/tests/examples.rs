@@ -87,6 +87,14 @@ fn allowed(text: &str, header: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn the_warm_start_has_a_store() {
+    let config = crate::load(&repository().join("config/warm-start.toml")).unwrap();
+    let store = config.store.unwrap();
+    assert_eq!((store.max_size, store.keep_unwanted.as_secs()), (1 << 30, 7 * 24 * 3600));
+    assert_eq!((store.path.to_str(), store.key_file), (Some("/var/lib/weir/store"), None));
+}
+
+#[test]
 fn the_reference_has_every_key() {
     let text = read("config/reference.toml");
     let known = keys_of_reference();
@@ -103,6 +111,7 @@ fn the_reference_has_every_key() {
         ("[limits]", "limits"),
         ("[admission]", "admission"),
         ("[drain]", "drain"),
+        ("[store]", "store"),
         ("[[upstream]]", "upstream"),
         ("[upstream.node]", "upstream.node"),
         ("[upstream.tls]", "upstream.tls"),
@@ -133,6 +142,7 @@ fn the_documentation_has_the_keys_of_the_reference() {
         "limits",
         "admission",
         "drain",
+        "store",
         "upstream",
         "dynamic_parameters",
         "export",

@@ -55,12 +55,26 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn insert(&mut self, variant: &Variant, standing: Standing) {
+    pub(super) fn insert(&mut self, variant: &Variant) {
+        let version = Arc::clone(&variant.content().upstream_version);
+        self.insert_as(variant, version, Standing::Confirmed);
+    }
+
+    /// Holds a variant from an earlier process. Its version may mean something to the server, or not.
+    pub(super) fn insert_remembered(&mut self, variant: &Variant, statable: bool) {
+        let version = match statable {
+            true => Arc::clone(&variant.content().upstream_version),
+            false => UNSTATABLE_VERSION.into(),
+        };
+        self.insert_as(variant, version, Standing::Remembered);
+    }
+
+    fn insert_as(&mut self, variant: &Variant, version: Arc<str>, standing: Standing) {
         let VariantKey { name, constraints } = variant.key();
         self.remove(variant.key());
         let held = HeldVariant {
             constraints: constraints.clone(),
-            version: Arc::clone(&variant.content().upstream_version),
+            version,
             aliases: Arc::clone(&variant.content().aliases),
             mortal: variant.content().ttl.is_some(),
             fleeting: variant.content().do_not_cache,

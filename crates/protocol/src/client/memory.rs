@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, Variant, VariantKey};
 
-use super::held::Standing;
 use super::{ClientStream, Connection};
 use crate::Dialect;
 
@@ -40,12 +39,14 @@ impl ClientStream {
     }
 
     /// Takes in what an earlier process knew of wanted locators: variants, the collections that these are all of,
-    /// and the names that nothing matches. None when none of it is news.
+    /// and the names that nothing matches. None when none of it is news. Their versions are `statable` if the server
+    /// gave them.
     pub fn remember(
         &mut self,
         type_url: &TypeUrl,
         variants: Vec<Variant>,
         known: Vec<(ResourceLocator, Absence)>,
+        statable: bool,
     ) -> Option<Batch> {
         let naming = &self.settings.naming;
         let logical = self.types.get_mut(type_url)?;
@@ -54,7 +55,7 @@ impl ClientStream {
             let (key, aliases) = (variant.key(), &variant.content().aliases);
             let wanted = logical.reaches(naming, &key.name, aliases, &key.constraints);
             if wanted && !logical.held.contains(key) {
-                logical.held.insert(&variant, Standing::Remembered);
+                logical.held.insert_remembered(&variant, statable);
                 logical.note_answer(naming, &variant);
                 logical.version = None;
                 batch.upserts.push(variant);

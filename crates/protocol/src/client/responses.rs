@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_types::{Absence, Batch, Breadth, Heartbeat, Name, Reach, Variant, VariantKey, WILDCARD};
 
-use super::held::{HeldVariant, Standing};
+use super::held::HeldVariant;
 use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
 use super::{ClientStream, Naming, Reported, Settings, Ticket};
@@ -197,7 +197,7 @@ impl<'a> Application<'a> {
         for variant in said.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.logical.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
-                self.logical.held.insert(&variant, Standing::Confirmed);
+                self.logical.held.insert(&variant);
                 self.logical.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }

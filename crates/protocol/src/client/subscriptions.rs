@@ -18,6 +18,13 @@ pub struct Handover {
     logical: Logical,
 }
 
+impl Handover {
+    /// Which type.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.type_url
+    }
+}
+
 impl ClientStream {
     /// Wants `locator`. A locator that is wanted already is asked for again.
     pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {

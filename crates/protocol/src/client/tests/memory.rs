@@ -11,7 +11,7 @@ fn remembering(dialect: Dialect, naming: fn(Dialect) -> Fixture) -> Fixture {
         Variant::new(fixture.stream.settings().naming.stored(variant.key()), variant.content().clone())
     };
     let variants = vec![stored("a"), stored("b")];
-    let batch = fixture.stream.remember(&cds(), variants, vec![(locator("*"), Absence::Known)]);
+    let batch = fixture.stream.remember(&cds(), variants, vec![(locator("*"), Absence::Known)], true);
     let batch = batch.expect("it is news");
     assert_eq!((batch.reach, batch.upserts.len(), batch.answered.len()), (Reach::Wildcard, 2, 1));
     assert_eq!(fixture.stream.unconfirmed(&cds()), 2);
@@ -56,7 +56,7 @@ fn u09_what_has_gone_meanwhile_is_removed_once_the_server_says_so() {
 fn u09_in_sotw_what_is_left_out_of_other_types_is_not_vouched_for() {
     let mut fixture = Fixture::native(Dialect::Sotw);
     fixture.subscribe(&eds(), &["a", "b"]);
-    fixture.stream.remember(&eds(), vec![variant("a", "1"), variant("b", "1")], Vec::new());
+    fixture.stream.remember(&eds(), vec![variant("a", "1"), variant("b", "1")], Vec::new(), true);
     fixture.connect();
     fixture.respond(&eds(), vec![variant("a", "1")], &[]);
     assert_eq!(fixture.stream.unconfirmed(&eds()), 1);
@@ -69,14 +69,14 @@ fn u09_absence_is_remembered_of_names_that_nothing_answers() {
     let mut fixture = Fixture::native(Dialect::Delta);
     fixture.subscribe(&cds(), &["a", "b", "c"]);
     let known = ["a", "b", "unwanted"].map(|name| (locator(name), Absence::Known));
-    let batch = fixture.stream.remember(&cds(), vec![variant("a", "1")], known.to_vec()).unwrap();
+    let batch = fixture.stream.remember(&cds(), vec![variant("a", "1")], known.to_vec(), true).unwrap();
     let absent: Vec<_> = batch.absent.iter().map(|absent| &*absent.name).collect();
     assert_eq!(absent, ["b"]);
     assert!(fixture.stream.recall(&cds(), &locator("b")).is_some());
     assert!(fixture.stream.recall(&cds(), &locator("c")).is_none(), "nothing is known of it");
     // What a late-comer remembers does not take the place of what is held, nor of what is wanted no more.
     let again = vec![variant("a", "0"), variant("z", "0")];
-    assert!(fixture.stream.remember(&cds(), again, Vec::new()).is_none());
+    assert!(fixture.stream.remember(&cds(), again, Vec::new(), true).is_none());
 }
 
 #[test]
@@ -113,4 +113,15 @@ fn u09_what_is_held_of_a_locator() {
     assert_eq!(fixture.stream.held_of(&cds(), &locator("*")).len(), 2);
     assert_eq!(fixture.stream.held_of(&cds(), &locator("a")), [key("a")].into());
     assert!(fixture.stream.held_of(&eds(), &locator("a")).is_empty());
+}
+
+#[test]
+fn u09_versions_of_another_server_are_not_stated() {
+    let mut fixture = Fixture::native(Dialect::Delta);
+    fixture.subscribe(&cds(), &["*"]);
+    let variants = vec![variant("a", "1"), variant("b", "1")];
+    fixture.stream.remember(&cds(), variants, vec![(locator("*"), Absence::Known)], false);
+    let request = fixture.connect().remove(0);
+    let stated: Vec<_> = request.initial_versions.iter().map(|(_, version)| &**version).collect();
+    assert_eq!(stated, [requests::UNSTATABLE_VERSION; 2]);
 }
