@@ -5,7 +5,7 @@ mod upstreams;
 
 use weir_admin::{Client, Nack, Upstream};
 use weir_database::Database;
-use weir_downstream::NodeRules;
+use weir_downstream::Control;
 use weir_downstream::clients::Registry;
 use weir_telemetry::{LogLevel, Metrics};
 
@@ -17,7 +17,7 @@ pub(crate) struct Instance {
     pub(crate) metrics: Metrics,
     pub(crate) upstream: weir_upstream::Status,
     pub(crate) clients: Registry,
-    pub(crate) rules: NodeRules,
+    pub(crate) control: Control,
     pub(crate) database: Database,
     pub(crate) log_level: LogLevel,
 }
@@ -41,7 +41,7 @@ impl weir_admin::Instance for Instance {
 
     fn client(&self, id: u64, whole: bool) -> Option<Client> {
         let snapshot = self.clients.get(id)?;
-        let mut client = clients::shown(&snapshot, &self.rules);
+        let mut client = clients::shown(&snapshot, &self.control.settings().rules);
         if whole {
             clients::add_locators(&mut client, &snapshot, &self.database);
         }

@@ -6,11 +6,20 @@ use anyhow::{Context, Result, anyhow};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use weir_downstream::Control;
 
 /// The signals that end the program.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+}
+
+/// SIGHUP, which from now on does not kill the program.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn hangups() -> Result<Signal> {
+    signal(SignalKind::hangup()).context("listen for signals")
 }
 
 impl Signals {
@@ -42,8 +51,10 @@ enum Told {
 pub(crate) struct Drain {
     /// Cancelled when that begins.
     pub(crate) draining: CancellationToken,
-    /// How long it may take.
-    pub(crate) limit: Duration,
+    /// Whose clients they are.
+    pub(crate) clients: Control,
+    /// How much longer it may take than it should.
+    pub(crate) patience: Duration,
 }
 
 impl Drain {
@@ -65,15 +76,17 @@ impl Drain {
             tracing::info!("stopping");
             return Ok(());
         }
-        tracing::info!(seconds = self.limit.as_secs(), "moving clients elsewhere");
+        let limit = self.clients.settings().drain.longest() + self.patience;
+        tracing::info!(seconds = limit.as_secs(), "moving clients elsewhere");
         self.draining.cancel();
+        self.clients.drain();
         tokio::select! {
             _ = signals.next() => tracing::info!("told again: stopping at once"),
             Some(ended) = tasks.join_next() => match ended {
                 Ok(Ok(())) => tracing::info!("the last client has gone"),
                 failed => return Err(unexpected(failed)),
             },
-            () = tokio::time::sleep(self.limit) => tracing::warn!("some clients have not gone; stopping"),
+            () = tokio::time::sleep(limit) => tracing::warn!("some clients have not gone; stopping"),
         }
         Ok(())
     }

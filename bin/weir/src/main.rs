@@ -11,6 +11,7 @@ mod instance;
 mod lifetime;
 mod output;
 mod ready;
+mod reload;
 mod serve;
 mod subscribe;
 mod table;

@@ -9,17 +9,20 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
 use weir_database::Database;
+use weir_downstream::export::{self, Export};
 use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
 
 use crate::convert;
 use crate::instance::Instance;
-use crate::lifetime::{Drain, Signals};
+use crate::lifetime::{self, Drain, Signals};
 use crate::ready::Readiness;
+use crate::reload::{Parts, Reload};
 
 /// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
 const BACKLOG: u32 = 4096;
@@ -43,11 +46,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let config = weir_config::load(&args.config)?;
-    let log_level = convert::logs(&config.log).install()?;
+    let reload = Reload::of(&args.config)?;
+    let log_level = convert::logs(&reload.config().log).install()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
-    let served = runtime.block_on(serve(&config, &args.config, log_level));
+    let served = runtime.block_on(serve(reload, &args.config, log_level));
     // What still runs has had its time.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
@@ -65,16 +68,21 @@ struct Listeners {
     admin: Option<TcpListener>,
 }
 
-async fn serve(config: &Config, path: &Path, log_level: LogLevel) -> Result<()> {
-    let mut signals = Signals::listen()?;
+async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
+    let (mut signals, hangups) = (Signals::listen()?, lifetime::hangups()?);
+    let config = &reload.config().clone();
     let telemetry = Telemetry { metrics: Metrics::install()?, log_level };
     let store = convert::store(config)?;
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
-    let drain =
-        Drain { draining: CancellationToken::new(), limit: convert::drain(config).longest() + PATIENCE };
-    let mut tasks = start(config, store.as_ref(), listeners, telemetry, &drain.draining, &stop)?;
+    let draining = CancellationToken::new();
+    let (mut tasks, parts) = start(config, store.as_ref(), listeners, telemetry, &draining, &stop)?;
+    let drain = Drain { draining, clients: parts.clients.clone(), patience: PATIENCE };
+    let stopped = stop.clone();
+    tasks.spawn(
+        async move { stopped.run_until_cancelled(reload.run(hangups, parts)).await.unwrap_or(Ok(())) },
+    );
     let ended = drain.when_told(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
@@ -99,7 +107,7 @@ fn start(
     telemetry: Telemetry,
     draining: &CancellationToken,
     stop: &CancellationToken,
-) -> Result<JoinSet<Result<()>>> {
+) -> Result<(JoinSet<Result<()>>, Parts)> {
     let database = Database::new(convert::database(config));
     let status = weir_upstream::Status::default();
     let mut tasks = JoinSet::new();
@@ -111,31 +119,48 @@ fn start(
         weir_upstream::run(database.clone(), sources, status.clone(), stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(upstream.await?) });
 
-    let exports = convert::exports(config);
-    if !exports.is_empty() {
-        let export = weir_downstream::export::run(database.clone(), exports, stop.clone().cancelled_owned());
-        tasks.spawn(async move { Ok(export.await?) });
-    }
+    let (exports, followed) = watch::channel(convert::exports(config));
+    tasks.spawn(export(database.clone(), followed, stop.clone()));
 
     let server = weir_downstream::Server::new(convert::downstream(config), database.clone());
-    let (control, drained) = (server.control(), draining.clone().cancelled_owned());
-    tokio::spawn(async move {
-        drained.await;
-        control.drain();
-    });
-    let clients = server.registry();
+    let (control, clients) = (server.control(), server.registry());
     let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });
 
+    let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports);
     if let Some(listener) = listeners.admin {
         let readiness = Readiness::new(config, status.clone(), draining.clone());
-        let rules = convert::node_rules(config);
         let Telemetry { metrics, log_level } = telemetry;
-        let instance = Instance { readiness, metrics, upstream: status, clients, rules, database, log_level };
+        let instance =
+            Instance { readiness, metrics, upstream: status, clients, control, database, log_level };
         let admin = weir_admin::serve(listener, Arc::new(instance), stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
-    Ok(tasks)
+    Ok((tasks, parts))
+}
+
+/// Writes the files that are asked for now, and others when others are asked for.
+async fn export(
+    database: Database,
+    mut exports: watch::Receiver<Vec<Export>>,
+    stop: CancellationToken,
+) -> Result<()> {
+    let mut running = false;
+    loop {
+        let asked = exports.borrow_and_update().clone();
+        let changed = async { _ = exports.changed().await };
+        let ended = stop.run_until_cancelled(export::run(database.clone(), asked, changed)).await;
+        match ended {
+            None => return Ok(()),
+            // What was good at the start does not end because of what came later.
+            Some(Err(refusal)) if running => {
+                tracing::error!(%refusal, "what is exported now is refused");
+                stop.run_until_cancelled(exports.changed()).await;
+            }
+            Some(ended) => ended?,
+        }
+        running = true;
+    }
 }
 
 impl Listeners {

@@ -12,6 +12,7 @@ mod error;
 mod file;
 mod metadata;
 mod places;
+mod reload;
 mod settings;
 mod template;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use toml::de::DeTable;
 
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
+pub use reload::{Counts, SETTINGS, Setting};
 pub use settings::{
     Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Downstream, Drain, Export, KeyPair, Limits,
     Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Store, Upstream,

@@ -74,18 +74,23 @@ pub(crate) struct Phases {
 }
 
 impl Phases {
-    /// Waits until a client has to be asked to go.
-    pub(crate) async fn time_to_go(self, drain: Drain) -> Reason {
+    /// Waits until a client has to be asked to go: at its age, or within the time over which clients are spread, as it is
+    /// then.
+    pub(crate) async fn time_to_go(
+        self,
+        max_connection_age: Option<Duration>,
+        over: impl Fn() -> Duration,
+    ) -> Reason {
         // Boxed where it is needed: ten thousand idle connections wait here.
         let aged = async {
-            match drain.max_connection_age {
+            match max_connection_age {
                 Some(age) => Box::pin(sleep(jittered(age))).await,
                 None => pending().await,
             }
         };
         let drained = async {
             self.draining.cancelled().await;
-            Box::pin(sleep(drain.over.mul_f64(fastrand::f64()))).await;
+            Box::pin(sleep(over().mul_f64(fastrand::f64()))).await;
         };
         tokio::select! {
             () = self.stop.cancelled() => Reason::Stop,
@@ -116,7 +121,7 @@ mod tests {
         for _ in 0..300 {
             let phases = phases.clone();
             clients.spawn(async move {
-                assert_eq!(phases.time_to_go(drain).await, why);
+                assert_eq!(phases.time_to_go(drain.max_connection_age, || drain.over).await, why);
                 start.elapsed()
             });
         }

@@ -83,15 +83,13 @@ pub enum ServerError {
 
 /// The downstream side.
 pub struct Server {
-    settings: Settings,
     shared: Arc<Shared>,
 }
 
 impl Server {
     /// A server of what `database` holds.
     pub fn new(settings: Settings, database: Database) -> Self {
-        let shared = Shared::new(&settings, database);
-        Self { settings, shared: Arc::new(shared) }
+        Self { shared: Arc::new(Shared::new(settings, database)) }
     }
 
     /// Directs it while it serves.
@@ -161,7 +159,7 @@ impl Server {
         let Phases { draining, stop } = &self.shared.phases;
         let drained = async {
             draining.cancelled().await;
-            tokio::time::sleep(self.shared.drain.delay).await;
+            tokio::time::sleep(self.shared.settings().drain.delay).await;
         };
         tokio::select! {
             () = drained => {}
@@ -181,18 +179,22 @@ impl Server {
         if let Err(error) = client.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
         }
+        let settings = self.shared.settings();
+        let age = settings.drain.max_connection_age;
         let settings = connection::Settings {
-            keepalive_interval: self.settings.keepalive_interval,
-            keepalive_timeout: self.settings.keepalive_timeout,
-            max_streams: self.settings.max_streams_per_connection,
+            keepalive_interval: settings.keepalive_interval,
+            keepalive_timeout: settings.keepalive_timeout,
+            max_streams: settings.max_streams_per_connection,
         };
         let shared = Arc::clone(&self.shared);
-        let (drain, metrics) = (shared.drain, shared.metrics.clone());
+        let metrics = shared.metrics.clone();
         let ending = shared.phases.stop.child_token();
-        let asked = shared.phases.clone().time_to_go(drain).map(move |reason| metrics.moved(reason));
+        let (asking, granting) = (Arc::clone(&shared), Arc::clone(&shared));
+        let asked = shared.phases.clone().time_to_go(age, move || asking.settings().drain.over);
+        let asked = asked.map(move |reason| metrics.moved(reason));
         let ended = ending.clone();
         let then = async move {
-            tokio::time::sleep(drain.grace).await;
+            tokio::time::sleep(granting.settings().drain.grace).await;
             ended.cancel();
         };
         let service = |within| Services { shared, peer: Arc::new(peer), within, ending };
@@ -212,6 +214,17 @@ impl Control {
     /// Moves all clients elsewhere: accepts no more of them, and asks each of those that are here to connect anew.
     pub fn drain(&self) {
         self.shared.phases.draining.cancel();
+    }
+
+    /// What counts for who comes now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.shared.settings()
+    }
+
+    /// Has `settings` count from now on: limits of how many there are, and the drain, at once; everything else for who
+    /// comes. The identifier, `frame_cache` and `max_response_size` stay as they were at the start.
+    pub fn adjust(&self, settings: Settings) {
+        self.shared.adjust(settings);
     }
 }
 

@@ -53,7 +53,7 @@ impl Services {
             Ok(opened) => opened,
             Err(refusal) => return refusal.into_grpc::<Body>().map(Either::Right),
         };
-        let requests = Messages::<R, _>::new(request.into_body(), self.shared.limits.message);
+        let requests = Messages::<R, _>::new(request.into_body(), self.shared.settings().limits.message);
         let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
         let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone(), opened);
         let mut response = HttpResponse::new(Either::Left(body));

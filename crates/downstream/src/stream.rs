@@ -10,7 +10,6 @@ mod observe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, abortable};
@@ -19,7 +18,7 @@ use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use hyper::body::Incoming;
 use hyper::rt::Executor as _;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use weir_database::{Database, Subscriber};
@@ -31,15 +30,15 @@ use weir_wire::services::Service;
 use crate::admission::{Gate, Opened, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
 use crate::connection::Within;
-use crate::drain::{Drain, Phases};
+use crate::drain::Phases;
 use crate::frames::Frames;
 use crate::known::Statements;
 use crate::messages::Messages;
 use crate::metrics::{Metrics, Speech};
-use crate::node::{Client, NodeRules};
+use crate::node::Client;
 use crate::observed::observe;
 use crate::peer::Peer;
-use crate::request::{Limits, Request};
+use crate::request::Request;
 use crate::rest::JsonFrames;
 use crate::scope::Scope;
 use crate::server::Settings;
@@ -52,26 +51,20 @@ pub(crate) struct Shared {
     pub(crate) frames: Frames,
     /// The same as JSON.
     pub(crate) json: JsonFrames,
-    pub(crate) rules: NodeRules,
-    pub(crate) limits: Limits,
     pub(crate) statements: Statements,
-    /// By user agent: whether state-of-the-world resources are wrapped, whatever the client announces.
-    pub(crate) wrapping: std::collections::HashMap<String, bool>,
+    /// As they are for who comes now.
+    settings: RwLock<Arc<Settings>>,
     pub(crate) metrics: Metrics,
     /// Everything that is open.
     pub(crate) registry: Registry,
     /// What is kept of the nodes of clients.
     profiles: Interned,
     pub(crate) gate: Gate,
-    /// The longest that the answer to a poll is held back.
-    pub(crate) rest_hold: Duration,
-    /// How clients are moved elsewhere.
-    pub(crate) drain: Drain,
     pub(crate) phases: Phases,
 }
 
 impl Shared {
-    pub(crate) fn new(settings: &Settings, database: Database) -> Self {
+    pub(crate) fn new(settings: Settings, database: Database) -> Self {
         let frames =
             Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
         frames.observe();
@@ -80,27 +73,38 @@ impl Shared {
         Self {
             frames,
             json: JsonFrames::new(settings.frame_cache),
-            rules: settings.rules.clone(),
-            limits: settings.limits,
             statements: Statements::default(),
-            wrapping: settings.wrapping.clone(),
             gate: Gate::new(settings.admission, metrics.clone()),
             metrics,
             registry: Registry::default(),
             profiles: Interned::default(),
-            rest_hold: settings.rest_hold,
+            settings: RwLock::new(Arc::new(settings)),
             database,
-            drain: settings.drain,
             phases: Phases::default(),
         }
     }
 
+    /// As they are for who comes now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read())
+    }
+
+    /// Has `settings` count from now on, for who comes.
+    pub(crate) fn adjust(&self, settings: Settings) {
+        self.gate.adjust(settings.admission);
+        *self.settings.write() = Arc::new(settings);
+    }
+
     /// The client that a first message's node describes, and how it is sent resources.
-    pub(crate) fn meet(&self, node: Option<&[u8]>) -> Result<(Client, Wrapping), Status> {
-        let mut client = Client::new(node, &self.rules)
+    pub(crate) fn meet(
+        &self,
+        settings: &Settings,
+        node: Option<&[u8]>,
+    ) -> Result<(Client, Wrapping), Status> {
+        let mut client = Client::new(node, &settings.rules)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
         client.profile = self.profiles.share(client.profile);
-        let wrapping = Wrapping::of(&client, self.wrapping.get(&client.user_agent).copied());
+        let wrapping = Wrapping::of(&client, settings.wrapping.get(&client.user_agent).copied());
         Ok((client, wrapping))
     }
 
@@ -160,6 +164,7 @@ struct Open {
     scope: Scope,
     client: Arc<Client>,
     wrapping: Wrapping,
+    settings: Arc<Settings>,
     /// To be sent the first response.
     turn: Turn,
 }
@@ -246,7 +251,7 @@ impl Stream {
         };
         open.wrapping.always |= request.has_locators();
         open.scope.admit(request.type_url_mut())?;
-        let inbound = request.into_inbound(&open.client, &self.shared.limits, &self.shared.statements)?;
+        let inbound = request.into_inbound(&open.client, &open.settings.limits, &self.shared.statements)?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
@@ -265,7 +270,8 @@ impl Stream {
 
     /// Makes the client's acquaintance by its first message.
     fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
-        let (client, wrapping) = self.shared.meet(request.node())?;
+        let settings = self.shared.settings();
+        let (client, wrapping) = self.shared.meet(&settings, request.node())?;
         let scope = Scope::new(self.service);
         let machine = ServerStream::new(self.dialect, scope.is_aggregated(), client.parameters.clone());
         tracing::info!(
@@ -274,7 +280,7 @@ impl Stream {
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
         let turn = self.shared.gate.turn();
-        Ok(Open { machine, told: Vec::new(), scope, client: Arc::new(client), wrapping, turn })
+        Ok(Open { machine, told: Vec::new(), scope, client: Arc::new(client), wrapping, settings, turn })
     }
 
     fn end(&self, status: Status) {

@@ -32,6 +32,10 @@ instruments! {
         "Files and sockets that the process has open";
     PROCESS_UPTIME = Gauge "process.uptime" "s" []
         "How long the process has been running";
+    CONFIG_PENDING = Gauge "weir.config.pending" "{setting}" []
+        "Settings that were changed in the file and wait for a restart";
+    CONFIG_RELOADS = Counter "weir.config.reloads" "{reload}" ["outcome"]
+        "How often the configuration file was read again";
     DATABASE_AMBIGUOUS_MATCHES = Counter "weir.database.ambiguous_matches" "{match}" []
         "Parameter sets found to match more than one variant of a name";
     DATABASE_EXPIRED = Counter "weir.database.expired" "{resource}" []

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::{Downstream, Error, Limits, Parameters, Source};
 
-fn repository() -> PathBuf {
+pub(super) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn read(path: &str) -> String {
+pub(super) fn read(path: &str) -> String {
     std::fs::read_to_string(repository().join(path)).unwrap()
 }
 
@@ -70,7 +70,7 @@ fn keys(prefix: &str, value: &toml::Value, found: &mut BTreeSet<String>) {
     }
 }
 
-fn keys_of_reference() -> BTreeSet<String> {
+pub(super) fn keys_of_reference() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     keys("", &toml::from_str(&read("config/reference.toml")).unwrap(), &mut found);
     found

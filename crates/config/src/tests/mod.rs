@@ -1,3 +1,5 @@
+mod deploy;
 mod errors;
 mod examples;
+mod reload;
 mod security;

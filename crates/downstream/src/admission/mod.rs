@@ -113,6 +113,15 @@ impl Gate {
         Ok(Opened { gate: self.clone() })
     }
 
+    /// Has `limits` count from now on. Who is over them stays.
+    pub(crate) fn adjust(&self, limits: Admission) {
+        let mut state = self.state.lock();
+        if limits.first_responses != state.limits.first_responses {
+            state.turns = Turns::new(limits.first_responses);
+        }
+        state.limits = limits;
+    }
+
     /// The turn of a new stream to be sent its first response.
     pub(crate) fn turn(&self) -> Turn {
         self.state.lock().turns.next()
@@ -228,6 +237,19 @@ mod tests {
             assert_eq!(shortage(gate.open(newcomer)), Some(Shortage::Streams));
         }
         drop(first);
+        assert_eq!(shortage(gate.open(true)), None);
+    }
+
+    #[test]
+    fn new_limits_count_at_once_and_who_is_over_them_stays() {
+        let gate = gate(Admission { streams: 2, ..Admission::default() });
+        let running = [gate.open(true), gate.open(true)];
+        gate.adjust(Admission { streams: 1, ..Admission::default() });
+        assert_eq!(gate.state.lock().streams, 2);
+        drop(running);
+        let _one = gate.open(true);
+        assert_eq!(shortage(gate.open(true)), Some(Shortage::Streams));
+        gate.adjust(Admission { streams: 2, ..Admission::default() });
         assert_eq!(shortage(gate.open(true)), None);
     }
 

@@ -147,8 +147,9 @@ where
     }
     shared.metrics.request(Speech::REST);
     let type_url = type_of(path)?;
-    let hold = hold::until(&head.headers, shared.rest_hold);
-    let body = read(body, shared.limits.message).await?;
+    let settings = shared.settings();
+    let hold = hold::until(&head.headers, settings.rest_hold);
+    let body = read(body, settings.limits.message).await?;
     let mut message = parse(&body, &type_url, path)?;
     drop(body);
     message.type_url = type_url.to_string();

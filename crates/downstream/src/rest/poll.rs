@@ -22,6 +22,7 @@ use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
 use crate::request::Request;
+use crate::server::Settings;
 use crate::stream::{Shared, Signal, refused};
 use crate::view::{Attached, Attacher};
 use crate::wrapping::Wrapping;
@@ -29,6 +30,7 @@ use crate::wrapping::Wrapping;
 /// A request that waits for its answer.
 pub(super) struct Poll {
     shared: Arc<Shared>,
+    settings: Arc<Settings>,
     machine: ServerStream<Attached, Json>,
     client: Arc<Client>,
     seen: Arc<Seen>,
@@ -72,7 +74,8 @@ impl Poll {
         peer: Arc<Peer>,
         request: &DiscoveryRequest,
     ) -> Result<Self, Status> {
-        let (client, mut wrapping) = shared.meet(Request::node(request))?;
+        let settings = shared.settings();
+        let (client, mut wrapping) = shared.meet(&settings, Request::node(request))?;
         let (client, entry) = (Arc::new(client), shared.registry.entry());
         let (since, types) = (Millis::now(), Mutex::default());
         let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
@@ -82,7 +85,7 @@ impl Poll {
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
-        Ok(Self { shared, machine, client, seen, signal: Arc::default(), wrapping })
+        Ok(Self { shared, settings, machine, client, seen, signal: Arc::default(), wrapping })
     }
 
     /// Who polls.
@@ -95,7 +98,7 @@ impl Poll {
     /// # Errors
     /// When the client asks for what it cannot have.
     pub(super) fn handle(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
-        let inbound = request.into_inbound(&self.client, &self.shared.limits, &self.shared.statements)?;
+        let inbound = request.into_inbound(&self.client, &self.settings.limits, &self.shared.statements)?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();

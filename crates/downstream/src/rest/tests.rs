@@ -52,7 +52,7 @@ impl Fixture {
         };
         let database = Database::new(weir_database::Settings::default());
         answer_wildcards(database.clone());
-        Self { shared: Arc::new(Shared::new(&settings, database)), ending: CancellationToken::new() }
+        Self { shared: Arc::new(Shared::new(settings, database)), ending: CancellationToken::new() }
     }
 
     /// Publishes these as all clusters there are.

@@ -180,6 +180,18 @@ impl Weir {
         self.write_file("resources.json", &resources::file(resources));
     }
 
+    /// Where its configuration stands.
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
+    /// Writes its configuration anew, as it is but for this.
+    pub fn reconfigure(&self, change: impl FnOnce(String) -> String) {
+        let text = std::fs::read_to_string(&self.config).expect("read the configuration");
+        let directory = self.config.parent().expect("a file has a directory");
+        write_atomically(directory, "weir.toml", &change(text));
+    }
+
     /// Removes one of the files that it serves.
     pub fn remove_file(&self, name: &str) {
         std::fs::remove_file(self.directory.path().join("resources").join(name)).expect("remove a file");

@@ -1,0 +1,99 @@
+//! What changes when the file does while the program runs, and when that counts.
+//!
+//! One table says it of every key; `docs/reload.md` shows the same, and a test holds both against the reference. Never
+//! applies anything: that is the program's.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use crate::settings::Config;
+
+/// When a changed setting counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// From now on, for everyone.
+    AtOnce,
+    /// For streams and polls that are opened from now on.
+    NewStreams,
+    /// For connections that are opened from now on.
+    NewConnections,
+    /// After a restart.
+    Restart,
+}
+
+impl Counts {
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AtOnce => "at once",
+            Self::NewStreams => "for new streams",
+            Self::NewConnections => "for new connections",
+            Self::Restart => "after a restart",
+        }
+    }
+}
+
+/// A key, or all keys below one.
+#[derive(Debug)]
+pub struct Setting {
+    /// The dotted key, as in the reference.
+    pub key: &'static str,
+    /// When a change of it counts.
+    pub counts: Counts,
+    /// What it is set to, to be compared: two texts are equal if the settings are.
+    value: fn(&Config) -> String,
+}
+
+impl Setting {
+    /// Whether it is not the same in both.
+    pub fn differs(&self, one: &Config, other: &Config) -> bool {
+        (self.value)(one) != (self.value)(other)
+    }
+}
+
+fn text(value: impl Debug) -> String {
+    format!("{value:?}")
+}
+
+/// A row for each key.
+macro_rules! settings {
+    ($($counts:ident $key:literal: |$config:ident| $value:expr;)*) => {
+        /// Every setting.
+        pub const SETTINGS: &[Setting] = &[
+            $(Setting { key: $key, counts: Counts::$counts, value: |$config: &Config| text(&$value) },)*
+        ];
+    };
+}
+
+settings! {
+    Restart "node": |c| c.node;
+    AtOnce "log.level": |c| c.log.level;
+    Restart "log.format": |c| c.log.format;
+    Restart "downstream.listen": |c| c.downstream.listen;
+    NewStreams "downstream.max_request_size": |c| c.downstream.max_request_size;
+    Restart "downstream.max_response_size": |c| c.downstream.max_response_size;
+    NewConnections "downstream.keepalive_interval": |c| c.downstream.keepalive_interval;
+    NewConnections "downstream.keepalive_timeout": |c| c.downstream.keepalive_timeout;
+    NewStreams "downstream.rest_hold": |c| c.downstream.rest_hold;
+    NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
+    NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
+    Restart "admin": |c| c.admin;
+    Restart "cache": |c| c.cache;
+    NewStreams "limits.max_name_length": |c| c.limits.max_name_length;
+    NewStreams "limits.max_names": |c| c.limits.max_names;
+    AtOnce "limits.max_connections": |c| c.limits.max_connections;
+    AtOnce "limits.max_connections_per_address": |c| c.limits.max_connections_per_address;
+    AtOnce "limits.max_streams": |c| c.limits.max_streams;
+    NewConnections "limits.max_streams_per_connection": |c| c.limits.max_streams_per_connection;
+    AtOnce "admission.new_streams_per_second": |c| c.admission.new_streams_per_second;
+    AtOnce "admission.new_streams_burst": |c| c.admission.new_streams_burst;
+    NewStreams "admission.max_first_responses": |c| c.admission.max_first_responses;
+    AtOnce "admission.retry_after": |c| c.admission.retry_after;
+    AtOnce "drain.delay": |c| c.drain.delay;
+    AtOnce "drain.over": |c| c.drain.over;
+    AtOnce "drain.grace": |c| c.drain.grace;
+    Restart "store": |c| c.store;
+    Restart "upstream": |c| c.upstreams;
+    NewStreams "dynamic_parameters": |c| c.node_rules;
+    AtOnce "export": |c| c.exports;
+}

@@ -1,0 +1,91 @@
+//! The table of what a changed file changes, against the reference and the documentation.
+
+use std::path::Path;
+
+use super::examples::{keys_of_reference, read};
+use crate::{Config, SETTINGS};
+
+fn parse(text: &str) -> Config {
+    crate::parse(text, Path::new("config/reference.toml")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Whether a row says something of a key of the reference.
+fn covers(row: &str, key: &str) -> bool {
+    key.strip_prefix(row).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+#[test]
+fn each_key_has_one_row() {
+    let known = keys_of_reference();
+    let is_table = |key: &String| known.iter().any(|other| other.starts_with(&format!("{key}.")));
+    for key in known.iter().filter(|key| !is_table(key)) {
+        let rows: Vec<_> = SETTINGS.iter().map(|row| row.key).filter(|row| covers(row, key)).collect();
+        assert_eq!(rows.len(), 1, "{key} has {rows:?}: add it to the table in crates/config/src/reload.rs");
+    }
+    for row in SETTINGS {
+        assert!(known.iter().any(|key| covers(row.key, key)), "there is no {}", row.key);
+    }
+}
+
+#[test]
+fn the_documentation_has_the_same_table() {
+    let page = read("docs/reload.md");
+    let written: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let wanted: Vec<_> =
+        SETTINGS.iter().map(|row| format!("| `{}` | {} |", row.key, row.counts.as_str())).collect();
+    assert_eq!(written, wanted);
+}
+
+#[test]
+fn a_row_notices_its_key_and_no_other() {
+    let text = read("config/reference.toml");
+    let before = parse(&text);
+    for row in SETTINGS {
+        assert!(!row.differs(&before, &parse(&text)), "{} differs from itself", row.key);
+    }
+    let mut unnoticed: Vec<_> = SETTINGS.iter().map(|row| row.key).collect();
+    for (from, to, noticed) in [
+        ("cluster = \"edge\"  ", "cluster = \"core\"  ", &["node", "upstream"][..]),
+        ("level = \"info\"", "level = \"warn\"", &["log.level"]),
+        ("format = \"auto\"", "format = \"json\"", &["log.format"]),
+        ("0.0.0.0:18000", "0.0.0.0:18009", &["downstream.listen"]),
+        ("max_request_size = \"64MiB\"", "max_request_size = \"1MiB\"", &["downstream.max_request_size"]),
+        ("max_response_size = \"4MiB\"", "max_response_size = \"1MiB\"", &["downstream.max_response_size"]),
+        (
+            "keepalive_interval = \"30s\"  ",
+            "keepalive_interval = \"31s\"  ",
+            &["downstream.keepalive_interval"],
+        ),
+        ("keepalive_timeout = \"10s\"  ", "keepalive_timeout = \"11s\"  ", &["downstream.keepalive_timeout"]),
+        ("rest_hold = \"30s\"", "rest_hold = \"31s\"", &["downstream.rest_hold"]),
+        ("max_connection_age = \"30m\"", "max_connection_age = \"31m\"", &["downstream.max_connection_age"]),
+        ("{ envoy = false }", "{ envoy = true }", &["downstream.wrap_resources"]),
+        ("127.0.0.1:19000", "127.0.0.1:19009", &["admin"]),
+        ("idle_timeout = \"60s\"", "idle_timeout = \"61s\"", &["cache"]),
+        ("max_name_length = 4096", "max_name_length = 4097", &["limits.max_name_length"]),
+        ("max_names = 100000", "max_names = 100001", &["limits.max_names"]),
+        ("max_connections = 100000", "max_connections = 100001", &["limits.max_connections"]),
+        ("per_address = 100 ", "per_address = 101 ", &["limits.max_connections_per_address"]),
+        ("max_streams = 1000000", "max_streams = 1000001", &["limits.max_streams"]),
+        ("per_connection = 16384", "per_connection = 16385", &["limits.max_streams_per_connection"]),
+        ("per_second = 2000", "per_second = 2001", &["admission.new_streams_per_second"]),
+        ("new_streams_burst = 4000", "new_streams_burst = 4001", &["admission.new_streams_burst"]),
+        ("max_first_responses = 1024", "max_first_responses = 1025", &["admission.max_first_responses"]),
+        ("retry_after = \"1s\"", "retry_after = \"2s\"", &["admission.retry_after"]),
+        ("delay = \"0s\"", "delay = \"1s\"", &["drain.delay"]),
+        ("over = \"15s\"", "over = \"16s\"", &["drain.over"]),
+        ("grace = \"1s\"", "grace = \"2s\"", &["drain.grace"]),
+        ("keep_unwanted = \"168h\"", "keep_unwanted = \"1h\"", &["store"]),
+        ("default = \"prod\"", "default = \"test\"", &["dynamic_parameters"]),
+        ("to = \"export/cds.yaml\"", "to = \"export/cds.json\"", &["export"]),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from} is not in the reference");
+        let after = parse(&changed);
+        let differing: Vec<_> =
+            SETTINGS.iter().filter(|row| row.differs(&before, &after)).map(|row| row.key).collect();
+        assert_eq!(differing, noticed, "{to}");
+        unnoticed.retain(|key| !noticed.contains(key));
+    }
+    assert!(unnoticed.is_empty(), "add to this test: {unnoticed:?}");
+}

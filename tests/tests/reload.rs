@@ -1,0 +1,116 @@
+//! A configuration that changes while the program runs.
+
+use serde_json::Value;
+use tonic::Code;
+use weir_testkit::process::Weir;
+use weir_testkit::resources::{constrained, eds_cluster};
+use weir_testkit::wait::until;
+use weir_testkit::{XdsClient, node, type_url};
+
+const APPLIED: &str = "the configuration is reloaded";
+const FAILED: &str = "the configuration is not reloaded";
+
+/// A Weir with a cluster for each of two environments, which by default is the first.
+async fn weir() -> Weir {
+    let cluster = |env: &str| constrained("env", env, &eds_cluster(&format!("of-{env}")));
+    let rule = "[[dynamic_parameters]]\nkey = \"env\"\nfrom = \"node.metadata.env\"\ndefault = \"prod\"";
+    Weir::builder().resources(&[cluster("prod"), cluster("test")]).section(rule).start().await
+}
+
+/// A client that is sent all clusters, and which these are.
+async fn clusters(weir: &Weir) -> (XdsClient, Vec<String>) {
+    let mut client = XdsClient::sotw(weir.address(), &node("n")).await;
+    client.subscribe(type_url("cds"), &[]);
+    let received = client.accept(type_url("cds")).await;
+    let names = received.names().into_iter().map(ToString::to_string).collect();
+    (client, names)
+}
+
+/// Waits for what the log says of the next reload.
+async fn told(weir: &Weir, parts: &[&str]) {
+    weir.child().wait_for_line(parts).await;
+}
+
+async fn metric(weir: &Weir, series: &str, value: usize) {
+    let line = format!("{series} {value}");
+    until(&line, async || weir.admin("/metrics").await.body.lines().any(|l| l == line).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_file_counts_for_who_comes_and_not_for_who_is_there() {
+    let weir = weir().await;
+    let (mut running, names) = clusters(&weir).await;
+    assert_eq!(names, ["of-prod"]);
+    weir.reconfigure(|text| text.replace("default = \"prod\"", "default = \"test\""));
+    told(&weir, &[APPLIED, "dynamic_parameters"]).await;
+    assert_eq!(clusters(&weir).await.1, ["of-test"]);
+    metric(&weir, "weir_config_reloads_total{outcome=\"applied\"}", 1).await;
+
+    // Of those that are there one is kept, and nobody else is let in.
+    weir.reconfigure(|text| format!("{text}\n[limits]\nmax_streams = 1\n"));
+    told(&weir, &[APPLIED, "limits.max_streams"]).await;
+    until("the other client to be gone", async || {
+        let mut late = XdsClient::delta(weir.address(), &node("late")).await;
+        late.subscribe(type_url("cds"), &[]);
+        (late.closed().await.code() == Code::ResourceExhausted).then_some(())
+    })
+    .await;
+    weir.write_resources(&[eds_cluster("new")]);
+    assert_eq!(running.accept(type_url("cds")).await.names(), ["new"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_file_changes_nothing_and_says_why() {
+    let weir = weir().await;
+    let bad = "default = \"test\"\n\n[limits]\nmax_streams = 0\n";
+    weir.reconfigure(|text| text.replace("default = \"prod\"", bad));
+    told(&weir, &[FAILED, "weir.toml:", "limits.max_streams: 0 is too small; the least is 1"]).await;
+    metric(&weir, "weir_config_reloads_total{outcome=\"failed\"}", 1).await;
+    assert_eq!(clusters(&weir).await.1, ["of-prod"], "not even what was good in it");
+    std::fs::remove_file(weir.config()).unwrap();
+    weir.signal("HUP").await;
+    told(&weir, &[FAILED, "No such file or directory"]).await;
+    assert_eq!(clusters(&weir).await.1, ["of-prod"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_change_says_so_and_the_rest_counts() {
+    let weir = weir().await;
+    weir.reconfigure(|text| {
+        let text = text.replace("weir-test", "renamed").replace("default = \"prod\"", "default = \"test\"");
+        format!("{text}\n[cache]\nidle_timeout = \"61s\"\n")
+    });
+    told(&weir, &["until a restart", "node,cache"]).await;
+    metric(&weir, "weir_config_pending", 2).await;
+    let mut client = XdsClient::sotw(weir.address(), &node("n")).await;
+    client.subscribe(type_url("cds"), &[]);
+    let received = client.accept(type_url("cds")).await;
+    assert_eq!((received.names(), &*received.control_plane), (vec!["of-test"], "weir-test"));
+
+    weir.reconfigure(|text| text.replace("renamed", "weir-test").replace("61s", "60s"));
+    metric(&weir, "weir_config_pending", 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_file_is_read_again_on_sighup_too() {
+    let weir = weir().await;
+    weir.signal("HUP").await;
+    told(&weir, &[APPLIED]).await;
+    assert_eq!(clusters(&weir).await.1, ["of-prod"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exports_and_the_log_level_change_at_once() {
+    let weir = weir().await;
+    let file = weir.config().with_file_name("cds.json");
+    let export = format!("\n[[export]]\ntype = \"cds\"\nparameters = {{ env = \"test\" }}\nto = {file:?}\n");
+    weir.reconfigure(|text| text.replace("level = \"debug\"", "level = \"warn\"") + &export);
+    let written: Value =
+        until("the file to be written", async || serde_json::from_slice(&std::fs::read(&file).ok()?).ok())
+            .await;
+    assert_eq!(written["resources"][0]["name"], "of-test", "{written}");
+    weir.reconfigure(|text| text.replace("level = \"warn\"", "level = \"info\""));
+    told(&weir, &[APPLIED, "log.level"]).await;
+    let lines = weir.child().output();
+    assert!(!lines.contains("\"changed\":\"log.level,export\""), "that was said to nobody: {lines}");
+}
