@@ -15,7 +15,8 @@ use anyhow::{Context, Result};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test          set up the tools, then check the format, run clippy and all tests
+  test          set up the tools, then check the format, run clippy and all tests, and look for the tests that
+                hold each promise
   setup         only set up the tools: Envoy, gRPC-Python and gRPC-Node, under target/tools
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         Some("test") => test(),
         Some("setup") => workspace_root().and_then(|root| tools::set_up(&root)),
         Some("fuzz") => seconds().and_then(|seconds| fuzz::run(&workspace_root()?, seconds)),
-        Some("conformance") => workspace_root().and_then(|root| conformance::report(&root)),
+        Some("conformance") => workspace_root().and_then(|root| conformance::report(&root, true)),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

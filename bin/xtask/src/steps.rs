@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::conformance;
+
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
@@ -36,6 +38,7 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     for step in &STEPS {
         outcomes.push((step.name, run(step, root)?));
     }
+    outcomes.push(("promises", call("promises", || conformance::report(root, false))));
     println!();
     for (name, outcome) in &outcomes {
         match outcome {
@@ -68,6 +71,21 @@ fn run(step: &Step, root: &Path) -> Result<Outcome> {
         .with_context(|| format!("start cargo {}", step.arguments[0]))?;
     let took = started.elapsed();
     Ok(if status.success() { Outcome::Passed(took) } else { Outcome::Failed(took) })
+}
+
+/// A step of our own.
+fn call(name: &str, step: impl FnOnce() -> Result<()>) -> Outcome {
+    println!("\n== {name}");
+    let started = Instant::now();
+    let result = step();
+    let took = started.elapsed();
+    match result {
+        Ok(()) => Outcome::Passed(took),
+        Err(error) => {
+            println!("{error:#}");
+            Outcome::Failed(took)
+        }
+    }
 }
 
 fn is_installed(subcommand: &str) -> bool {

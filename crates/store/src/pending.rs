@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn t08_a_heartbeat_of_what_is_not_written_yet_changes_its_life_only() {
+    fn t02_a_heartbeat_of_what_is_not_written_yet_changes_its_life_only() {
         let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
         let mut pending = Pending::default();
         let content = Content { ttl: Some(minute), ..Content::default() };

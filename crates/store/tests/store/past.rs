@@ -148,7 +148,7 @@ fn u09_what_is_absent_and_what_is_answered_is_known_until_something_comes() {
 }
 
 #[test]
-fn t07_what_has_expired_while_weir_was_away_is_gone() {
+fn t01_what_has_expired_while_weir_was_away_is_gone() {
     let place = Place::new();
     let hour = Duration::from_secs(3600);
     let long_ago = Instant::now().checked_sub(Duration::from_secs(20)).expect("the machine is up for longer");
@@ -185,7 +185,7 @@ fn t07_what_has_expired_while_weir_was_away_is_gone() {
 }
 
 #[test]
-fn t07_a_name_that_has_expired_is_absent() {
+fn t01_a_name_that_has_expired_is_absent() {
     let place = Place::new();
     let store = place.after(|store| {
         let expired = batch(Reach::Named, |batch| {
