@@ -16,10 +16,14 @@ fn main() -> anyhow::Result<()> {
 
 fn compile_protos() -> anyhow::Result<()> {
     let root = Path::new("../../proto");
-    let files = ["envoy/service/discovery/v3/discovery.proto", "envoy/service/discovery/v3/ads.proto"];
     println!("cargo:rerun-if-changed={}", root.display());
-    let descriptors = protox::compile(files, [root])?;
-    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    let transport = ["envoy/service/discovery/v3/discovery.proto", "envoy/service/discovery/v3/ads.proto"];
+    let status = ["envoy/service/status/v3/csds.proto"];
+    let code = || tonic_prost_build::configure().bytes(".");
+    code().compile_fds(protox::compile(transport, [root])?)?;
+    // The messages of the transport are there already.
+    let code = code().extern_path(".envoy.service.discovery.v3", "crate::discovery");
+    code.compile_fds(protox::compile(status, [root])?)?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use weir_config::{Config, Level, LogFormat, Parameters, Source};
 use weir_database::ParameterSets;
 use weir_downstream::export::Export;
-use weir_downstream::{Admission, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
+use weir_downstream::{Admission, Csds, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
 use weir_store::{Key, Store};
 use weir_telemetry::{Format, Logs};
 
@@ -76,6 +76,12 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
             message: downstream.max_request_size,
         },
         rest_hold: downstream.rest_hold,
+        csds: match downstream.csds {
+            weir_config::Csds::Off => Csds::Off,
+            weir_config::Csds::Loopback => Csds::Loopback,
+            weir_config::Csds::Any => Csds::Any,
+        },
+        reflection: downstream.reflection,
         max_response_size: downstream.max_response_size,
         frame_cache: config.cache.max_frames_size as u64,
         keepalive_interval: downstream.keepalive_interval,

@@ -3,6 +3,8 @@
 mod clients;
 mod upstreams;
 
+use std::sync::Arc;
+
 use weir_admin::{Client, Nack, Upstream};
 use weir_database::Database;
 use weir_downstream::Control;
@@ -13,7 +15,7 @@ use crate::ready::Readiness;
 
 /// This Weir, to be looked at.
 pub(crate) struct Instance {
-    pub(crate) readiness: Readiness,
+    pub(crate) readiness: Arc<Readiness>,
     pub(crate) metrics: Metrics,
     pub(crate) upstream: weir_upstream::Status,
     pub(crate) clients: Registry,

@@ -122,14 +122,17 @@ fn start(
     let (exports, followed) = watch::channel(convert::exports(config));
     tasks.spawn(export(database.clone(), followed, stop.clone()));
 
-    let server = weir_downstream::Server::new(convert::downstream(config), database.clone());
+    let readiness = Arc::new(Readiness::new(config, status.clone(), draining.clone()));
+    let healthy = Arc::clone(&readiness);
+    let ready = move || healthy.pending().is_empty();
+    let settings = convert::downstream(config);
+    let server = weir_downstream::Server::with_readiness(settings, database.clone(), ready);
     let (control, clients) = (server.control(), server.registry());
     let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });
 
     let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports);
     if let Some(listener) = listeners.admin {
-        let readiness = Readiness::new(config, status.clone(), draining.clone());
         let Telemetry { metrics, log_level } = telemetry;
         let instance =
             Instance { readiness, metrics, upstream: status, clients, control, database, log_level };

@@ -9,8 +9,8 @@ use weir_types::Pattern;
 
 use crate::metadata::Metadata;
 use crate::values::{
-    AcknowledgeMode, Address, DataError, DurationText, Endpoint, Level, LogFormat, NackUpstream, NodeField,
-    Protocol, Regex, ResourceType, Size, Text, Transport,
+    AcknowledgeMode, Address, Csds, DataError, DurationText, Endpoint, Level, LogFormat, NackUpstream,
+    NodeField, Protocol, Regex, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -88,6 +88,10 @@ pub(crate) struct Downstream {
     #[serde(default = "seconds::<30>")]
     pub(crate) rest_hold: Text<DurationText>,
     pub(crate) max_connection_age: Option<Text<DurationText>>,
+    #[serde(default)]
+    pub(crate) csds: Csds,
+    #[serde(default)]
+    pub(crate) reflection: bool,
     #[serde(default)]
     pub(crate) wrap_resources: HashMap<String, bool>,
 }

@@ -34,7 +34,7 @@ pub use settings::{
     UpstreamTls,
 };
 pub use template::{Segment, Template};
-pub use values::{DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
+pub use values::{Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
 
 use places::Places;
 

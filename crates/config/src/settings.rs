@@ -9,7 +9,7 @@ use weir_types::{FileFormat, Pattern, TypeUrl};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
+use crate::values::{Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
 
 /// Everything.
 #[derive(Clone, Debug)]
@@ -101,6 +101,10 @@ pub struct Downstream {
     pub keepalive_timeout: Duration,
     /// The longest that the answer to a REST poll is held back while nothing changes.
     pub rest_hold: Duration,
+    /// Who may ask for the status of clients.
+    pub csds: Csds,
+    /// Whether tools are told which services and types there are.
+    pub reflection: bool,
     /// After how long a client is asked to connect anew, so that clients spread over replicas; not zero.
     pub max_connection_age: Option<Duration>,
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say

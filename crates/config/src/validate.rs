@@ -156,6 +156,8 @@ fn downstream(file: file::Downstream) -> Downstream {
         keepalive_interval: file.keepalive_interval.0.0,
         keepalive_timeout: file.keepalive_timeout.0.0,
         rest_hold: file.rest_hold.0.0,
+        csds: file.csds,
+        reflection: file.reflection,
         max_connection_age: file.max_connection_age.map(|age| age.0.0),
         wrap_resources: file.wrap_resources,
     }

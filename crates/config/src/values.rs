@@ -82,6 +82,19 @@ pub enum DataError {
     PermissionDenied,
 }
 
+/// Who may ask for the status of clients (CSDS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Csds {
+    /// Nobody.
+    Off,
+    /// Whoever connects from the same machine.
+    #[default]
+    Loopback,
+    /// Whoever may connect.
+    Any,
+}
+
 /// The least severe messages that are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

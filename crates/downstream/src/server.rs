@@ -16,6 +16,7 @@ use crate::clients::Registry;
 use crate::connection;
 use crate::drain::{Drain, Phases};
 use crate::node::NodeRules;
+use crate::operations::{Csds, Operations};
 use crate::peer::Peer;
 use crate::request::Limits;
 use crate::service::Services;
@@ -52,6 +53,10 @@ pub struct Settings {
     pub admission: Admission,
     /// How clients are moved elsewhere.
     pub drain: Drain,
+    /// Who may ask for the status of clients.
+    pub csds: Csds,
+    /// Whether tools are told which services and types there are.
+    pub reflection: bool,
 }
 
 impl Default for Settings {
@@ -69,6 +74,8 @@ impl Default for Settings {
             max_streams_per_connection: 16_384,
             admission: Admission::default(),
             drain: Drain::default(),
+            csds: Csds::default(),
+            reflection: false,
         }
     }
 }
@@ -84,12 +91,24 @@ pub enum ServerError {
 /// The downstream side.
 pub struct Server {
     shared: Arc<Shared>,
+    operations: Arc<Operations>,
 }
 
 impl Server {
-    /// A server of what `database` holds.
+    /// A server of what `database` holds, which says that it is healthy.
     pub fn new(settings: Settings, database: Database) -> Self {
-        Self { shared: Arc::new(Shared::new(settings, database)) }
+        Self::with_readiness(settings, database, || true)
+    }
+
+    /// A server of what `database` holds, which says that it is healthy while it is `ready`.
+    pub fn with_readiness(
+        settings: Settings,
+        database: Database,
+        ready: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared::new(settings, database));
+        let operations = Arc::new(Operations::new(&shared, Arc::new(ready)));
+        Self { shared, operations }
     }
 
     /// Directs it while it serves.
@@ -197,7 +216,8 @@ impl Server {
             tokio::time::sleep(granting.settings().drain.grace).await;
             ended.cancel();
         };
-        let service = |within| Services { shared, peer: Arc::new(peer), within, ending };
+        let operations = Arc::clone(&self.operations);
+        let service = |within| Services { shared, operations, peer: Arc::new(peer), within, ending };
         if let Err(error) = connection::serve(client, settings, service, asked, then).await {
             tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
         }

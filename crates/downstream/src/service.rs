@@ -18,6 +18,7 @@ use weir_wire::services::Service;
 
 use crate::connection::Within;
 use crate::messages::Messages;
+use crate::operations::Operations;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::rest;
@@ -27,6 +28,7 @@ use crate::stream::{ResponseBody, Shared, Stream};
 /// nothing else.
 pub(crate) struct Services {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) operations: Arc<Operations>,
     pub(crate) peer: Arc<Peer>,
     pub(crate) within: Within,
     /// Cancelled when the streams of the connection have to end.
@@ -84,6 +86,11 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
             return future::Either::Right(
                 answer.map(|answer| Ok(answer.map(Body::new).map(Either::Right))).boxed(),
             );
+        }
+        if Operations::serves(request.uri().path()) {
+            let answer =
+                self.operations.answer(request, &self.shared.settings(), &self.peer, self.ending.clone());
+            return future::Either::Right(answer.map(|answer| Ok(answer.map(Either::Right))).boxed());
         }
         future::Either::Left(ready(Ok(self.answer(request))))
     }

@@ -6,6 +6,12 @@ pub mod discovery {
     tonic::include_proto!("envoy.service.discovery.v3");
 }
 
+/// `envoy.service.status.v3`, generated from `proto/`.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod status {
+    tonic::include_proto!("envoy.service.status.v3");
+}
+
 pub mod json;
 
 pub mod constraints;

@@ -35,6 +35,10 @@ fn the_shape() {
             &["[log]\nformat = 'xml'\n[downstream]\nlisten=[]\n", FILES],
             "2: log.format: unknown variant `xml`, expected one of `auto`, `text`, `json`",
         ),
+        (
+            &[HEAD, "downstream.csds = 'all'\n", FILES],
+            "2: downstream.csds: unknown variant `all`, expected one of `off`, `loopback`, `any`",
+        ),
         (&[FILES], "1: missing key `downstream`"),
         (&[HEAD], "1: missing key `upstream`"),
         (

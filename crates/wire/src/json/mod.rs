@@ -20,10 +20,13 @@ use serde::de::{DeserializeSeed, Deserializer, Error};
 use render::message_to_json;
 pub use render::{Unsayable, any_to_json, exact_any_to_json};
 
-static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
-    let descriptors = include_bytes!(concat!(env!("OUT_DIR"), "/envoy-types.bin"));
-    DescriptorPool::decode(&descriptors[..]).unwrap_or_default()
-});
+static POOL: LazyLock<DescriptorPool> =
+    LazyLock::new(|| DescriptorPool::decode(descriptors()).unwrap_or_default());
+
+/// The encoded descriptors of every type of Envoy's API.
+pub fn descriptors() -> &'static [u8] {
+    include_bytes!(concat!(env!("OUT_DIR"), "/envoy-types.bin"))
+}
 
 /// The message of a state-of-the-world response.
 pub(crate) const DISCOVERY_RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";

@@ -1,9 +1,7 @@
-//! What operators see of a running Weir with a control plane above and clients below, of which one rejects.
+//! Over HTTP.
 
-mod support;
-
+use crate::support::{Bed, Source, for_all, local};
 use serde_json::{Value, json};
-use support::{Bed, Source, for_all, local};
 use weir_testkit::client::RestClient;
 use weir_testkit::process::{Weir, free_port};
 use weir_testkit::resources::static_cluster;
@@ -11,7 +9,7 @@ use weir_testkit::wait::until;
 use weir_testkit::{XdsClient, node};
 use weir_wire::discovery::ResourceLocator;
 
-const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+use crate::{CDS, one_accepts_and_one_rejects};
 
 async fn ask(weir: &Weir, path: &str) -> Value {
     let answer = weir.admin(path).await;
@@ -27,21 +25,6 @@ async fn listed(weir: &Weir, path: &str, good: impl Fn(&[Value]) -> bool) -> Vec
         good(&items).then_some(items)
     })
     .await
-}
-
-/// A Weir with one cluster, a client that has accepted it, and one that has rejected it.
-async fn one_accepts_and_one_rejects() -> (Bed, XdsClient, XdsClient) {
-    let bed = Bed::start(Source::Native("ads-delta"), &for_all([static_cluster("backend", &[])])).await;
-    let who =
-        node("web-1").cluster("web").metadata("env", "prod").locality("eu", "eu-a", "").user_agent("envoy");
-    let mut accepts = XdsClient::delta(bed.address(), &who).await;
-    accepts.subscribe(CDS, &["backend"]);
-    accepts.accept(CDS).await;
-    let mut rejects = XdsClient::sotw(bed.address(), &node("web-2").cluster("web")).await;
-    rejects.subscribe(CDS, &[]);
-    let received = rejects.receive_type(CDS).await;
-    rejects.nack(&received, "no such thing here");
-    (bed, accepts, rejects)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -113,7 +96,7 @@ async fn a_client_that_does_not_answer_is_behind() {
 async fn a_poll_that_waits_is_shown() {
     let bed = Bed::start(Source::Files, &for_all([static_cluster("backend", &[])])).await;
     let mut polls = RestClient::connect(bed.address(), &node("poller")).await;
-    polls.poll("clusters", &[], &[]).await.expect("the first poll is answered at once");
+    polls.changed("clusters", &[], &[]).await;
     let waiting = tokio::spawn(async move { polls.changed("clusters", &[], &[]).await });
     let shown = listed(&bed.weir, "/clients?dialect=rest", |clients| clients.len() == 1).await;
     assert_eq!((&shown[0]["node"]["id"], &shown[0]["types"][0]["type"]), (&json!("poller"), &json!("cds")));

@@ -1,0 +1,53 @@
+//! Answers that end with their connection, however long they would go on.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::Frame;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::Status;
+use tonic::body::Body;
+
+/// A body that ends with UNAVAILABLE when its connection does.
+pub(super) struct Ending {
+    body: Body,
+    ending: Pin<Box<WaitForCancellationFutureOwned>>,
+    ended: bool,
+}
+
+impl Ending {
+    pub(super) fn new(body: Body, ending: CancellationToken) -> Self {
+        Self { body, ending: Box::pin(ending.cancelled_owned()), ended: false }
+    }
+}
+
+impl http_body::Body for Ending {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            return Poll::Ready(frame);
+        }
+        if self.ending.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.ended = true;
+        let mut trailers = HeaderMap::new();
+        // The status is of ASCII alone, which fits into a header.
+        _ = Status::unavailable("the connection ends").add_header(&mut trailers);
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended || http_body::Body::is_end_stream(&self.body)
+    }
+}
