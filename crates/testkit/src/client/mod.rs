@@ -60,6 +60,18 @@ impl Connection {
         Self(channel.unwrap_or_else(|e| panic!("connect to {server}: {e:?}")))
     }
 
+    /// Connects, if somebody listens, and is over when the server has not said anything for twice as long as
+    /// `keepalive`.
+    pub async fn kept_alive(server: SocketAddr, keepalive: Duration) -> Option<Self> {
+        let endpoint = Endpoint::from_shared(format!("http://{server}")).expect("an address is a URI");
+        let endpoint = endpoint
+            .connect_timeout(keepalive)
+            .http2_keep_alive_interval(keepalive)
+            .keep_alive_timeout(keepalive)
+            .keep_alive_while_idle(true);
+        endpoint.connect().await.ok().map(Self)
+    }
+
     /// Opens a stream by calling the method at `path`.
     pub fn open(&self, path: &str, dialect: Dialect, node: &NodeBuilder) -> XdsClient {
         let stream = Stream::open(dialect, self.0.clone(), path);

@@ -23,9 +23,17 @@ pub struct WeirBuilder {
     downstream: String,
     listen: SocketAddr,
     admin: SocketAddr,
+    log_level: String,
 }
 
 impl WeirBuilder {
+    /// Logs at this level instead of `debug`.
+    #[must_use]
+    pub fn log_level(mut self, level: &str) -> Self {
+        self.log_level = level.to_owned();
+        self
+    }
+
     /// Adds any text to the configuration.
     #[must_use]
     pub fn section(mut self, toml: &str) -> Self {
@@ -95,11 +103,11 @@ impl WeirBuilder {
     /// Writes the configuration, starts the program and waits until it listens.
     pub async fn start(self) -> Weir {
         let mut config = String::new();
-        let Self { listen, admin, sections, downstream, .. } = &self;
+        let Self { listen, admin, sections, downstream, log_level, .. } = &self;
         write!(
             config,
             "[node]\nid = \"weir-test\"\ncluster = \"test\"\n\n[downstream]\nlisten = [\"{listen}\"]\n{downstream}\n\
-             [admin]\nlisten = \"{admin}\"\n\n[log]\nlevel = \"debug\"\n\n{sections}"
+             [admin]\nlisten = \"{admin}\"\n\n[log]\nlevel = \"{log_level}\"\n\n{sections}"
         )
         .expect("a string grows as needed");
         let path = self.directory.path().join("weir.toml");
@@ -127,6 +135,7 @@ impl Weir {
             downstream: String::new(),
             listen: address(),
             admin: address(),
+            log_level: "debug".to_owned(),
         }
     }
 
