@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use weir_config::{Config, Level, LogFormat, Parameters, Source};
-use weir_database::ParameterSets;
+use weir_database::{DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{Admission, Csds, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
 use weir_store::{Key, Store};
@@ -33,7 +33,7 @@ pub(crate) fn logs(log: &weir_config::Log) -> Logs {
     Logs { level, format }
 }
 
-/// How long things are kept, and how many parameter sets control planes may be asked for.
+/// How long things are kept, and how much control planes may be asked for.
 pub(crate) fn database(config: &Config) -> weir_database::Settings {
     let parameter_sets = config.upstreams.iter().filter_map(|upstream| match &upstream.source {
         Source::ControlPlane(control_plane) => match &control_plane.parameters {
@@ -44,7 +44,26 @@ pub(crate) fn database(config: &Config) -> weir_database::Settings {
         },
         Source::Files(_) => None,
     });
-    weir_database::Settings { idle: config.cache.idle_timeout, parameter_sets: parameter_sets.collect() }
+    let demand = config.upstreams.iter().filter_map(|upstream| match &upstream.source {
+        Source::ControlPlane(control_plane) => {
+            Some((upstream.authority.clone(), demand(control_plane.demand)))
+        }
+        Source::Files(_) => None,
+    });
+    weir_database::Settings {
+        idle: config.cache.idle_timeout,
+        parameter_sets: parameter_sets.collect(),
+        demand: demand.collect(),
+        new_names_per_client: config.limits.new_names_per_client,
+    }
+}
+
+fn demand(demand: weir_config::Demand) -> DemandLimits {
+    DemandLimits {
+        subscriptions: Some(demand.max_subscriptions),
+        new_subscriptions: demand.new_subscriptions_per_second,
+        new_parameter_sets: demand.new_parameter_sets_per_second,
+    }
 }
 
 fn shared(keys: &[String]) -> Arc<[Arc<str>]> {

@@ -124,6 +124,7 @@ pub(crate) struct Limits {
     pub(crate) max_connections_per_address: Option<usize>,
     pub(crate) max_streams: usize,
     pub(crate) max_streams_per_connection: u32,
+    pub(crate) new_names_per_client: Option<u32>,
 }
 
 impl Default for Limits {
@@ -135,6 +136,7 @@ impl Default for Limits {
             max_connections_per_address: None,
             max_streams: 1_000_000,
             max_streams_per_connection: 16_384,
+            new_names_per_client: None,
         }
     }
 }
@@ -200,6 +202,9 @@ pub(crate) struct Upstream {
     pub(crate) dynamic_parameters: Option<DynamicParametersMode>,
     pub(crate) parameter_keys: Option<Vec<String>>,
     pub(crate) max_parameter_sets: Option<usize>,
+    pub(crate) max_subscriptions: Option<usize>,
+    pub(crate) new_subscriptions_per_second: Option<u32>,
+    pub(crate) new_parameter_sets_per_second: Option<u32>,
     pub(crate) node: Option<NodeTemplate>,
     pub(crate) tls: Option<UpstreamTls>,
     pub(crate) headers: Option<BTreeMap<String, String>>,

@@ -143,6 +143,8 @@ pub struct Limits {
     pub max_streams: usize,
     /// The most streams of one connection.
     pub max_streams_per_connection: u32,
+    /// How many names a second that nobody else asks for one client may ask for; at least 1.
+    pub new_names_per_client: Option<u32>,
 }
 
 /// How new streams are let in.
@@ -204,6 +206,8 @@ pub struct ControlPlane {
     pub headers: BTreeMap<String, String>,
     /// The file with the token that is sent as `authorization: Bearer …`.
     pub token_file: Option<PathBuf>,
+    /// How much clients can have it asked for.
+    pub demand: Demand,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long a resource may take to come before it is taken not to exist.
@@ -257,6 +261,17 @@ pub struct KeyPair {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
+}
+
+/// How much clients can have a control plane asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The most distinct subscriptions; at least 1.
+    pub max_subscriptions: usize,
+    /// How many new ones a second; at least 1.
+    pub new_subscriptions_per_second: Option<u32>,
+    /// How many new parameter sets a second; at least 1.
+    pub new_parameter_sets_per_second: Option<u32>,
 }
 
 /// Which removals are withheld until they are confirmed.

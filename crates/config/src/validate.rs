@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod admission;
+mod demand;
 mod export;
 mod node;
 mod shrink_guard;

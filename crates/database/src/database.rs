@@ -1,6 +1,6 @@
 //! The handle: one short lock per type, never held while waiting.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,8 @@ use parking_lot::{Mutex, RwLock};
 use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
 use crate::core::{Ambiguity, Core, Diff, Patch, Query, Standing, Statistics};
-use crate::demand::{Demand, DemandChange, ParameterSets, Refusal};
+use crate::demand::{Asking, Demand, DemandChange, Limits, ParameterSets};
+use crate::limits::{DemandLimits, Refusal};
 use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
 use crate::watch::{Answer, Answers, Watch};
@@ -21,11 +22,16 @@ pub struct Settings {
     pub idle: Duration,
     /// Per authority for which each distinct parameter set costs an upstream stream: the limit on them.
     pub parameter_sets: HashMap<String, ParameterSets>,
+    /// Per authority: how much may be wanted of it.
+    pub demand: HashMap<String, DemandLimits>,
+    /// How many locators a second that nobody has asked for before each client may ask for.
+    pub new_names_per_client: Option<u32>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(60), parameter_sets: HashMap::new() }
+        let (parameter_sets, demand) = Default::default();
+        Self { idle: Duration::from_secs(60), parameter_sets, demand, new_names_per_client: None }
     }
 }
 
@@ -70,7 +76,11 @@ impl Applied {
 impl Database {
     /// An empty database.
     pub fn new(settings: Settings) -> Self {
-        let demand = Demand::new(settings.parameter_sets.clone());
+        let demand = Demand::new(Limits {
+            parameter_sets: settings.parameter_sets.clone(),
+            demand: settings.demand.clone(),
+            new_names_per_client: settings.new_names_per_client,
+        });
         Self(Arc::new(Inner {
             settings,
             demand,
@@ -140,7 +150,8 @@ impl Database {
         let (view, shared, answers) = {
             let mut locked = core.lock();
             let patch = Patch { add, ..Patch::default() };
-            let attached = locked.attach(None, patch, &self.0.demand, || self.next_serial());
+            let asking = Asking { demand: &self.0.demand, quota: subscriber.quota() };
+            let attached = locked.attach(None, patch, &asking, || self.next_serial());
             self.report(&mut locked);
             let (view, shared) = attached?;
             (view, shared, Answers::from(locked.last()))
@@ -173,6 +184,7 @@ impl Database {
     /// Gives up what has been idle for long enough at `now`, and what has outlived its time to live. To be
     /// called about once a second.
     pub fn sweep(&self, now: Instant) {
+        self.0.demand.tick(now);
         let cores: Vec<_> = self.0.types.read().values().cloned().collect();
         for core in cores {
             let (touched, expired) =
@@ -181,6 +193,12 @@ impl Database {
             touched.iter().for_each(|view| view.wake_all());
         }
         self.0.demand.announce();
+    }
+
+    /// How many subscriptions were refused since the start, by authority and limit; authorities without limits are
+    /// one.
+    pub fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.0.demand.refused()
     }
 
     /// How much there is. Counts everything: for once in a while.
@@ -292,8 +310,8 @@ impl Attachment {
 
     fn step(&mut self, core: &mut Core, patch: Patch<'_>) -> Result<(), Refusal> {
         let standing = Standing { view: self.view, cursor: self.cursor };
-        let demand = &self.database.0.demand;
-        let attached = core.attach(Some(standing), patch, demand, || self.database.next_serial());
+        let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota() };
+        let attached = core.attach(Some(standing), patch, &asking, || self.database.next_serial());
         self.database.report(core);
         let (view, shared) = attached?;
         core.detach(standing);

@@ -1,13 +1,19 @@
 //! Demand: what the views want from upstream, each locator once.
 //!
-//! Owns the queue of changes that sources drain, and the limit on distinct parameter sets where each of them
-//! costs an upstream stream of its own. Never speaks to an upstream.
+//! Owns the queue of changes that sources drain, and keeps it within limits: how much is wanted of each authority,
+//! and how fast that grows. Never speaks to an upstream.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
+
+use crate::limits::{Bucket, DemandLimits, Quota, Refusal};
+
+/// How much of a name is told.
+const SHOWN: usize = 100;
 
 /// A change of what is wanted from upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,28 +36,23 @@ pub struct ParameterSets {
     pub max: usize,
 }
 
-/// Why a subscription is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Each distinct parameter set costs an upstream stream, and there are as many as are allowed.
-    #[error(
-        "parameters {parameters} would be one more than the {max} distinct parameter sets \
-         (max_parameter_sets) that are served at once"
-    )]
-    TooManyParameterSets {
-        /// The parameters that are one too many, projected on the upstream's keys.
-        parameters: DynamicParameters,
-        /// The limit.
-        max: usize,
-    },
-}
-
 type Callback = Box<dyn Fn() + Send + Sync>;
 
 pub(crate) struct Demand {
-    limits: HashMap<String, ParameterSets>,
+    limits: Limits,
     state: Mutex<State>,
     callback: Mutex<Option<Callback>>,
+}
+
+/// What may be wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    /// Per authority where each parameter set costs a stream.
+    pub(crate) parameter_sets: HashMap<String, ParameterSets>,
+    /// Per authority.
+    pub(crate) demand: HashMap<String, DemandLimits>,
+    /// Of each client, by the second.
+    pub(crate) new_names_per_client: Option<u32>,
 }
 
 #[derive(Default)]
@@ -59,35 +60,158 @@ struct State {
     changes: Vec<DemandChange>,
     /// How often something was wanted anew.
     renewals: u64,
-    /// Per authority: how many wanted locators there are of each projected parameter set.
-    sets: HashMap<String, HashMap<DynamicParameters, usize>>,
+    authorities: HashMap<String, Authority>,
+    /// By authority and limit. Authorities without limits are one.
+    refused: BTreeMap<(String, &'static str), u64>,
+    /// As far as is known.
+    now: Option<Instant>,
 }
 
-impl Demand {
-    pub(crate) fn new(limits: HashMap<String, ParameterSets>) -> Self {
-        Self { limits, state: Mutex::default(), callback: Mutex::default() }
-    }
+/// What is wanted of an authority that has limits.
+#[derive(Default)]
+struct Authority {
+    /// Locators.
+    subscriptions: usize,
+    /// How many of them there are of each projected parameter set.
+    sets: HashMap<DynamicParameters, usize>,
+    new_subscriptions: Bucket,
+    new_sets: Bucket,
+}
 
+/// On whose behalf something is wanted.
+pub(crate) struct Asking<'a> {
+    pub(crate) demand: &'a Demand,
+    /// None where nobody counts what the client asks for.
+    pub(crate) quota: Option<&'a Quota>,
+}
+
+impl Asking<'_> {
     /// Adds `locator` to what is wanted.
     pub(crate) fn want(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Result<(), Refusal> {
-        let mut state = self.state.lock();
-        if let Some((authority, limit)) = self.limits.get_key_value(authority(&locator.name)) {
-            let sets = state.sets.entry(authority.clone()).or_default();
-            let parameters = locator.parameters.projected(&limit.keys);
-            if sets.len() >= limit.max && !sets.contains_key(&parameters) {
-                return Err(Refusal::TooManyParameterSets { parameters, max: limit.max });
-            }
-            *sets.entry(parameters).or_default() += 1;
-        }
-        state.changes.push(DemandChange::Wanted(type_url.clone(), locator.clone()));
-        Ok(())
+        self.demand.want(type_url, locator, self.quota)
     }
 
     /// Wants `locator`, which is wanted already, to be sent again.
     pub(crate) fn renew(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
-        let mut state = self.state.lock();
+        let mut state = self.demand.state.lock();
         state.renewals += 1;
         state.changes.push(DemandChange::Renewed(type_url.clone(), locator.clone()));
+    }
+}
+
+impl Limits {
+    /// The authority of `locator`, if it has limits.
+    fn authority<'a>(&self, locator: &'a ResourceLocator) -> Option<&'a str> {
+        let authority = authority(&locator.name);
+        let limited = self.parameter_sets.contains_key(authority) || self.demand.contains_key(authority);
+        limited.then_some(authority)
+    }
+
+    /// Notes that a locator is wanted, if it may be.
+    fn admit(
+        &self,
+        locator: &ResourceLocator,
+        mut of: Option<(&str, &mut Authority)>,
+        client: Option<&mut Bucket>,
+        now: Option<Instant>,
+    ) -> Result<(), Refusal> {
+        let name = || locator.name.chars().take(SHOWN).collect::<String>();
+        let too_fast = |what, limit, per_second| Err(Refusal::TooFast { what, limit, per_second });
+        let mut client = client.zip(self.new_names_per_client);
+        if let Some((bucket, limit)) = &mut client
+            && !bucket.has_room(*limit, now)
+        {
+            return too_fast(format!("{:?}", name()), "limits.new_names_per_client", *limit);
+        }
+        if let Some((authority, state)) = &mut of {
+            let limits = self.demand.get(*authority).copied().unwrap_or_default();
+            if let Some(max) = limits.subscriptions.filter(|max| state.subscriptions >= *max) {
+                let authority = (*authority).to_owned();
+                return Err(Refusal::TooManySubscriptions { name: name(), authority, max });
+            }
+            if let Some(limit) = limits.new_subscriptions
+                && !state.new_subscriptions.has_room(limit, now)
+            {
+                return too_fast(format!("{:?}", name()), "new_subscriptions_per_second", limit);
+            }
+            if let Some(ParameterSets { keys, max }) = self.parameter_sets.get(*authority) {
+                let parameters = locator.parameters.projected(keys);
+                if !state.sets.contains_key(&parameters) {
+                    if state.sets.len() >= *max {
+                        return Err(Refusal::TooManyParameterSets { parameters, max: *max });
+                    }
+                    if let Some(limit) = limits.new_parameter_sets {
+                        if !state.new_sets.has_room(limit, now) {
+                            let what = format!("parameters {parameters}");
+                            return too_fast(what, "new_parameter_sets_per_second", limit);
+                        }
+                        state.new_sets.put();
+                    }
+                }
+                *state.sets.entry(parameters).or_default() += 1;
+            }
+            state.subscriptions += 1;
+            state.new_subscriptions.put();
+        }
+        if let Some((bucket, _)) = client {
+            bucket.put();
+        }
+        Ok(())
+    }
+}
+
+// === impl Demand ===
+
+impl Demand {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, state: Mutex::default(), callback: Mutex::default() }
+    }
+
+    fn want(
+        &self,
+        type_url: &TypeUrl,
+        locator: &ResourceLocator,
+        quota: Option<&Quota>,
+    ) -> Result<(), Refusal> {
+        let mut state = self.state.lock();
+        let State { changes, authorities, refused, now, .. } = &mut *state;
+        let authority = self.limits.authority(locator);
+        let of = authority.map(|name| (name, authorities.entry(name.to_owned()).or_default()));
+        let mut client = quota.map(|quota| quota.0.lock());
+        let admitted = self.limits.admit(locator, of, client.as_deref_mut(), *now);
+        if let Err(refusal) = &admitted {
+            let key = (authority.unwrap_or_default().to_owned(), refusal.limit());
+            *refused.entry(key).or_default() += 1;
+        } else {
+            changes.push(DemandChange::Wanted(type_url.clone(), locator.clone()));
+        }
+        admitted
+    }
+
+    /// Takes `locator` away from what is wanted.
+    pub(crate) fn drop(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
+        let mut state = self.state.lock();
+        if let Some(authority) = self.limits.authority(locator)
+            && let Some(of) = state.authorities.get_mut(authority)
+        {
+            of.subscriptions = of.subscriptions.saturating_sub(1);
+            let keys = self.limits.parameter_sets.get(authority).map(|sets| &sets.keys);
+            let parameters = keys.map(|keys| locator.parameters.projected(keys));
+            if let Some(parameters) = parameters
+                && let Some(count) = of.sets.get_mut(&parameters)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    of.sets.remove(&parameters);
+                }
+            }
+        }
+        state.changes.push(DemandChange::Dropped(type_url.clone(), locator.clone()));
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&self, now: Instant) {
+        self.state.lock().now = Some(now);
     }
 
     /// How often something was wanted anew.
@@ -95,20 +219,9 @@ impl Demand {
         self.state.lock().renewals
     }
 
-    /// Takes `locator` away from what is wanted.
-    pub(crate) fn drop(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
-        let mut state = self.state.lock();
-        if let Some((authority, limit)) = self.limits.get_key_value(authority(&locator.name)) {
-            let sets = state.sets.entry(authority.clone()).or_default();
-            let parameters = locator.parameters.projected(&limit.keys);
-            if let Some(count) = sets.get_mut(&parameters) {
-                *count -= 1;
-                if *count == 0 {
-                    sets.remove(&parameters);
-                }
-            }
-        }
-        state.changes.push(DemandChange::Dropped(type_url.clone(), locator.clone()));
+    /// How much was refused, by authority and limit.
+    pub(crate) fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.state.lock().refused.clone()
     }
 
     pub(crate) fn take(&self) -> Vec<DemandChange> {
@@ -132,29 +245,94 @@ impl Demand {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn locator(name: &str, env: &str) -> ResourceLocator {
         ResourceLocator::new(name, [("env", env), ("pod", name)].into_iter().collect())
     }
 
+    fn demand(limits: DemandLimits, max_sets: usize) -> Demand {
+        let sets = ParameterSets { keys: Arc::from(["env".into()]), max: max_sets };
+        let (parameter_sets, demand) = ([(String::new(), sets)].into(), [(String::new(), limits)].into());
+        Demand::new(Limits { parameter_sets, demand, new_names_per_client: Some(1) })
+    }
+
+    fn want(demand: &Demand, name: &str, env: &str) -> Result<(), Refusal> {
+        demand.want(&TypeUrl::new("eds"), &locator(name, env), None)
+    }
+
     #[test]
     fn p15_the_number_of_parameter_sets_is_limited() {
-        let limit = ParameterSets { keys: Arc::from(["env".into()]), max: 2 };
-        let demand = Demand::new([(String::new(), limit)].into());
-        let eds = TypeUrl::new("eds");
-        assert_eq!(demand.want(&eds, &locator("a", "prod")), Ok(()));
-        assert_eq!(demand.want(&eds, &locator("b", "prod")), Ok(()), "the same set for the upstream");
-        assert_eq!(demand.want(&eds, &locator("a", "test")), Ok(()));
-        let refusal = demand.want(&eds, &locator("a", "canary")).expect_err("the third set");
+        let demand = demand(DemandLimits::default(), 2);
+        assert_eq!(want(&demand, "a", "prod"), Ok(()));
+        assert_eq!(want(&demand, "b", "prod"), Ok(()), "the same set for the upstream");
+        assert_eq!(want(&demand, "a", "test"), Ok(()));
+        let refusal = want(&demand, "a", "canary").expect_err("the third set");
         assert_eq!(
             refusal.to_string(),
             "parameters {env=canary} would be one more than the 2 distinct parameter sets \
              (max_parameter_sets) that are served at once"
         );
-        demand.drop(&eds, &locator("a", "test"));
-        assert_eq!(demand.want(&eds, &locator("a", "canary")), Ok(()));
+        demand.drop(&TypeUrl::new("eds"), &locator("a", "test"));
+        assert_eq!(want(&demand, "a", "canary"), Ok(()));
         assert_eq!(demand.take().len(), 5);
         assert!(demand.take().is_empty());
+    }
+
+    #[test]
+    fn u12_the_number_of_subscriptions_is_limited() {
+        let demand = demand(DemandLimits { subscriptions: Some(2), ..DemandLimits::default() }, 9);
+        assert_eq!(want(&demand, "a", "x"), Ok(()));
+        assert_eq!(want(&demand, "b", "x"), Ok(()));
+        let refusal = want(&demand, "c", "x").expect_err("the third");
+        assert_eq!(
+            refusal.to_string(),
+            "\"c\" would be one more than the 2 subscriptions (max_subscriptions) that the upstream of authority \"\" \
+             is asked for at once"
+        );
+        let elsewhere = want(&demand, "xdstp://other/envoy.config.cluster.v3.Cluster/a", "x");
+        assert_eq!(elsewhere, Ok(()), "another authority has limits of its own, or none");
+        demand.drop(&TypeUrl::new("eds"), &locator("a", "x"));
+        assert_eq!(want(&demand, "c", "x"), Ok(()));
+        assert_eq!(demand.refused(), [((String::new(), "max_subscriptions"), 1)].into());
+    }
+
+    #[test]
+    fn u12_new_subscriptions_and_parameter_sets_are_limited_by_the_second() {
+        let limits =
+            DemandLimits { new_subscriptions: Some(3), new_parameter_sets: Some(1), subscriptions: None };
+        let demand = demand(limits, 99);
+        let start = Instant::now();
+        demand.tick(start);
+        let sets = |demand: &Demand, from: usize| {
+            (from..).take_while(|i| want(demand, "a", &i.to_string()).is_ok()).count()
+        };
+        assert_eq!(sets(&demand, 0), 10);
+        let refusal = want(&demand, "a", "99").expect_err("too fast");
+        assert_eq!(
+            refusal.to_string(),
+            "parameters {env=99} would be more than 1 a second (new_parameter_sets_per_second) after a burst of 10 \
+             seconds; what was asked for before it is kept, so come again"
+        );
+        let names = |demand: &Demand, from: usize| {
+            (from..).take_while(|i| want(demand, &i.to_string(), "0").is_ok()).count()
+        };
+        assert_eq!(names(&demand, 0), 20, "ten of thirty were for the sets");
+        demand.tick(start + Duration::from_secs(2));
+        assert_eq!((sets(&demand, 20), names(&demand, 40)), (2, 4));
+    }
+
+    #[test]
+    fn u12_each_client_has_a_rate_of_its_own() {
+        let demand = demand(DemandLimits::default(), 99);
+        let (hostile, other) = (Quota::default(), Quota::default());
+        let want =
+            |client, i: usize| demand.want(&TypeUrl::new("eds"), &locator(&i.to_string(), "x"), Some(client));
+        assert_eq!((0..).take_while(|i| want(&hostile, *i).is_ok()).count(), 10);
+        let refusal = want(&hostile, 99).expect_err("too fast");
+        assert_eq!(refusal.limit(), "limits.new_names_per_client");
+        assert_eq!(want(&other, 100), Ok(()));
     }
 }

@@ -8,6 +8,7 @@ mod core;
 mod database;
 mod demand;
 pub mod explain;
+mod limits;
 pub mod matching;
 mod selection;
 mod split;
@@ -17,7 +18,8 @@ mod watch;
 
 pub use crate::core::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
 pub use database::{Applied, Attachment, Committed, Database, Settings};
-pub use demand::{DemandChange, ParameterSets, Refusal};
+pub use demand::{DemandChange, ParameterSets};
+pub use limits::{DemandLimits, Quota, Refusal};
 pub use split::{Part, Piece};
 pub use view::{Subscriber, Unsettled};
 pub use watch::{Tally, Watch};

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use slab::Slab;
 use weir_types::{Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription};
 
+use crate::limits::Quota;
 use crate::selection::{Change, Tombstone};
 use crate::watch::Watches;
 
@@ -47,6 +48,11 @@ impl Identity {
 pub trait Subscriber: Send + Sync {
     /// Called after a commit, outside of all locks but the view's list of subscribers: only to wake.
     fn wake(&self);
+
+    /// What counts what the client asks for, if anything does.
+    fn quota(&self) -> Option<&Quota> {
+        None
+    }
 }
 
 /// How much of a subscription upstream has not answered yet.

@@ -28,6 +28,13 @@ pub(crate) fn observe(database: &Database) {
     weir_metrics::DATABASE_EXPIRED.observe(of(Database::expired));
     weir_metrics::DATABASE_RENEWALS.observe(of(Database::renewals));
     weir_metrics::DATABASE_AMBIGUOUS_MATCHES.observe(of(Database::ambiguities));
+    let refusing = database.clone();
+    weir_metrics::DATABASE_REFUSED.observe(move |observer| {
+        for ((authority, limit), count) in refusing.refused() {
+            let labels = [KeyValue::new("authority", authority), KeyValue::new("limit", limit)];
+            observer.observe(count, &labels);
+        }
+    });
 
     let counts = Arc::new(Counts { database: database.clone(), last: Mutex::default() });
     let shown: [(&Instrument, Number); 6] = [

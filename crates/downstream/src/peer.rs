@@ -1,10 +1,15 @@
 //! The other end of a connection.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use weir_database::Quota;
 
 /// Who connected, as far as the connection tells.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     /// Where from.
     pub(crate) address: SocketAddr,
+    /// What it has asked for that is new.
+    pub(crate) quota: Arc<Quota>,
 }

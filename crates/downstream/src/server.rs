@@ -155,7 +155,7 @@ impl Server {
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((client, address)) => Arc::clone(&self).admit(client, Peer { address }, &mut connections),
+                    Ok((client, address)) => Arc::clone(&self).admit(client, Peer { address, quota: Arc::default() }, &mut connections),
                     Err(error) => {
                         tracing::warn!(%error, address, "a client cannot be accepted");
                         tokio::time::sleep(PAUSE).await;
@@ -255,7 +255,7 @@ fn waiting(listener: TcpListener) -> Vec<(TcpStream, Peer)> {
     clients
         .filter_map(|(client, address)| {
             client.set_nonblocking(true).ok()?;
-            Some((TcpStream::from_std(client).ok()?, Peer { address }))
+            Some((TcpStream::from_std(client).ok()?, Peer { address, quota: Arc::default() }))
         })
         .collect()
 }

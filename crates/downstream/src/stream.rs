@@ -21,7 +21,7 @@ use hyper::rt::Executor as _;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use weir_database::{Database, Subscriber};
+use weir_database::{Database, Quota, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
@@ -170,18 +170,29 @@ struct Open {
 }
 
 /// Who is woken by changes: whoever polls last.
-#[derive(Default)]
-pub(crate) struct Signal(AtomicWaker);
+pub(crate) struct Signal {
+    waker: AtomicWaker,
+    /// That of the client.
+    quota: Arc<Quota>,
+}
 
 impl Signal {
+    pub(crate) fn of(peer: &Peer) -> Self {
+        Self { waker: AtomicWaker::new(), quota: Arc::clone(&peer.quota) }
+    }
+
     pub(crate) fn register(&self, cx: &Context<'_>) {
-        self.0.register(cx.waker());
+        self.waker.register(cx.waker());
     }
 }
 
 impl Subscriber for Signal {
     fn wake(&self) {
-        self.0.wake();
+        self.waker.wake();
+    }
+
+    fn quota(&self) -> Option<&Quota> {
+        Some(&self.quota)
     }
 }
 
@@ -200,9 +211,9 @@ impl Stream {
         let stream = Arc::new(Self {
             service,
             dialect: R::DIALECT,
+            signal: Arc::new(Signal::of(&peer)),
             peer,
             since: Millis::now(),
-            signal: Arc::default(),
             state: Mutex::default(),
             entry: shared.registry.entry(),
             shared,

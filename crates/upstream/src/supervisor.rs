@@ -20,6 +20,9 @@ use crate::{Lane, Settings, Status, files};
 /// How often the database is asked to give up what is idle.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// Of how many authorities it is said that they have no source: clients make up as many as they like.
+const MAX_SAID: usize = 1000;
+
 /// Where the resources of an authority come from.
 #[derive(Debug)]
 pub enum Source {
@@ -149,7 +152,8 @@ impl Router {
     /// Nothing will ever come for what no source has, so nobody has to wait for it.
     fn refuse(&mut self, type_url: TypeUrl, locator: &ResourceLocator, reason: &Refusal) {
         let authority = authority(&locator.name);
-        if self.refused.insert(authority.to_owned()) {
+        let new = self.refused.len() < MAX_SAID && self.refused.insert(authority.to_owned());
+        if new {
             tracing::warn!(authority, name = %locator.name, %reason, "refuses a name");
         }
         let message = match authority {

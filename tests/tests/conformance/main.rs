@@ -18,6 +18,7 @@ mod weir;
 mod acknowledgement;
 mod availability;
 mod collections;
+mod demand;
 mod do_not_cache;
 mod downstream;
 mod errors;

@@ -78,6 +78,9 @@ impl Reader<'_> {
             ("dynamic_parameters", file.dynamic_parameters.is_some()),
             ("parameter_keys", file.parameter_keys.is_some()),
             ("max_parameter_sets", file.max_parameter_sets.is_some()),
+            ("max_subscriptions", file.max_subscriptions.is_some()),
+            ("new_subscriptions_per_second", file.new_subscriptions_per_second.is_some()),
+            ("new_parameter_sets_per_second", file.new_parameter_sets_per_second.is_some()),
             ("node", file.node.is_some()),
             ("tls", file.tls.is_some()),
             ("headers", file.headers.is_some()),
@@ -141,6 +144,7 @@ impl Reader<'_> {
         self.refuse_keys_of_other_protocols(protocol, &file);
         let parameters = self.parameters(&mut file);
         let acknowledge = self.acknowledge(&file);
+        let demand = self.demand(&file);
         let shrink_guard = file.shrink_guard.take().map(|guard| self.shrink_guard(&guard));
         let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
         let answer_timeout = file.answer_timeout.map_or(does_not_exist_timeout * 2 / 3, |text| text.0.0);
@@ -157,6 +161,7 @@ impl Reader<'_> {
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
             does_not_exist_timeout,
             drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),
+            demand,
             shrink_guard,
             backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
             backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
@@ -216,6 +221,7 @@ impl Reader<'_> {
             for (key, set) in [
                 ("parameter_keys", file.parameter_keys.is_some()),
                 ("max_parameter_sets", file.max_parameter_sets.is_some()),
+                ("new_parameter_sets_per_second", file.new_parameter_sets_per_second.is_some()),
                 ("node", file.node.is_some()),
             ] {
                 if set {

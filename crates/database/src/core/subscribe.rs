@@ -6,7 +6,8 @@ use std::sync::Arc;
 use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription, Variant};
 
 use super::Core;
-use crate::demand::{Demand, Refusal};
+use crate::demand::Asking;
+use crate::limits::Refusal;
 use crate::selection::Selection;
 use crate::view::{Identity, SelectionId, Shared, Unsettled, View, ViewId};
 
@@ -33,7 +34,7 @@ impl Core {
         &mut self,
         base: Option<Standing>,
         patch: Patch<'_>,
-        demand: &Demand,
+        demand: &Asking<'_>,
         serial: impl FnOnce() -> u64,
     ) -> Result<(ViewId, Arc<Shared>), Refusal> {
         let nothing = Subscription::default();
@@ -89,7 +90,7 @@ impl Core {
         base: Option<Standing>,
         subscription: Subscription,
         stale: &[Selector],
-        demand: &Demand,
+        demand: &Asking<'_>,
         serial: impl FnOnce() -> u64,
     ) -> Result<ViewId, Refusal> {
         let kept = base.filter(|_| self.has_fleeting).map(|base| self.views[base.view.0].selections.clone());
@@ -140,7 +141,7 @@ impl Core {
 
     /// The selection that whoever subscribes to a locator now joins. A new one is wanted from upstream, and idle
     /// until a view contains it.
-    fn ensure_selection(&mut self, selector: &Selector, demand: &Demand) -> Result<SelectionId, Refusal> {
+    fn ensure_selection(&mut self, selector: &Selector, demand: &Asking<'_>) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
         let youngest = self.selection_id(locator);
         match youngest.map(|id| (id, &mut self.selections[id.0])) {

@@ -78,6 +78,7 @@ impl Poll {
         let (client, mut wrapping) = shared.meet(&settings, Request::node(request))?;
         let (client, entry) = (Arc::new(client), shared.registry.entry());
         let (since, types) = (Millis::now(), Mutex::default());
+        let signal = Arc::new(Signal::of(&peer));
         let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
         seen.entry.show(&seen);
         shared.metrics.opened(Speech::REST, None);
@@ -85,7 +86,7 @@ impl Poll {
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
-        Ok(Self { shared, settings, machine, client, seen, signal: Arc::default(), wrapping })
+        Ok(Self { shared, settings, machine, client, seen, signal, wrapping })
     }
 
     /// Who polls.

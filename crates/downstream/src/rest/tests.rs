@@ -27,7 +27,7 @@ struct Fixture {
 }
 
 fn peer() -> Arc<Peer> {
-    Arc::new(Peer { address: ([127, 0, 0, 1], 1).into() })
+    Arc::new(Peer { address: ([127, 0, 0, 1], 1).into(), quota: Arc::default() })
 }
 
 impl Fixture {
