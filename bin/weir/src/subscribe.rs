@@ -169,7 +169,8 @@ impl<'a> Subscription<'a> {
             | Event::Released(_)
             | Event::Unfit { .. }
             | Event::Shrink(_)
-            | Event::Unconfirmed(..) => {}
+            | Event::Unconfirmed(..)
+            | Event::Debounced(_) => {}
         }
         Ok(())
     }

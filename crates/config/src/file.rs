@@ -214,6 +214,7 @@ pub(crate) struct Upstream {
     pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
     pub(crate) drop_on_errors: Option<Vec<DataError>>,
     pub(crate) shrink_guard: Option<ShrinkGuard>,
+    pub(crate) debounce: Option<Debounce>,
     pub(crate) backoff_base: Option<Text<DurationText>>,
     pub(crate) backoff_max: Option<Text<DurationText>>,
     pub(crate) answer_timeout: Option<Text<DurationText>>,
@@ -240,6 +241,19 @@ pub(crate) struct UpstreamTls {
     pub(crate) key: Option<PathBuf>,
     pub(crate) server_name: Option<String>,
     pub(crate) subject_alt_names: Vec<Text<Pattern>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Debounce {
+    pub(crate) quiet: Text<DurationText>,
+    pub(crate) max: Text<DurationText>,
+}
+
+impl Default for Debounce {
+    fn default() -> Self {
+        Self { quiet: Text(DurationText(Duration::from_millis(100))), max: seconds::<1>() }
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -29,9 +29,9 @@ pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use reload::{Counts, SETTINGS, Setting};
 pub use settings::{
-    Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Demand, Downstream, Drain, Export, KeyPair,
-    Limits, Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Store,
-    Upstream, UpstreamTls,
+    Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Debounce, Demand, Downstream, Drain, Export,
+    KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source,
+    Store, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};

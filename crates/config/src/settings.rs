@@ -214,6 +214,8 @@ pub struct ControlPlane {
     pub does_not_exist_timeout: Duration,
     /// On which errors of a resource what is cached of it is dropped.
     pub drop_on_errors: Vec<DataError>,
+    /// How bursts are recognized, which are made one change; none where nothing waits.
+    pub debounce: Option<Debounce>,
     /// How much it may remove at once, if not everything.
     pub shrink_guard: Option<ShrinkGuard>,
     /// The longest first wait between attempts to connect.
@@ -261,6 +263,15 @@ pub struct KeyPair {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
+}
+
+/// How bursts of a control plane are recognized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Debounce {
+    /// After how long a silence it is over; not zero.
+    pub quiet: Duration,
+    /// How long it may last; at least `quiet`.
+    pub max: Duration,
 }
 
 /// How much clients can have a control plane asked for.

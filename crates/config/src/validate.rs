@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod admission;
+mod debounce;
 mod demand;
 mod export;
 mod node;
@@ -172,6 +173,7 @@ fn limits(file: file::Limits) -> Limits {
         max_connections_per_address: file.max_connections_per_address,
         max_streams: file.max_streams,
         max_streams_per_connection: file.max_streams_per_connection,
+        new_names_per_client: file.new_names_per_client,
     }
 }
 

@@ -124,6 +124,8 @@ instruments! {
         "How long acknowledgements waited for subscribers";
     UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{connection}" ["authority", "dialect"]
         "Connections made to control planes";
+    UPSTREAM_DEBOUNCED = Counter "weir.upstream.debounced" "{response}" ["authority", "dialect", "type"]
+        "Responses of control planes whose changes were made one with those of another";
     UPSTREAM_DISCONNECTS = Counter "weir.upstream.disconnects" "{stream}" ["authority", "dialect"]
         "Streams to control planes that ended";
     UPSTREAM_ENDPOINTS = UpDownCounter "weir.upstream.endpoints" "{stream}" ["authority", "dialect", "endpoint"]

@@ -9,6 +9,7 @@ use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 use crate::Lane;
 use crate::acknowledgement::Waiting;
 use crate::codec::Writer;
+use crate::debounce::Collected;
 use crate::link::{Command, Link};
 use crate::node::introduce;
 
@@ -48,6 +49,7 @@ impl Client {
             method,
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             failover: settings.failover(),
+            collected: Collected::default(),
             last: None,
             memory: None,
             settings: Arc::new(settings),

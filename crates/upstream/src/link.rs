@@ -14,6 +14,7 @@ use weir_types::{Batch, ResourceLocator, TypeUrl};
 
 use crate::acknowledgement::{About, Release, Waiting};
 use crate::codec::Writer;
+use crate::debounce::Collected;
 use crate::failover::Failover;
 use crate::memory::Memory;
 use crate::session::{End, Place};
@@ -51,8 +52,10 @@ pub enum Event {
     Held,
     /// One does no longer.
     Released(Release),
-    /// Something became known without a response.
+    /// Something became known, without a response or some time after it.
     Known(Batch),
+    /// A response has become part of a burst.
+    Debounced(TypeUrl),
     /// This became of removals.
     Shrink(Shrink),
     /// Something was known in an earlier process.
@@ -91,6 +94,8 @@ pub(crate) struct Link<F> {
     /// Told when one of them may go.
     pub(crate) answered: Arc<Answered>,
     pub(crate) failover: Failover,
+    /// Changes that wait for more.
+    pub(crate) collected: Collected,
     /// The endpoint of the last stream.
     pub(crate) last: Option<usize>,
     /// What outlives the process; none where nothing does.
@@ -168,6 +173,33 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         }
     }
 
+    /// Commits changes that have waited, and what came meanwhile in another way.
+    pub(crate) fn commit(&mut self, batches: impl IntoIterator<Item = Batch>) {
+        batches.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
+    }
+
+    /// Takes in a response: what is only a change may wait for more.
+    pub(crate) fn take_in(&mut self, mut applied: Applied) {
+        if self.settings.debounce.is_none() {
+            return self.apply(applied);
+        }
+        if applied.answers || !Collected::may_wait(&applied.batch) {
+            let before = self.collected.before(&applied.batch);
+            self.commit(before);
+            return self.apply(applied);
+        }
+        let Batch { type_url, reach, .. } = &applied.batch;
+        let empty = Batch::new(type_url.clone(), *reach);
+        let batch = std::mem::replace(&mut applied.batch, empty);
+        self.apply(applied);
+        if !batch.is_empty() {
+            let type_url = batch.type_url.clone();
+            if self.collected.add(batch, Instant::now().into_std()) {
+                (self.on_event)(Event::Debounced(type_url));
+            }
+        }
+    }
+
     /// Has a response committed. Its acknowledgement waits where that is watched, and concerns anyone.
     pub(crate) fn apply(&mut self, applied: Applied) {
         let held = match (self.settings.acknowledge, &applied.ticket) {
@@ -226,11 +258,12 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             }
             Command::Recall(type_url, locator) => {
                 let batch = self.stream.recall(&type_url, &locator);
-                batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
+                self.commit(batch);
             }
             Command::ConfirmRemovals(type_url) => {
                 let batch = self.stream.confirm_removals(&type_url);
-                batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
+                let before = self.collected.take_all();
+                self.commit(before.into_iter().chain(batch));
                 self.tell_shrinks();
             }
             Command::TakeOver(handover) => {

@@ -16,6 +16,7 @@ use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 use crate::acknowledgement::Waiting;
 use crate::assignment::{Assignment, Lane, Role};
 use crate::codec::Writer;
+use crate::debounce::Collected;
 use crate::link::{Answered, Command, Link};
 use crate::memory::{Archive, Memory};
 use crate::metrics::Metrics;
@@ -250,6 +251,7 @@ impl Context {
             waiting: Waiting::default(),
             answered,
             failover: settings.failover(),
+            collected: Collected::default(),
             last: None,
             memory: archive.map(|archive| Memory::new(archive, versions)),
             on_event: move |event| watcher.handle(event),

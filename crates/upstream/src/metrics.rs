@@ -26,6 +26,7 @@ pub(crate) struct Metrics {
     moves: Counter<u64>,
     unfit: Counter<u64>,
     shrinks: Counter<u64>,
+    debounced: Counter<u64>,
 }
 
 // === impl Metrics ===
@@ -48,6 +49,7 @@ impl Metrics {
             moves: weir_metrics::UPSTREAM_MOVES.counter(),
             unfit: weir_metrics::UPSTREAM_UNFIT.counter(),
             shrinks: weir_metrics::UPSTREAM_SHRINKS.counter(),
+            debounced: weir_metrics::UPSTREAM_DEBOUNCED.counter(),
         }
     }
 
@@ -83,6 +85,11 @@ impl Metrics {
         let [authority, dialect, type_label] = self.of_type(&shrink.type_url);
         let outcome = KeyValue::new("outcome", shrink.outcome.as_str());
         self.shrinks.add(shrink.count as u64, &[authority, dialect, type_label, outcome]);
+    }
+
+    /// A response has become part of a burst.
+    pub(crate) fn debounced(&self, type_url: &TypeUrl) {
+        self.debounced.add(1, &self.of_type(type_url));
     }
 
     fn on(&self, index: usize) -> [KeyValue; 3] {

@@ -63,6 +63,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         self.failover.opened(index, Instant::now().into_std());
         let owed = self.introduce(index);
         let end = self.converse(transport::open(&settings, peer, &method, self.writer.clone()), owed).await;
+        let collected = self.collected.take_all();
+        self.commit(collected);
         self.stream.disconnected();
         self.recall().await;
         end
@@ -111,7 +113,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                             owed = false;
                         }
                         flush_at = applied.is_some().then_some(now).or(flush_at);
-                        applied.into_iter().for_each(|applied| self.apply(applied));
+                        applied.into_iter().for_each(|applied| self.take_in(applied));
                         self.recall().await;
                         self.tell_unconfirmed();
                     }
@@ -129,8 +131,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                     None => trying = None,
                 },
                 () = sleep_until(timer), if timeout.is_some() => {
-                    let batches = self.stream.handle_timeout(Instant::now().into_std());
-                    batches.into_iter().for_each(|batch| drop((self.on_event)(Event::Known(batch))));
+                    self.commit_due();
                     trying = trying.or_else(|| self.try_another());
                 }
             }
@@ -144,10 +145,22 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         }
     }
 
+    /// Commits what it is time for.
+    fn commit_due(&mut self) {
+        let now = Instant::now().into_std();
+        let collected = self.settings.debounce.map(|settings| self.collected.take_due(settings, now));
+        self.commit(collected.into_iter().flatten());
+        let known = self.stream.handle_timeout(now);
+        // What is known now is known of what came before.
+        let before: Vec<_> = known.iter().flat_map(|batch| self.collected.before(batch)).collect();
+        self.commit(before.into_iter().chain(known));
+    }
+
     /// When there is something to do.
     fn timeout(&mut self, may_try: bool) -> Option<Instant> {
         let beside = self.failover.beside(Instant::now().into_std()).filter(|_| may_try);
-        let at = [self.stream.poll_timeout(), self.waiting.deadline(), beside.map(|(_, at)| at)];
+        let collected = self.settings.debounce.and_then(|settings| self.collected.deadline(settings));
+        let at = [self.stream.poll_timeout(), self.waiting.deadline(), beside.map(|(_, at)| at), collected];
         at.into_iter().flatten().min().map(Instant::from_std)
     }
 

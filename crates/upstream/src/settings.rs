@@ -13,7 +13,7 @@ use weir_wire::services::Service;
 
 use crate::failover::Failover;
 use crate::transport::Method;
-use crate::{Acknowledge, Backoff, Credentials, Lane, NodeTemplate, Polling, Role, Trial};
+use crate::{Acknowledge, Backoff, Credentials, Debounce, Lane, NodeTemplate, Polling, Role, Trial};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
@@ -38,6 +38,9 @@ pub struct Settings {
     pub drop_on_errors: Arc<[Code]>,
     /// How much it may remove at once, if not everything.
     pub shrink_guard: Option<ShrinkGuard>,
+    /// How bursts are recognized, which are made one change; none where nothing waits. Not where subscribers are
+    /// waited for.
+    pub debounce: Option<Debounce>,
     /// How long to wait between attempts to connect.
     pub backoff: Backoff,
     /// What it takes for an endpoint to be a good one.
@@ -122,6 +125,7 @@ impl Settings {
             does_not_exist: Duration::from_secs(15),
             drop_on_errors: Arc::from([Code::NOT_FOUND]),
             shrink_guard: None,
+            debounce: None,
             backoff: Backoff::default(),
             trial: Trial::default(),
             shared_versions: false,

@@ -83,6 +83,7 @@ impl Watcher {
                 self.database.commit(batch);
             }
             Event::Unconfirmed(type_url, count) => self.unconfirmed(type_url, count),
+            Event::Debounced(type_url) => self.metrics.debounced(&type_url),
             Event::InSync(in_sync) => self.status.in_sync(in_sync),
             Event::Shrink(shrink) => self.shrunk(shrink),
             Event::Held => {

@@ -1,11 +1,11 @@
-//! What clients see of an upstream that fails: u03, u04 and u11.
+//! What clients see of an upstream that fails: u03, u04, u11 and u13.
 
 use std::time::Duration;
 
 use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::Request;
 use weir_testkit::{Dialect, FakeControlPlane, Fault, FaultProxy, Published, XdsClient, type_url};
-use weir_upstream::{ShrinkGuard, Trial};
+use weir_upstream::{Debounce, ShrinkGuard, Trial};
 
 use crate::observed;
 use crate::weir::{Speaks, Weir};
@@ -160,5 +160,33 @@ async fn u11_time_confirms() {
             Dialect::Delta => assert_eq!(received.removed.len(), 15),
             Dialect::Sotw => assert_eq!(received.names().len(), 5),
         }
+    }
+}
+
+#[tokio::test]
+async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
+    let (cds, rds) = (type_url("cds"), type_url("rds"));
+    for dialect in DIALECTS {
+        let control_plane = FakeControlPlane::start().await;
+        control_plane.set_all([Published::text(cds, "a", "0"), Published::text(rds, "r", "0")]);
+        // Nothing that waits would come while the test runs, but for a second of silence.
+        let debounce = Debounce { quiet: Duration::from_secs(1), max: Duration::from_secs(20) };
+        let weir = Weir::start_with(control_plane.address(), dialect, Speaks::Nodes, |settings| {
+            settings.debounce = Some(debounce);
+        });
+        let weir = weir.await;
+        let mut client = weir.client(dialect, "prod").await;
+        let start = std::time::Instant::now();
+        client.subscribe(cds, &[]);
+        assert_eq!(client.accept(cds).await.resource("a").text(), "0");
+        client.subscribe(rds, &["r"]);
+        assert_eq!(client.accept(rds).await.resource("r").text(), "0");
+        assert!(start.elapsed() < debounce.quiet, "{:?}", start.elapsed());
+        for i in 1..=10 {
+            control_plane.set(Published::text(cds, "a", &i.to_string()));
+            control_plane.wait_for_ack(cds).await;
+        }
+        assert_eq!(client.accept(cds).await.resource("a").text(), "10", "the first that comes is the last");
+        client.expect_nothing().await;
     }
 }

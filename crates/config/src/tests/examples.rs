@@ -177,7 +177,10 @@ fn the_reference_shows_the_defaults() {
         ),
         (format!("{:?}", reference.cache), format!("{:?}", short.cache)),
         (
-            format!("{:?}", Limits { max_connections_per_address: None, ..reference.limits }),
+            format!(
+                "{:?}",
+                Limits { max_connections_per_address: None, new_names_per_client: None, ..reference.limits }
+            ),
             format!("{:?}", short.limits),
         ),
         (

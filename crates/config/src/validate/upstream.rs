@@ -90,6 +90,7 @@ impl Reader<'_> {
             ("does_not_exist_timeout", file.does_not_exist_timeout.is_some()),
             ("drop_on_errors", file.drop_on_errors.is_some()),
             ("shrink_guard", file.shrink_guard.is_some()),
+            ("debounce", file.debounce.is_some()),
             ("backoff_base", file.backoff_base.is_some()),
             ("backoff_max", file.backoff_max.is_some()),
             ("answer_timeout", file.answer_timeout.is_some()),
@@ -145,6 +146,7 @@ impl Reader<'_> {
         let parameters = self.parameters(&mut file);
         let acknowledge = self.acknowledge(&file);
         let demand = self.demand(&file);
+        let debounce = file.debounce.take().map(|debounce| self.debounce(&debounce, acknowledge));
         let shrink_guard = file.shrink_guard.take().map(|guard| self.shrink_guard(&guard));
         let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
         let answer_timeout = file.answer_timeout.map_or(does_not_exist_timeout * 2 / 3, |text| text.0.0);
@@ -162,6 +164,7 @@ impl Reader<'_> {
             does_not_exist_timeout,
             drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),
             demand,
+            debounce,
             shrink_guard,
             backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
             backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,

@@ -175,13 +175,14 @@ impl Logical {
         }
     }
 
-    /// Notes that `variant` answers whoever asked for it.
-    pub(super) fn note_answer(&mut self, naming: &Naming, variant: &Variant) {
+    /// Notes that `variant` answers whoever asked for it. Whether it is the first answer to anyone.
+    pub(super) fn note_answer(&mut self, naming: &Naming, variant: &Variant) -> bool {
+        let mut first = false;
         let names = std::iter::once(variant.name()).chain(&*variant.content().aliases);
         for name in names {
             for (parameters, interest) in self.wanted.get_mut(name).into_iter().flatten() {
                 if naming.matches(&variant.key().constraints, parameters) {
-                    interest.answered = true;
+                    first |= !std::mem::replace(&mut interest.answered, true);
                     interest.absence = Absence::Unknown;
                     interest.error = None;
                     interest.deadline = None;
@@ -191,5 +192,6 @@ impl Logical {
         for glob in collections_of(variant.name()).filter(|collection| &**collection != WILDCARD) {
             self.wanted.get_mut(&*glob).into_iter().flatten().for_each(|(_, interest)| interest.error = None);
         }
+        first
     }
 }

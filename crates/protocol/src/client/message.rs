@@ -74,6 +74,8 @@ pub struct Applied {
     pub ticket: Option<Ticket>,
     /// What cannot be delivered, as the server said it.
     pub errors: Vec<Reported>,
+    /// Whether it is the first answer to something that was asked for.
+    pub answers: bool,
 }
 
 impl Applied {

@@ -22,7 +22,7 @@ impl ClientStream {
         let Some(logical) = opened else {
             tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
             let batch = Batch::new(response.type_url, Reach::Named);
-            return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None };
+            return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None, answers: false };
         };
         let mut batch = Batch::new(response.type_url.clone(), logical.reach());
         batch.received = Some(now);
@@ -170,11 +170,13 @@ pub(super) struct Application<'a> {
     doubtful: BTreeSet<Name>,
     /// What was held and is not any more.
     pub(super) dropped: Vec<(VariantKey, HeldVariant)>,
+    /// Something is answered for the first time.
+    answers: bool,
 }
 
 impl<'a> Application<'a> {
     pub(super) fn new(settings: &'a Settings, logical: &'a mut Logical, batch: Batch) -> Self {
-        Self { settings, logical, batch, doubtful: BTreeSet::new(), dropped: Vec::new() }
+        Self { settings, logical, batch, doubtful: BTreeSet::new(), dropped: Vec::new(), answers: false }
     }
 
     /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
@@ -198,7 +200,7 @@ impl<'a> Application<'a> {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.logical.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
                 self.logical.held.insert(&variant);
-                self.logical.note_answer(&self.settings.naming, &variant);
+                self.answers |= self.logical.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }
         }
@@ -330,6 +332,12 @@ impl<'a> Application<'a> {
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });
         self.logical.conversation.verdicts.push(number, said.nonce, said.version, nack);
-        Applied { batch: self.batch, rejected: said.rejected, errors: said.errors, ticket }
+        Applied {
+            batch: self.batch,
+            rejected: said.rejected,
+            errors: said.errors,
+            ticket,
+            answers: self.answers,
+        }
     }
 }
