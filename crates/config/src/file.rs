@@ -9,8 +9,8 @@ use weir_types::Pattern;
 
 use crate::metadata::Metadata;
 use crate::values::{
-    AcknowledgeMode, Address, Csds, DataError, DurationText, Endpoint, Level, LogFormat, NackUpstream,
-    NodeField, Protocol, Regex, ResourceType, Size, Text, Transport,
+    AcknowledgeMode, Address, ColdStart, Csds, DataError, DurationText, Endpoint, Level, LogFormat,
+    NackUpstream, NodeField, Protocol, Regex, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -213,6 +213,7 @@ pub(crate) struct Upstream {
     pub(crate) connect_timeout: Option<Text<DurationText>>,
     pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
     pub(crate) drop_on_errors: Option<Vec<DataError>>,
+    pub(crate) cold_start: Option<ColdStart>,
     pub(crate) shrink_guard: Option<ShrinkGuard>,
     pub(crate) debounce: Option<Debounce>,
     pub(crate) backoff_base: Option<Text<DurationText>>,

@@ -34,7 +34,9 @@ pub use settings::{
     Store, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
-pub use values::{Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
+pub use values::{
+    ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport,
+};
 
 use places::Places;
 

@@ -9,7 +9,9 @@ use weir_types::{FileFormat, Pattern, TypeUrl};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport};
+use crate::values::{
+    ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport,
+};
 
 /// Everything.
 #[derive(Clone, Debug)]
@@ -214,6 +216,8 @@ pub struct ControlPlane {
     pub does_not_exist_timeout: Duration,
     /// On which errors of a resource what is cached of it is dropped.
     pub drop_on_errors: Vec<DataError>,
+    /// What becomes of clients that ask for what is not known, while it cannot be reached.
+    pub cold_start: ColdStart,
     /// How bursts are recognized, which are made one change; none where nothing waits.
     pub debounce: Option<Debounce>,
     /// How much it may remove at once, if not everything.

@@ -60,6 +60,17 @@ pub enum NackUpstream {
     Percent(u8),
 }
 
+/// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColdStart {
+    /// They wait.
+    #[default]
+    Hold,
+    /// They are told by name that it cannot be had for the moment.
+    Error,
+}
+
 /// A resource type, by short name or URL.
 #[derive(Clone, Debug)]
 pub(crate) struct ResourceType(pub(crate) TypeUrl);

@@ -49,6 +49,7 @@ impl Client {
             method,
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
             failover: settings.failover(),
+            away: false,
             collected: Collected::default(),
             last: None,
             memory: None,

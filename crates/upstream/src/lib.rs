@@ -36,7 +36,7 @@ pub use debounce::Debounce;
 pub use failover::Trial;
 pub use node::{NodeTemplate, escape};
 pub use rest::Polling;
-pub use settings::{Naming, Services, Settings};
+pub use settings::{ColdStart, Naming, Services, Settings};
 pub use status::{LinkFailure, LinkState, Status, WithheldRemovals};
 pub use supervisor::{Error, Source, run};
 pub use weir_protocol::client::ShrinkGuard;

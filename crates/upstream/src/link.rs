@@ -19,7 +19,10 @@ use crate::failover::Failover;
 use crate::memory::Memory;
 use crate::session::{End, Place};
 use crate::transport::Method;
-use crate::{Acknowledge, Settings};
+use crate::{Acknowledge, ColdStart, Settings};
+
+/// What clients are told of what is not known. Always the same, so that it is told once.
+const AWAY: &str = "the control plane cannot be reached";
 
 /// What happens on a link.
 #[derive(Debug)]
@@ -94,6 +97,8 @@ pub(crate) struct Link<F> {
     /// Told when one of them may go.
     pub(crate) answered: Arc<Answered>,
     pub(crate) failover: Failover,
+    /// Clients are told that what is not known cannot be had.
+    pub(crate) away: bool,
     /// Changes that wait for more.
     pub(crate) collected: Collected,
     /// The endpoint of the last stream.
@@ -142,6 +147,11 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     /// Waits for the time of the next attempt; none when there will be no more commands.
     async fn next_place(&mut self) -> Option<Place> {
         let (index, wait) = self.failover.next(Instant::now().into_std());
+        // Nobody is left to try.
+        if !wait.is_zero() && self.settings.cold_start == ColdStart::Error {
+            self.away = true;
+            self.tell_unavailable();
+        }
         self.meanwhile(tokio::time::sleep(wait)).await?;
         Some(Place { index, peer: None })
     }
@@ -163,6 +173,14 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 done = &mut future => return Some(done),
                 command = self.commands.recv() => drop(self.obey_all(command?).await),
             }
+        }
+    }
+
+    /// While nobody can be asked: tells of what is not known that it cannot be had.
+    fn tell_unavailable(&mut self) {
+        if self.away {
+            let unavailable = self.stream.unavailable(AWAY);
+            self.commit(unavailable);
         }
     }
 
@@ -241,6 +259,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             }
         }
         self.recall().await;
+        self.tell_unavailable();
         self.tell_unconfirmed();
         needs
     }

@@ -251,6 +251,7 @@ impl Context {
             waiting: Waiting::default(),
             answered,
             failover: settings.failover(),
+            away: false,
             collected: Collected::default(),
             last: None,
             memory: archive.map(|archive| Memory::new(archive, versions)),

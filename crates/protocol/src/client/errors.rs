@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use weir_types::{Code, DynamicParameters, Failed, ResourceError, VariantKey, WILDCARD};
+use weir_types::{
+    Batch, Code, Constraints, DynamicParameters, Failed, ResourceError, ResourceLocator, TypeUrl, VariantKey,
+    WILDCARD,
+};
 
-use super::Settings;
+use super::logical::Logical;
 use super::responses::Application;
+use super::{ClientStream, Settings};
 
 /// An error, as the server said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +26,30 @@ impl Settings {
     /// Whether an error of this kind means that what is held is gone. Transient ones never do.
     pub(super) fn drops(&self, code: Code) -> bool {
         !code.is_transient() && self.drop_on_errors.contains(&code)
+    }
+}
+
+impl ClientStream {
+    /// Of everything that is wanted and of which nothing is known: that it cannot be had for the moment. One batch
+    /// for each type. Wildcards cannot have an error, and wait.
+    pub fn unavailable(&self, why: &str) -> Vec<Batch> {
+        let of_type = |(type_url, logical): (&TypeUrl, &Logical)| {
+            let mut batch = Batch::new(type_url.clone(), logical.reach());
+            let unknown = logical.locators().filter(|(_, interest)| !interest.answered);
+            batch.errors.extend(unknown.filter_map(|(locator, _)| self.unavailable_locator(locator, why)));
+            (!batch.is_empty()).then_some(batch)
+        };
+        self.types.iter().filter_map(of_type).collect()
+    }
+
+    fn unavailable_locator(&self, locator: ResourceLocator, why: &str) -> Option<Failed> {
+        let ResourceLocator { name, parameters } = &locator;
+        let naming = &self.settings.naming;
+        let key = naming.stored(&VariantKey::new(name.clone(), Constraints::unconstrained()));
+        let error =
+            ResourceError { constraints: key.constraints, code: Code::UNAVAILABLE, message: why.into() };
+        let failed = Failed { name: name.clone(), scope: naming.scope(parameters), error: Arc::new(error) };
+        (!locator.is_wildcard()).then_some(failed)
     }
 }
 

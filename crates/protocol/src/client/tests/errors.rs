@@ -136,3 +136,24 @@ fn e01_what_had_an_error_is_to_be_sent_again_on_the_next_stream() {
         assert_eq!((&*again.version, versions(&again)), (cleared, dialect == Dialect::Delta));
     }
 }
+
+#[test]
+fn u14_what_nothing_is_known_of_cannot_be_had_for_the_moment() {
+    let mut f = Fixture::named(Dialect::Delta);
+    f.subscribe(&eds(), &["a", "b"]);
+    f.subscribe(&cds(), &["*"]);
+    let failed = |batches: &[Batch]| {
+        let errors = batches.iter().flat_map(|batch| &batch.errors);
+        errors.map(|failed| (failed.name.to_string(), failed.error.code)).collect::<Vec<_>>()
+    };
+    let mut all = failed(&f.stream.unavailable("away"));
+    all.sort_unstable();
+    let unavailable = |name: &str| (name.to_owned(), Code::UNAVAILABLE);
+    assert_eq!(all, [unavailable("a"), unavailable("b")], "wildcards have no errors");
+    f.connect();
+    f.respond(&eds(), vec![variant("a", "1")], &[]);
+    f.stream.disconnected();
+    let batches = f.stream.unavailable("away");
+    assert_eq!(failed(&batches), [unavailable("b")], "what is held is served");
+    assert_eq!(batches[0].errors[0].error.constraints, key("x[env=prod]").constraints);
+}
