@@ -1,4 +1,4 @@
-//! Runs the fuzz targets of `tests/fuzz` for a bounded time each, starting from their corpus.
+//! Runs the fuzz targets of `tests/fuzz` for a bounded time, or over a bounded number of inputs, each from its corpus.
 
 use std::fs;
 use std::path::Path;
@@ -16,12 +16,26 @@ const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-cov
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 
-/// Fuzzes every target for `seconds`. Where there is no C++ compiler, says so and does nothing: the corpus is
-/// gone through by the tests all the same.
-pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
+/// How much each target is fuzzed.
+#[derive(Clone, Copy)]
+pub(crate) enum Effort {
+    /// For so long, from what was found before too.
+    Seconds(u32),
+    /// So many inputs, which are the same in every run.
+    Inputs(u32),
+}
+
+/// Why nothing can be fuzzed here, if so: the corpus is gone through by the tests all the same.
+pub(crate) fn obstacle() -> Option<String> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    if !answers(&compiler) {
-        println!("fuzz: skipped, since libFuzzer needs a C++ compiler ({compiler} is not there; set CXX)");
+    (!answers(&compiler))
+        .then(|| format!("libFuzzer needs a C++ compiler ({compiler} is not there; set CXX)"))
+}
+
+/// Fuzzes every target. Where that is not possible, says so and does nothing.
+pub(crate) fn run(root: &Path, effort: Effort) -> Result<()> {
+    if let Some(obstacle) = obstacle() {
+        println!("fuzz: skipped, since {obstacle}");
         return Ok(());
     }
     let host = host()?;
@@ -29,8 +43,8 @@ pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
     let fuzzer = root.join(OUTPUT).join(&host).join("fuzz/weir-fuzz");
     let mut crashed = Vec::new();
     for target in targets(root)? {
-        println!("== fuzz: {target}, {seconds} s");
-        if !fuzz(root, &fuzzer, &target, seconds)? {
+        println!("== fuzz: {target}");
+        if !fuzz(root, &fuzzer, &target, effort)? {
             crashed.push(target);
         }
     }
@@ -80,17 +94,26 @@ fn targets(root: &Path) -> Result<Vec<String>> {
 }
 
 /// Returns whether nothing was found.
-fn fuzz(root: &Path, fuzzer: &Path, target: &str, seconds: u32) -> Result<bool> {
+fn fuzz(root: &Path, fuzzer: &Path, target: &str, effort: Effort) -> Result<bool> {
     let output = root.join(OUTPUT);
-    let (found, artifacts) = (output.join("corpus").join(target), output.join("artifacts"));
+    let artifacts = output.join("artifacts");
+    let (found, bounds) = match effort {
+        Effort::Seconds(seconds) => ("corpus", [format!("-max_total_time={seconds}"), "-seed=0".to_owned()]),
+        Effort::Inputs(inputs) => ("found", [format!("-runs={inputs}"), "-seed=1".to_owned()]),
+    };
+    let found = output.join(found).join(target);
+    if matches!(effort, Effort::Inputs(_)) && found.exists() {
+        // What an earlier run has found would make this one another.
+        fs::remove_dir_all(&found).with_context(|| format!("remove {}", found.display()))?;
+    }
     for folder in [&found, &artifacts] {
         fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     }
     let log = output.join(format!("{target}.log"));
     let status = Command::new(fuzzer)
         .env("WEIR_FUZZ_TARGET", target)
-        .args([format!("-max_total_time={seconds}"), "-timeout=10".into(), "-rss_limit_mb=2048".into()])
-        .args(["-print_funcs=0", "-max_len=4096"])
+        .args(bounds)
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_funcs=0", "-max_len=4096"])
         .arg(format!("-artifact_prefix={}/{target}-", artifacts.display()))
         .arg(found)
         .arg(root.join(PACKAGE).join("corpus").join(target))

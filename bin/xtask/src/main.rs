@@ -15,8 +15,8 @@ use anyhow::{Context, Result};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test          set up the tools, then check the format, run clippy and all tests, and look for the tests that
-                hold each promise
+  test          set up the tools, then check the format, run clippy and all tests, look for the tests that hold
+                each promise, and fuzz a little
   setup         only set up the tools: Envoy, gRPC-Python and gRPC-Node, under target/tools
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
         Some("setup") => workspace_root().and_then(|root| tools::set_up(&root)),
-        Some("fuzz") => seconds().and_then(|seconds| fuzz::run(&workspace_root()?, seconds)),
+        Some("fuzz") => effort().and_then(|effort| fuzz::run(&workspace_root()?, effort)),
         Some("conformance") => workspace_root().and_then(|root| conformance::report(&root, true)),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
@@ -53,9 +53,12 @@ fn test() -> Result<()> {
 }
 
 /// How long each fuzz target runs.
-fn seconds() -> Result<u32> {
-    let argument = std::env::args().nth(2);
-    argument.map_or(Ok(60), |text| text.parse().with_context(|| format!("{text:?} is no number of seconds")))
+fn effort() -> Result<fuzz::Effort> {
+    let seconds = match std::env::args().nth(2) {
+        Some(text) => text.parse().with_context(|| format!("{text:?} is no number of seconds"))?,
+        None => 60,
+    };
+    Ok(fuzz::Effort::Seconds(seconds))
 }
 
 fn workspace_root() -> Result<PathBuf> {

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::conformance;
+use crate::{conformance, fuzz};
+
+/// How many inputs each fuzz target gets: less than a minute for all of them.
+const INPUTS: u32 = 10_000;
 
 struct Step {
     name: &'static str,
@@ -28,8 +31,8 @@ const STEPS: [Step; 3] = [
 enum Outcome {
     Passed(Duration),
     Failed(Duration),
-    /// The component that is not installed.
-    Skipped(&'static str),
+    /// Why.
+    Skipped(String),
 }
 
 /// Runs every step, prints what came of each, and fails if one did.
@@ -39,14 +42,17 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
         outcomes.push((step.name, run(step, root)?));
     }
     outcomes.push(("promises", call("promises", || conformance::report(root, false))));
+    let fuzzed = match fuzz::obstacle() {
+        Some(obstacle) => Outcome::Skipped(obstacle),
+        None => call("fuzz", || fuzz::run(root, fuzz::Effort::Inputs(INPUTS))),
+    };
+    outcomes.push(("fuzz", fuzzed));
     println!();
     for (name, outcome) in &outcomes {
         match outcome {
             Outcome::Passed(took) => println!("{name:8} ok, {} s", took.as_secs()),
             Outcome::Failed(took) => println!("{name:8} FAILED, {} s", took.as_secs()),
-            Outcome::Skipped(component) => {
-                println!("{name:8} skipped: not installed (rustup component add {component})");
-            }
+            Outcome::Skipped(reason) => println!("{name:8} skipped: {reason}"),
         }
     }
     if outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_))) {
@@ -59,7 +65,7 @@ fn run(step: &Step, root: &Path) -> Result<Outcome> {
     if let Some(component) = step.component
         && !is_installed(step.arguments[0])
     {
-        return Ok(Outcome::Skipped(component));
+        return Ok(Outcome::Skipped(format!("not installed (rustup component add {component})")));
     }
     println!("\n== {}: cargo {}", step.name, step.arguments.join(" "));
     let started = Instant::now();
