@@ -11,8 +11,10 @@ use weir_testkit::{Dialect, Received, Service, node, type_url};
 
 use super::truth::{ENVIRONMENTS, Held, wanted_names};
 
-/// After how much silence the server is pinged, how long its answer may take, and how long a connection may.
+/// After how much silence the server is pinged.
 const KEEPALIVE: Duration = Duration::from_secs(1);
+/// How long it may take to answer, and to accept a connection, on a machine that is busy with all the others.
+const TIMEOUT: Duration = Duration::from_secs(4);
 /// Between two attempts.
 const BACKOFF: Duration = Duration::from_millis(100);
 
@@ -20,7 +22,7 @@ const BACKOFF: Duration = Duration::from_millis(100);
 pub(crate) async fn run(number: usize, server: SocketAddr, shown: watch::Sender<Held>) {
     let mut client = Client { number, dialect: DIALECTS[number / 2 % 2], versions: BTreeMap::new(), shown };
     loop {
-        if let Some(connection) = Connection::kept_alive(server, KEEPALIVE).await {
+        if let Some(connection) = Connection::kept_alive(server, KEEPALIVE, TIMEOUT).await {
             client.stream(&connection).await;
         }
         tokio::time::sleep(BACKOFF).await;

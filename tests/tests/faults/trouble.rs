@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_testkit::{Fault, Side};
 
 /// How long what lasts may last: about as long as it takes a keepalive to notice.
-const LONGEST: u64 = 2500;
+const LONGEST: u64 = 6000;
 
 /// Where there is a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,18 +1,21 @@
 //! Everybody who takes part.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use weir_testkit::process::Weir;
-use weir_testkit::wait::{PATIENCE, until};
+use weir_testkit::wait::until;
 use weir_testkit::{Fault, FaultProxy};
 
 use super::client;
 use super::trouble::{Link, Party, Trouble};
 use super::truth::{Held, Truth};
 
+/// How long it may take until all have what they should: a dead connection has to be noticed first.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How much memory Weir may have in the end, in bytes: many times what this takes.
 const MEMORY: f64 = 256e6;
 
@@ -52,11 +55,11 @@ impl World {
         let weir = Weir::builder()
             .log_level("info")
             .parameter_from_metadata("env")
-            .downstream("keepalive_interval = \"1s\"\nkeepalive_timeout = \"1s\"")
+            .downstream("keepalive_interval = \"1s\"\nkeepalive_timeout = \"4s\"")
             .section(&format!("[store]\npath = \"{}\"\n", store.path().join("store").display()))
             .upstream_at(upstream.address(), protocol, "native")
             .section(
-                "keepalive_interval = \"1s\"\nkeepalive_timeout = \"1s\"\nconnect_timeout = \"1s\"\n\
+                "keepalive_interval = \"1s\"\nkeepalive_timeout = \"4s\"\nconnect_timeout = \"4s\"\n\
                  backoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n",
             )
             .start()

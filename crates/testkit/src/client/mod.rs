@@ -60,14 +60,14 @@ impl Connection {
         Self(channel.unwrap_or_else(|e| panic!("connect to {server}: {e:?}")))
     }
 
-    /// Connects, if somebody listens, and is over when the server has not said anything for twice as long as
-    /// `keepalive`.
-    pub async fn kept_alive(server: SocketAddr, keepalive: Duration) -> Option<Self> {
+    /// Connects, if somebody listens. The server is pinged after so much silence, and taken for dead if it has not
+    /// answered, or accepted the connection, within `timeout`.
+    pub async fn kept_alive(server: SocketAddr, silence: Duration, timeout: Duration) -> Option<Self> {
         let endpoint = Endpoint::from_shared(format!("http://{server}")).expect("an address is a URI");
         let endpoint = endpoint
-            .connect_timeout(keepalive)
-            .http2_keep_alive_interval(keepalive)
-            .keep_alive_timeout(keepalive)
+            .connect_timeout(timeout)
+            .http2_keep_alive_interval(silence)
+            .keep_alive_timeout(timeout)
             .keep_alive_while_idle(true);
         endpoint.connect().await.ok().map(Self)
     }
