@@ -1,13 +1,17 @@
 //! The program, killed with its control plane and started alone: clients and a real Envoy get all that there was.
 
+use std::future::ready;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
+use weir_store::{Origin, Settings, Store};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::process::{Backend, Envoy, EnvoyOptions, Load, Weir, WeirBuilder, free_port};
 use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes};
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
+use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
 /// A Weir with a store in `directory`.
 fn weir(control_plane: &FakeControlPlane, mode: &str, directory: &Path) -> WeirBuilder {
@@ -23,11 +27,30 @@ async fn metric(weir: &Weir, name: &str) -> Option<f64> {
     line.rsplit(' ').next()?.parse().ok()
 }
 
-/// Until everything that came is in the file.
-async fn until_stored(weir: &Weir, rows: f64) {
-    until(format!("{rows} rows to be stored"), || async {
-        let written = metric(weir, "weir_store_rows_total").await?;
-        (written >= rows && metric(weir, "weir_store_pending").await? == 0.0).then_some(())
+/// Until the file has an answer to each of `asked`, by the short names of their types and by names, for clients with
+/// `parameters`. It is looked at beside the Weir that writes it.
+async fn until_stored(directory: &Path, mode: &str, parameters: &DynamicParameters, asked: &[(&str, &str)]) {
+    let store = Store::open(Settings::new(directory.join("store"))).expect("there is a thread");
+    let (keys, set) = match mode {
+        "native" => (None, DynamicParameters::empty()),
+        _ => (Some(Arc::from(["env".into()])), parameters.clone()),
+    };
+    let origin = Arc::new(Origin { authority: String::new(), keys, parameters: set });
+    let locators = asked.iter().map(|(short, name)| {
+        let type_url = TypeUrl::from_short_name(short).expect("a type");
+        (type_url, ResourceLocator::new(*name, parameters.clone()))
+    });
+    let locators: Vec<_> = locators.collect();
+    until("everything to be stored", || {
+        let pasts = store.look_up(&origin, locators.clone());
+        let answered = |(type_url, locator): &(TypeUrl, ResourceLocator)| {
+            let mut of_type = pasts.iter().filter(|past| past.type_url == *type_url);
+            of_type.any(|past| match locator.is_collection() {
+                true => past.known.iter().any(|(known, _)| known == locator),
+                false => past.variants.iter().any(|variant| *variant.name() == locator.name),
+            })
+        };
+        ready(locators.iter().all(answered).then_some(()))
     })
     .await;
 }
@@ -56,7 +79,10 @@ async fn u09_killed_with_its_control_plane_and_started_alone_it_serves_what_ther
         for env in ["prod", "test"] {
             assert_eq!(clusters(&weir, Dialect::Delta, env).await, all);
         }
-        until_stored(&weir, 50.0).await;
+        for env in ["prod", "test"] {
+            let parameters = [("env", env)].into_iter().collect();
+            until_stored(directory.path(), mode, &parameters, &[("cds", "*")]).await;
+        }
         for _ in 0..3 {
             weir.kill().await;
             control_plane.stop().await;
@@ -86,7 +112,8 @@ async fn u09_a_torn_store_does_not_stop_the_start_and_the_log_says_so() {
     let weir = weir(&control_plane, "streams", directory.path()).start().await;
     weir.child().wait_for_line(&["the store cannot be used and is set aside", "store.broken-"]).await;
     assert_eq!(clusters(&weir, Dialect::Sotw, "prod").await, [("c".to_owned(), "1".to_owned())]);
-    until_stored(&weir, 2.0).await;
+    let parameters = [("env", "prod")].into_iter().collect();
+    until_stored(directory.path(), "streams", &parameters, &[("cds", "*")]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,7 +136,8 @@ async fn u09_an_envoy_boots_while_the_control_plane_is_down() {
             envoy.live().await;
             Load::start(([127, 0, 0, 1], port).into()).wait_for("one").await;
         }
-        until_stored(&weir, 4.0).await;
+        let asked = [("cds", "*"), ("eds", "c"), ("lds", "*"), ("rds", "r")];
+        until_stored(directory.path(), "streams", &DynamicParameters::empty(), &asked).await;
         weir.kill().await;
         control_plane.stop().await;
         weir.restart().await;
