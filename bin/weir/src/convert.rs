@@ -105,6 +105,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         frame_cache: config.cache.max_frames_size as u64,
         keepalive_interval: downstream.keepalive_interval,
         keepalive_timeout: downstream.keepalive_timeout,
+        receive_timeout: downstream.receive_timeout,
         max_streams_per_connection: config.limits.max_streams_per_connection,
         admission: admission(config),
         drain: drain(config),

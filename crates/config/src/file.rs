@@ -87,6 +87,8 @@ pub(crate) struct Downstream {
     pub(crate) keepalive_timeout: Text<DurationText>,
     #[serde(default = "seconds::<30>")]
     pub(crate) rest_hold: Text<DurationText>,
+    #[serde(default = "seconds::<30>")]
+    pub(crate) receive_timeout: Text<DurationText>,
     pub(crate) max_connection_age: Option<Text<DurationText>>,
     #[serde(default)]
     pub(crate) csds: Csds,

@@ -107,6 +107,8 @@ pub struct Downstream {
     pub csds: Csds,
     /// Whether tools are told which services and types there are.
     pub reflection: bool,
+    /// How long a client may take to send what has to come before it is served.
+    pub receive_timeout: Duration,
     /// After how long a client is asked to connect anew, so that clients spread over replicas; not zero.
     pub max_connection_age: Option<Duration>,
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say

@@ -142,6 +142,7 @@ fn check_limits(file: &File, findings: &mut Findings) {
         ("downstream.keepalive_interval", Some(&downstream.keepalive_interval)),
         ("downstream.keepalive_timeout", Some(&downstream.keepalive_timeout)),
         ("downstream.rest_hold", Some(&downstream.rest_hold)),
+        ("downstream.receive_timeout", Some(&downstream.receive_timeout)),
         ("downstream.max_connection_age", downstream.max_connection_age.as_ref()),
     ] {
         if value.is_some_and(|value| value.0.0.is_zero()) {
@@ -160,6 +161,7 @@ fn downstream(file: file::Downstream) -> Downstream {
         rest_hold: file.rest_hold.0.0,
         csds: file.csds,
         reflection: file.reflection,
+        receive_timeout: file.receive_timeout.0.0,
         max_connection_age: file.max_connection_age.map(|age| age.0.0),
         wrap_resources: file.wrap_resources,
     }

@@ -47,6 +47,8 @@ pub struct Settings {
     pub keepalive_interval: Duration,
     /// How long a pinged client may take to answer before it is taken for dead.
     pub keepalive_timeout: Duration,
+    /// How long a client may take to send what has to come before it is served.
+    pub receive_timeout: Duration,
     /// How many streams a connection may have.
     pub max_streams_per_connection: u32,
     /// How many clients there is room for.
@@ -71,6 +73,7 @@ impl Default for Settings {
             max_response_size: 4 << 20,
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
+            receive_timeout: Duration::from_secs(30),
             max_streams_per_connection: 16_384,
             admission: Admission::default(),
             drain: Drain::default(),
@@ -203,6 +206,7 @@ impl Server {
         let settings = connection::Settings {
             keepalive_interval: settings.keepalive_interval,
             keepalive_timeout: settings.keepalive_timeout,
+            receive_timeout: settings.receive_timeout,
             max_streams: settings.max_streams_per_connection,
         };
         let shared = Arc::clone(&self.shared);

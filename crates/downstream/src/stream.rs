@@ -221,7 +221,7 @@ impl Stream {
         stream.entry.show(&stream);
         let (reading, reader) = abortable(Arc::clone(&stream).read(requests, ending));
         within.execute(async { _ = reading.await });
-        ResponseBody { stream, reader, ended: false, _opened: opened }
+        ResponseBody { stream, reader, ended: false, within: within.clone(), _opened: opened }
     }
 
     async fn read<R: Request>(
@@ -358,6 +358,7 @@ pub(crate) struct ResponseBody {
     stream: Arc<Stream>,
     reader: AbortHandle,
     ended: bool,
+    within: Within,
     _opened: Opened,
 }
 
@@ -396,7 +397,9 @@ impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.reader.abort();
         self.stream.shared.metrics.closed(self.stream.dialect, Some(self.stream.service));
-        if self.stream.state.lock().open.take().is_some() {
+        let was_open = self.stream.state.lock().open.take().is_some();
+        self.within.stream_ended(was_open || self.ended);
+        if was_open {
             tracing::info!("client gone");
         }
     }

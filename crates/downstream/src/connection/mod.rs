@@ -19,6 +19,8 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::HttpService;
 use hyper_util::rt::TokioTimer;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 
 use self::socket::{Protocol, Socket};
 use self::turn::{Http, Turns};
@@ -28,6 +30,12 @@ pub(crate) use self::turn::Within;
 /// How many streams may be reset before they were looked at, until the connection is taken for an attack: that
 /// same Envoy closes a stream for each cluster that changes, many at a time.
 const MAX_PENDING_RESETS: usize = 4096;
+
+/// The largest header of an HTTP/2 request, in bytes: those of Envoy and gRPC take some hundreds.
+const MAX_HEADERS: u32 = 16 << 10;
+
+/// The same of an HTTP/1.1 request, whose body passes through the same buffer.
+const MAX_BUFFER: usize = 64 << 10;
 
 /// How much a stream may have waiting in the HTTP/2 library, in bytes, before it makes the next step. It is what
 /// a client that reads slowly gets of the past; less of it makes its next step a longer one.
@@ -40,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) keepalive_interval: Duration,
     /// How long it may take to answer before it is taken for dead.
     pub(crate) keepalive_timeout: Duration,
+    /// How long a client may take for its first bytes, and for the header of an HTTP/1.1 request.
+    pub(crate) receive_timeout: Duration,
     /// How many streams an HTTP/2 client may have at once.
     pub(crate) max_streams: u32,
 }
@@ -53,6 +63,12 @@ pub(crate) enum ConnectionError {
     /// The client is gone.
     #[error("use the socket")]
     Socket(#[from] io::Error),
+    /// The client has not said anything in time.
+    #[error("wait for the first bytes")]
+    Silent(#[from] Elapsed),
+    /// The client opens streams and resets them, and does little else.
+    #[error("the client resets too many streams")]
+    Resets,
 }
 
 /// Serves a client until it goes away. After `drain` it is asked to open no more streams here, `then` is run, and the
@@ -80,7 +96,7 @@ where
     let socket = Socket::new(stream);
     let mut drain = Box::pin(drain);
     let protocol = tokio::select! {
-        protocol = socket.protocol() => protocol?,
+        protocol = timeout(settings.receive_timeout, socket.protocol()) => protocol??,
         () = &mut drain => return Ok(()),
     };
     let within = Within::default();
@@ -88,8 +104,11 @@ where
     let service = service(within.clone());
     match protocol {
         Protocol::Http1 => {
-            let http =
-                http1::Builder::new().timer(TokioTimer::new()).serve_connection(socket.clone(), service);
+            let http = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(settings.receive_timeout)
+                .max_buf_size(MAX_BUFFER)
+                .serve_connection(socket.clone(), service);
             Turns::new(http, socket, within).await
         }
         Protocol::Http2 => {
@@ -99,6 +118,7 @@ where
                 .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
                 .keep_alive_interval(settings.keepalive_interval)
                 .keep_alive_timeout(settings.keepalive_timeout)
+                .max_header_list_size(MAX_HEADERS)
                 .max_send_buf_size(MAX_SEND_BUFFER)
                 // Nobody looks at it, and each connection's table of header fields would hold it.
                 .auto_date_header(false)
@@ -152,6 +172,7 @@ mod tests {
     const SETTINGS: Settings = Settings {
         keepalive_interval: Duration::from_secs(30),
         keepalive_timeout: Duration::from_secs(10),
+        receive_timeout: Duration::from_secs(30),
         max_streams: 100,
     };
 

@@ -8,11 +8,11 @@
 //! Invariants: whoever is woken is polled before the task sleeps (a wake during a turn is seen by the turn, or
 //! wakes the task); a turn ends after [`ROUNDS`], so that no connection keeps a thread for itself.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -28,19 +28,34 @@ use super::socket::Socket;
 /// How often HTTP and the streams may wake each other in one turn.
 const ROUNDS: usize = 16;
 
+/// How many streams a client may reset before it has said anything on them, beyond those on which it has: an Envoy
+/// without ADS closes a stream for each cluster that goes, many at a time, but not at once.
+const MAX_RESETS: usize = 4096;
+
 /// What a future within a connection has come to.
 enum Event {
     /// It is over.
     Ended,
     /// The connection should end: accept no more streams, and close once there are none. What is left to do then.
     Drain(BoxFuture<'static, ()>),
+    /// The connection has to end now: the client does nothing but open streams and reset them.
+    Resets,
 }
 
 /// Runs futures within the task of a connection.
 #[derive(Clone, Default)]
-pub(crate) struct Within(Arc<Mutex<Vec<BoxFuture<'static, Event>>>>);
+pub(crate) struct Within(Arc<Mutex<Vec<BoxFuture<'static, Event>>>>, Arc<AtomicUsize>);
 
 impl Within {
+    /// A stream is over. Those on which the client has said something make up for those on which it has not.
+    pub(crate) fn stream_ended(&self, said_something: bool) {
+        let count = |resets: usize| if said_something { resets.checked_sub(1) } else { Some(resets + 1) };
+        let before = self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
+        if !said_something && before.is_ok_and(|resets| resets == MAX_RESETS) {
+            self.0.lock().push(ready(Event::Resets).boxed());
+        }
+    }
+
     /// Drains the connection once `drain` is over, and runs `then`.
     pub(super) fn drain_after(
         &self,
@@ -94,15 +109,20 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Turns<H, S> {
         self.http.as_mut().poll(&mut Context::from_waker(&self.http_waker))
     }
 
-    fn poll_streams(&mut self) {
+    fn poll_streams(&mut self) -> Result<(), ConnectionError> {
         let mut cx = Context::from_waker(&self.streams_waker);
         while let Poll::Ready(Some(event)) = Pin::new(&mut self.streams).poll_next(&mut cx) {
-            if let Event::Drain(then) = event {
-                self.within.execute(then);
-                self.http.as_mut().drain();
-                self.due.set(HTTP);
+            match event {
+                Event::Ended => {}
+                Event::Drain(then) => {
+                    self.within.execute(then);
+                    self.http.as_mut().drain();
+                    self.due.set(HTTP);
+                }
+                Event::Resets => return Err(ConnectionError::Resets),
             }
         }
+        Ok(())
     }
 
     fn admit(&mut self) {
@@ -127,7 +147,7 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Future for Turns<H, S> {
                 break;
             }
             if due & STREAMS != 0 {
-                this.poll_streams();
+                this.poll_streams()?;
             }
             if due & HTTP != 0
                 && let Poll::Ready(ended) = this.poll_http()
@@ -210,8 +230,7 @@ impl Wake for Part {
 
 #[cfg(test)]
 mod tests {
-    use std::future::{pending, poll_fn, ready};
-    use std::sync::atomic::AtomicUsize;
+    use std::future::{pending, poll_fn};
 
     use tokio::io::{DuplexStream, duplex};
 
@@ -349,6 +368,20 @@ mod tests {
         turned.turns.within.drain_after(ready(()), async move { *see.lock() = Some(http.0.lock().drained) });
         assert!(turned.turn().is_ready());
         assert_eq!(*seen.lock(), Some(true), "HTTP is told before the rest is done");
+    }
+
+    #[test]
+    fn a_client_that_only_resets_streams_is_cut_off() {
+        let mut turned = Turned::new();
+        let within = turned.turns.within.clone();
+        (0..MAX_RESETS).for_each(|_| within.stream_ended(false));
+        within.stream_ended(true);
+        within.stream_ended(false);
+        assert!(turned.turn().is_pending());
+        within.stream_ended(false);
+        let mut cx = Context::from_waker(Waker::noop());
+        let ended = Pin::new(&mut turned.turns).poll(&mut cx);
+        assert!(matches!(ended, Poll::Ready(Err(ConnectionError::Resets))));
     }
 
     #[test]

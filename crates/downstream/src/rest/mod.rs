@@ -11,6 +11,7 @@ mod poll;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -149,7 +150,8 @@ where
     let type_url = type_of(path)?;
     let settings = shared.settings();
     let hold = hold::until(&head.headers, settings.rest_hold);
-    let body = read(body, settings.limits.message).await?;
+    let body = tokio::time::timeout(settings.receive_timeout, read(body, settings.limits.message)).await;
+    let body = body.map_err(|_| late(settings.receive_timeout))??;
     let mut message = parse(&body, &type_url, path)?;
     drop(body);
     message.type_url = type_url.to_string();
@@ -178,6 +180,11 @@ fn type_of(path: &str) -> Result<TypeUrl, Failure> {
         let paths: Vec<_> = rest::paths().collect();
         Failure::invalid(format!("{path}: no such resource type; there are {}", paths.join(", ")))
     })
+}
+
+fn late(limit: Duration) -> Failure {
+    let message = format!("the request has not arrived within {limit:?}");
+    Failure::new(StatusCode::REQUEST_TIMEOUT, Code::DeadlineExceeded, message)
 }
 
 async fn read<B>(body: B, limit: usize) -> Result<Bytes, Failure>
