@@ -75,8 +75,8 @@ settings! {
     NewConnections "downstream.keepalive_interval": |c| c.downstream.keepalive_interval;
     NewConnections "downstream.keepalive_timeout": |c| c.downstream.keepalive_timeout;
     NewStreams "downstream.rest_hold": |c| c.downstream.rest_hold;
-    Restart "downstream.csds": |c| c.downstream.csds;
-    Restart "downstream.reflection": |c| c.downstream.reflection;
+    AtOnce "downstream.csds": |c| c.downstream.csds;
+    AtOnce "downstream.reflection": |c| c.downstream.reflection;
     NewConnections "downstream.receive_timeout": |c| c.downstream.receive_timeout;
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
     NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
