@@ -14,8 +14,12 @@ use crate::pending::Pending;
 use crate::writer::{Task, Writer};
 use crate::{Origin, Settings, Shelf, Status};
 
-/// How long the past is waited for: a disk that does not answer must not stop a start.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the past is waited for: a disk that does not answer must not stop a start, and one that is slow, or has
+/// much to tell, must not be taken for such.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long somebody who has everything written waits for it.
+const FLUSH: Duration = Duration::from_secs(5);
 
 /// How long the last changes may take to be written.
 const LAST_WRITE: Duration = Duration::from_secs(2);
@@ -122,7 +126,7 @@ impl Store {
     pub fn flush(&self) -> bool {
         let (answer, answered) = channel();
         self.send(Task::Flush(answer));
-        answered.recv_timeout(PATIENCE).unwrap_or(false)
+        answered.recv_timeout(FLUSH).unwrap_or(false)
     }
 
     /// How it is doing.
