@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::operate::{clients, diff, log_level, resources, status};
 use crate::output::complain;
 use crate::{check, explain, export, get, serve};
 
@@ -37,6 +38,11 @@ enum Command {
     Get(get::Args),
     Export(export::Args),
     Explain(explain::Args),
+    Status(status::Args),
+    Clients(clients::Args),
+    Resources(resources::Args),
+    Diff(diff::Args),
+    LogLevel(log_level::Args),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  weir completions bash > /etc/bash_completion.d/weir\n  weir completions zsh > ~/.zfunc/_weir"
@@ -55,6 +61,11 @@ impl Cli {
             Command::Get(args) => get::run(&args),
             Command::Export(args) => export::run(&args),
             Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
+            Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
+            Command::Clients(args) => clients::run(&args, &mut io::stdout().lock()),
+            Command::Resources(args) => resources::run(&args, &mut io::stdout().lock()),
+            Command::Diff(args) => diff::run(&args, &mut io::stdout().lock()),
+            Command::LogLevel(args) => log_level::run(&args, &mut io::stdout().lock()),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "weir", &mut script);

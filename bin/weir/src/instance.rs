@@ -10,6 +10,7 @@ use weir_database::Database;
 use weir_downstream::Control;
 use weir_downstream::clients::Registry;
 use weir_telemetry::{LogLevel, Metrics};
+use weir_types::{Fingerprint, TypeUrl};
 
 use crate::ready::Readiness;
 
@@ -48,6 +49,11 @@ impl weir_admin::Instance for Instance {
             clients::add_locators(&mut client, &snapshot, &self.database);
         }
         Some(client)
+    }
+
+    fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
+        let snapshot = self.clients.get(id)?;
+        Some(snapshot.types.into_iter().map(|status| (status.type_url, status.subscription)).collect())
     }
 
     fn nacks(&self) -> Vec<Nack> {

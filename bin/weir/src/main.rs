@@ -9,6 +9,7 @@ mod get;
 mod inputs;
 mod instance;
 mod lifetime;
+mod operate;
 mod output;
 mod ready;
 mod reload;

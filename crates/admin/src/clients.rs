@@ -9,7 +9,10 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::{Shared, TAG};
 
+mod given;
 mod model;
+
+pub(crate) use given::{__path_given, given};
 
 pub(crate) use model::time;
 pub use model::{

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::TcpListener;
 use weir_database::Database;
+use weir_types::{Fingerprint, TypeUrl};
 
 pub use clients::{
     Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
@@ -51,6 +52,10 @@ pub trait Instance: Send + Sync + 'static {
 
     /// An open stream; none if it is gone. `whole` asks for what takes long to find out too.
     fn client(&self, id: u64, whole: bool) -> Option<Client>;
+
+    /// What an open stream is subscribed to: its types, and what identifies the subscription of each; none if it is
+    /// gone.
+    fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>>;
 
     /// The newest rejections, the newest first.
     fn nacks(&self) -> Vec<Nack>;

@@ -36,6 +36,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(upstreams::upstreams))
         .routes(routes!(clients::clients))
         .routes(routes!(clients::client))
+        .routes(routes!(clients::given))
         .routes(routes!(nacks::nacks))
         .routes(routes!(resources::resources))
         .routes(routes!(resources::resource))

@@ -6,6 +6,7 @@ mod completions;
 mod explain;
 mod export;
 mod get;
+mod operate;
 mod serve;
 mod server;
 

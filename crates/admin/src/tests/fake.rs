@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use weir_database::{Attachment, Database, Settings, Subscriber};
 use weir_types::constraints::Expr;
-use weir_types::{Batch, Constraints, Content, Reach, Selector, TypeUrl, Variant, VariantKey};
+use weir_types::{
+    Batch, Constraints, Content, Fingerprint, Reach, Selector, Subscription, TypeUrl, Variant, VariantKey,
+};
 
 use crate::{
     Accepted, Client, Condition, Instance, Locality, LogLevel, Nack, Nacked, Node, Origin, Parameter, Sent,
@@ -147,6 +149,12 @@ impl Instance for Fake {
             }],
             types: vec![clusters],
         })
+    }
+
+    fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
+        let selector = Selector::plain("*", [("env", "prod")].into_iter().collect());
+        let subscription: Subscription = [selector].into_iter().collect();
+        (id <= self.clients).then(|| vec![(TypeUrl::new(CDS), subscription.fingerprint())])
     }
 
     fn nacks(&self) -> Vec<Nack> {

@@ -131,3 +131,23 @@ async fn views_are_listed_with_what_they_are_subscribed_to() {
     let rest = get(&fake, &format!("/views?after={}", next["next"].as_str().unwrap())).await.json();
     assert_eq!((rest["items"].as_array().unwrap().len(), &rest["items"][0]["id"]), (1, &second["id"]));
 }
+
+#[tokio::test]
+async fn it_is_shown_what_a_client_is_given() {
+    let fake = Fake::new(1);
+    fake.hold(&[("a", env("prod"), 1), ("a", env("test"), 2), ("b", env("prod"), 3)]);
+    let _stream = fake.ask("*", &[("env", "prod")]);
+    let page = get(&fake, "/clients/1/resources?limit=1").await.json();
+    let given = &page["items"][0];
+    assert_eq!(
+        (&given["name"], &given["asked"], &given["located"]),
+        (&json!("a"), &json!("*"), &json!(false))
+    );
+    assert_eq!((&given["constraints"], &given["absence"]), (&json!("env=prod"), &Value::Null));
+    let held = get(&fake, "/resources/cds/a").await.json();
+    assert_eq!(given["version"], held["variants"][0]["version"]);
+    let rest = get(&fake, "/clients/1/resources?after=1").await.json();
+    assert_eq!((names(&rest), &rest["next"]), (vec!["b"], &Value::Null));
+    assert_eq!(get(&fake, "/clients/1/resources?type=lds").await.json()["items"], json!([]));
+    assert_eq!(get(&fake, "/clients/2/resources").await.status, 404);
+}

@@ -1,0 +1,17 @@
+//! The commands for a running instance: they ask its admin interface.
+
+mod admin;
+pub(crate) mod clients;
+pub(crate) mod diff;
+pub(crate) mod log_level;
+mod output;
+pub(crate) mod resources;
+pub(crate) mod status;
+
+/// Where the instance is.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AdminArgs {
+    /// The admin interface of the instance
+    #[arg(long, value_name = "URL", env = "WEIR_ADMIN", default_value = "http://127.0.0.1:19000")]
+    admin: admin::Address,
+}

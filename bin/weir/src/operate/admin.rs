@@ -1,0 +1,152 @@
+//! Requests to the admin interface.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::handshake;
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+
+use super::AdminArgs;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// `http://HOST:PORT`
+#[derive(Clone, Debug)]
+pub(super) struct Address(String);
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let address = text.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
+        let good = |address: &&str| {
+            address
+                .rsplit_once(':')
+                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+                && !address.contains('/')
+        };
+        let address = address.filter(good).map(|address| Self(address.to_owned()));
+        address.ok_or_else(|| "write it like http://127.0.0.1:19000".to_owned())
+    }
+}
+
+/// The admin interface of one instance.
+pub(super) struct Admin {
+    address: String,
+    runtime: Runtime,
+}
+
+impl Admin {
+    pub(super) fn new(args: &AdminArgs) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+        Ok(Self { address: args.admin.0.clone(), runtime })
+    }
+
+    /// What stands at a path.
+    pub(super) fn get(&self, path: &str) -> Result<Value> {
+        let (status, body) = self.send(Method::GET, path, None)?;
+        // Not being ready is an answer too.
+        if status != 200 && !body["ready"].is_boolean() {
+            return Err(problem(path, status, &body));
+        }
+        Ok(body)
+    }
+
+    /// Puts something there, and gives what then stands there.
+    pub(super) fn put(&self, path: &str, body: &Value) -> Result<Value> {
+        let (status, answer) = self.send(Method::PUT, path, Some(body))?;
+        if status == 200 { Ok(answer) } else { Err(problem(path, status, &answer)) }
+    }
+
+    /// Everything that is listed at a path with these parameters, page by page.
+    pub(super) fn list(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Value>> {
+        let (mut items, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let mut query = form_urlencoded::Serializer::new(String::new());
+            query.extend_pairs(parameters);
+            query.extend_pairs(after.iter().map(|after| ("after", after)));
+            let mut page = self.get(&format!("{path}?{}", query.finish()))?;
+            let Value::Array(more) = page["items"].take() else {
+                bail!(
+                    "http://{}{path} does not answer with a list: is that the admin interface?",
+                    self.address
+                );
+            };
+            items.extend(more);
+            match page["next"].take() {
+                Value::String(next) => after = Some(next),
+                _ => return Ok(items),
+            }
+        }
+    }
+
+    fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
+        let answer = self
+            .runtime
+            .block_on(async { tokio::time::timeout(PATIENCE, self.ask(method, path, body)).await })
+            .map_err(|_| anyhow!("no answer within {} s", PATIENCE.as_secs()));
+        answer.flatten().with_context(|| format!("ask http://{}{path}", self.address))
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
+        let stream = TcpStream::connect(&self.address).await?;
+        let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+        let connection = tokio::spawn(connection);
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.address)
+            .header("content-type", "application/json")
+            .body(Full::new(bytes::Bytes::from(body)))?;
+        let response = sender.send_request(request).await?;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await?.to_bytes();
+        connection.abort();
+        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+    }
+}
+
+/// Why there is no answer.
+fn problem(path: &str, status: u16, body: &Value) -> anyhow::Error {
+    match body["detail"].as_str() {
+        Some(detail) => anyhow!("{detail}"),
+        None => {
+            anyhow!("{path} answers with {status}: is that the admin interface of a Weir of this version?")
+        }
+    }
+}
+
+/// A text as a part of a path.
+pub(super) fn part(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_hosts_and_ports() {
+        for good in ["http://127.0.0.1:19000", "http://[::1]:1/", "http://weir.example:80"] {
+            assert!(good.parse::<Address>().is_ok(), "{good}");
+        }
+        for bad in ["127.0.0.1:1", "https://x:1", "http://x", "http://:1", "http://x:1/y", "http://x:99999"] {
+            assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn parts_of_paths_are_escaped() {
+        assert_eq!(part("xdstp://a/b c"), "xdstp%3A%2F%2Fa%2Fb%20c");
+        assert_eq!(part("back-end_1.x~"), "back-end_1.x~");
+    }
+}

@@ -1,0 +1,82 @@
+//! `weir clients`: who is connected, and how each stands.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::AdminArgs;
+use super::admin::Admin;
+use super::output::{Format, age, colour, show, table, text};
+use crate::output::MISSING;
+
+/// List the clients of a running instance
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir clients
+  weir clients --state rejecting
+  weir clients --type cds --param env=prod --output json
+
+Exits with 2 if there are none.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    admin: AdminArgs,
+    /// Only nodes whose id begins with this
+    #[arg(long)]
+    node: Option<String>,
+    /// Only nodes of this cluster
+    #[arg(long)]
+    cluster: Option<String>,
+    /// Only who stands so: in-sync, behind, rejecting
+    #[arg(long)]
+    state: Option<String>,
+    /// Only who is subscribed to this type
+    #[arg(long = "type", short)]
+    type_url: Option<String>,
+    /// Only with this dynamic parameter; may be repeated
+    #[arg(long = "param", short, value_name = "KEY=VALUE")]
+    parameters: Vec<String>,
+    /// How to show them
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Format,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let admin = Admin::new(&args.admin)?;
+    let filters =
+        [("node", &args.node), ("cluster", &args.cluster), ("state", &args.state), ("type", &args.type_url)];
+    let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    let parameters = args.parameters.iter().map(|parameter| ("param", parameter.as_str()));
+    let clients = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
+    let none = clients.is_empty();
+    let clients = Value::Array(clients);
+    show(args.output, &clients, out, |out| write_clients(&clients, out))?;
+    Ok(if none { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })
+}
+
+fn write_clients(clients: &Value, out: &mut dyn Write) -> Result<()> {
+    let heading =
+        ["ID", "NODE", "CLUSTER", "SPEAKS", "TYPE", "STATE", "SENT", "ACCEPTED", "LAG", "LAST NACK"];
+    let mut rows = table(heading, colour());
+    for client in clients.as_array().into_iter().flatten() {
+        let who = [&client["id"], &client["node"]["id"], &client["node"]["cluster"], &client["dialect"]];
+        let [id, node, cluster, speaks] = who.map(text);
+        for of_type in client["types"].as_array().into_iter().flatten() {
+            let fields = [
+                &of_type["type"],
+                &of_type["state"],
+                &of_type["sent"]["version"],
+                &of_type["accepted"]["version"],
+            ];
+            let [name, state, sent, accepted] = fields.map(text);
+            let lag = of_type["lag_seconds"].as_f64().filter(|lag| *lag > 0.0).map(age).unwrap_or_default();
+            let nack = text(&of_type["last_nack"]["message"]);
+            let who = [id.clone(), node.clone(), cluster.clone(), speaks.clone()];
+            let [id, node, cluster, speaks] = who;
+            rows.row([id, node, cluster, speaks, name, state, sent, accepted, lag, nack]);
+        }
+    }
+    Ok(rows.write(out, "")?)
+}

@@ -1,0 +1,102 @@
+//! What a client is given.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+use weir_database::survey::Shown;
+use weir_types::{Absence, Form, TypeUrl};
+
+use crate::page::{Page, Part};
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::{Shared, TAG};
+
+/// A resource that a client is subscribed to, as far as Weir knows it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Given {
+    /// `cds`, `lds`, …; `other` for types that Weir does not know.
+    #[serde(rename = "type")]
+    short_name: &'static str,
+    /// The type's URL.
+    type_url: String,
+    /// The resource's name; where there is none, what was asked for.
+    name: String,
+    /// The name that brought it: itself, an alias, a glob or `*`.
+    asked: String,
+    /// Whether it was asked for by a locator.
+    located: bool,
+    /// The dynamic parameters for which it was chosen.
+    parameters: BTreeMap<String, String>,
+    /// The version that the client is told; null where there is nothing.
+    version: Option<String>,
+    /// The constraints of the variant.
+    constraints: Option<String>,
+    /// What is known where there is nothing: `unknown`, `timed-out`, `absent`.
+    absence: Option<&'static str>,
+    /// What upstream says to be wrong with it.
+    error: Option<String>,
+}
+
+impl Given {
+    fn of(type_url: &TypeUrl, shown: Shown) -> Self {
+        let Shown { selector, variant, absence, error } = shown;
+        let variant = variant.map(|(variant, _)| variant);
+        let absence = match absence {
+            Absence::Unknown => "unknown",
+            Absence::TimedOut => "timed-out",
+            Absence::Known => "absent",
+        };
+        let name = variant.as_ref().map_or(&selector.locator.name, |variant| variant.name());
+        let parameters = selector.locator.parameters.iter();
+        Self {
+            short_name: type_url.short_name(),
+            type_url: type_url.to_string(),
+            name: name.to_string(),
+            asked: selector.locator.name.to_string(),
+            located: selector.form == Form::Located,
+            parameters: parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+            version: variant.as_ref().map(|variant| variant.version(selector.form).to_string()),
+            constraints: variant.as_ref().map(|variant| variant.key().constraints.to_string()),
+            absence: variant.is_none().then_some(absence),
+            error: error.map(|error| format!("{}: {}", error.code, error.message)),
+        }
+    }
+}
+
+/// What the client of an open stream is given; by type in the order in which additions leave, then by name.
+#[utoipa::path(
+    get, path = "/clients/{id}/resources", tag = TAG,
+    params(
+        ("id" = u64, Path, description = "The id of the stream, as /clients has it"),
+        ("type" = Option<String>, Query, description = "Only of this type: cds, … or a type URL"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("after" = Option<String>, Query, description = "The next of the page before"),
+    ),
+    responses(
+        (status = 200, body = Page<Given>), (status = 400, body = Problem), (status = 404, body = Problem),
+    ),
+)]
+pub(crate) async fn given(
+    State(instance): State<Shared>,
+    Path(id): Path<String>,
+    mut query: Query,
+) -> Result<Response, Problem> {
+    let part = Part::of(&mut query)?;
+    let type_url = query.type_url()?;
+    query.finish()?;
+    let skipped = usize::try_from(part.after_number()?).unwrap_or(usize::MAX);
+    let views = id.parse().ok().and_then(|id| instance.client_views(id));
+    let missing = || Problem::missing("id", &id, format!("no open stream has the id {id}"));
+    let mut views = views.ok_or_else(missing)?;
+    views.retain(|(of_type, _)| type_url.as_ref().is_none_or(|wanted| wanted == of_type));
+    let database = instance.database();
+    let rows = views.into_iter().flat_map(move |(type_url, subscription)| {
+        let shown = database.contents(&type_url, subscription).unwrap_or_default();
+        shown.into_iter().map(move |shown| Given::of(&type_url, shown))
+    });
+    let rows = rows.zip(1_u64..).map(|(given, number)| (number.to_string(), given));
+    Ok(part.answer(rows.skip(skipped)))
+}
