@@ -7,12 +7,12 @@ mod upstream;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use weir_config::{Config, Level, LogFormat, Parameters, Source};
+use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Source};
 use weir_database::{DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{Admission, Csds, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
 use weir_store::{Key, Store};
-use weir_telemetry::{Format, Logs};
+use weir_telemetry::{Collector, Format, Logs, Protocol};
 
 pub(crate) use upstream::source;
 
@@ -31,6 +31,22 @@ pub(crate) fn logs(log: &weir_config::Log) -> Logs {
         LogFormat::Json => Format::Json,
     };
     Logs { level, format }
+}
+
+/// What is told to a collector.
+pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
+    Collector {
+        endpoint: telemetry.endpoint.clone(),
+        protocol: match telemetry.protocol {
+            CollectorProtocol::Grpc => Protocol::Grpc,
+            CollectorProtocol::HttpProtobuf => Protocol::HttpProtobuf,
+        },
+        traces: telemetry.traces,
+        metrics: telemetry.metrics,
+        sample_ratio: telemetry.sample_ratio,
+        service_name: telemetry.service_name.clone(),
+        attributes: telemetry.resource_attributes.clone(),
+    }
 }
 
 /// How long things are kept, and how much control planes may be asked for.

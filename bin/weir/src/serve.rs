@@ -71,7 +71,8 @@ struct Listeners {
 async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let (mut signals, hangups) = (Signals::listen()?, lifetime::hangups()?);
     let config = &reload.config().clone();
-    let telemetry = Telemetry { metrics: Metrics::install()?, log_level };
+    let collector = convert::collector(&config.telemetry).install()?;
+    let telemetry = Telemetry { metrics: collector.metrics().clone(), log_level };
     let store = convert::store(config)?;
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
@@ -92,6 +93,7 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     if store.is_some_and(|store| !store.flush()) {
         tracing::warn!("what was said last could not be stored");
     }
+    tokio::task::spawn_blocking(move || collector.shut_down()).await?;
     ended
 }
 

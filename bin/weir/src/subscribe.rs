@@ -148,7 +148,7 @@ impl<'a> Subscription<'a> {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
             Event::Disconnected { endpoint, reason } => bail!("{endpoint}: {reason}"),
-            Event::Applied(Applied { batch, rejected, errors, .. }) => {
+            Event::Applied(Applied { batch, rejected, errors, .. }, _) => {
                 rejected.iter().for_each(|rejected| note(&format!("rejected: {rejected}")));
                 for Reported { key, code, message } in errors {
                     note(&format!("{}: {code}: {message}", key.name));

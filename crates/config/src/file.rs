@@ -9,8 +9,9 @@ use weir_types::Pattern;
 
 use crate::metadata::Metadata;
 use crate::values::{
-    AcknowledgeMode, Address, ColdStart, Csds, DataError, DurationText, Endpoint, Level, LogFormat,
-    NackUpstream, NodeField, Protocol, Regex, ResourceType, Size, Text, Transport,
+    AcknowledgeMode, Address, ColdStart, CollectorEndpoint, CollectorProtocol, Csds, DataError, DurationText,
+    Endpoint, Level, LogFormat, NackUpstream, NodeField, Protocol, Regex, ResourceType, Size, Text,
+    Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -20,6 +21,8 @@ pub(crate) struct File {
     pub(crate) node: Node,
     #[serde(default)]
     pub(crate) log: Log,
+    #[serde(default)]
+    pub(crate) telemetry: Telemetry,
     pub(crate) downstream: Downstream,
     pub(crate) admin: Option<Admin>,
     #[serde(default)]
@@ -71,6 +74,34 @@ pub(crate) struct Locality {
 pub(crate) struct Log {
     pub(crate) level: Level,
     pub(crate) format: LogFormat,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Telemetry {
+    pub(crate) endpoint: Option<Text<CollectorEndpoint>>,
+    pub(crate) protocol: CollectorProtocol,
+    pub(crate) traces: bool,
+    pub(crate) metrics: bool,
+    pub(crate) sample_ratio: f64,
+    pub(crate) service_name: String,
+    pub(crate) resource_attributes: BTreeMap<String, String>,
+    pub(crate) propagation_deadline: Text<DurationText>,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            protocol: CollectorProtocol::default(),
+            traces: true,
+            metrics: true,
+            sample_ratio: 0.01,
+            service_name: "weir".into(),
+            resource_attributes: BTreeMap::new(),
+            propagation_deadline: seconds::<30>(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -31,11 +31,12 @@ pub use reload::{Counts, SETTINGS, Setting};
 pub use settings::{
     Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Debounce, Demand, Downstream, Drain, Export,
     KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source,
-    Store, Upstream, UpstreamTls,
+    Store, Telemetry, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{
-    ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport,
+    ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol,
+    Transport,
 };
 
 use places::Places;

@@ -69,6 +69,7 @@ settings! {
     Restart "node": |c| c.node;
     AtOnce "log.level": |c| c.log.level;
     Restart "log.format": |c| c.log.format;
+    Restart "telemetry": |c| c.telemetry;
     Restart "downstream.listen": |c| c.downstream.listen;
     NewStreams "downstream.max_request_size": |c| c.downstream.max_request_size;
     Restart "downstream.max_response_size": |c| c.downstream.max_response_size;

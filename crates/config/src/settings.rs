@@ -1,5 +1,7 @@
 //! What a valid file says, with every default filled in.
 
+mod telemetry;
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use crate::values::{
     ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport,
 };
 
+pub use self::telemetry::Telemetry;
+
 /// Everything.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -20,6 +24,8 @@ pub struct Config {
     pub node: Node,
     /// What is logged, and how.
     pub log: Log,
+    /// What is told to a collector of traces and metrics.
+    pub telemetry: Telemetry,
     /// The side that clients connect to.
     pub downstream: Downstream,
     /// The admin server, if there is to be one.

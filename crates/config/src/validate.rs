@@ -8,6 +8,7 @@ mod export;
 mod node;
 mod shrink_guard;
 mod store;
+mod telemetry;
 mod tls;
 mod upstream;
 
@@ -68,12 +69,14 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
     let node = node::settings(file.node);
     let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
     let store = file.store.and_then(|store| store::validate(store, directory, &mut findings));
+    let telemetry = telemetry::validate(file.telemetry, &mut findings);
     let exports = export::validate(file.export, directory, &mut findings);
     if !findings.0.is_empty() {
         return Err(findings.0);
     }
     Ok(Config {
         node,
+        telemetry,
         log: Log { level: file.log.level, format: file.log.format },
         downstream: downstream(file.downstream),
         admin: file.admin.map(|admin| Admin { listen: admin.listen.0.0 }),

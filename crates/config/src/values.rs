@@ -119,6 +119,18 @@ pub enum Level {
     Trace,
 }
 
+/// In which protocol a collector is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum CollectorProtocol {
+    /// OTLP over gRPC.
+    #[serde(rename = "grpc")]
+    Grpc,
+    /// OTLP as protobuf over HTTP.
+    #[default]
+    #[serde(rename = "http/protobuf")]
+    HttpProtobuf,
+}
+
 /// How log messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -245,6 +257,24 @@ impl FromStr for Endpoint {
             Some(authority) if authority.host().is_empty() => bad("it has no host"),
             _ if uri.path() != "/" || uri.query().is_some() => bad("it has a path"),
             _ => Ok(Self(uri)),
+        }
+    }
+}
+
+/// Where a collector is.
+#[derive(Clone, Debug)]
+pub(crate) struct CollectorEndpoint(pub(crate) String);
+
+impl FromStr for CollectorEndpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uri: Option<http::Uri> = text.parse().ok();
+        match uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()) {
+            Some(_) => Ok(Self(text.to_owned())),
+            None => Err(format!(
+                "{text:?} is not the address of a collector; write it like \"http://127.0.0.1:4318\""
+            )),
         }
     }
 }

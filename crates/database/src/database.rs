@@ -13,7 +13,7 @@ use crate::demand::{Asking, Demand, DemandChange, Limits, ParameterSets};
 use crate::limits::{DemandLimits, Refusal};
 use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
-use crate::watch::{Answer, Answers, Watch};
+use crate::watch::{Answer, Answers, Observer, Watch};
 
 /// How the database behaves.
 #[derive(Clone, Debug)]
@@ -114,13 +114,14 @@ impl Database {
         self.apply_and(batch, |_, _| ()).0
     }
 
-    /// As [`Self::commit`], and watches whether the streams that it concerns answer for it. `waiter` is woken
-    /// once, when `percent` of them are done; if that is none, it is over at once.
-    pub fn commit_watched(&self, batch: Batch, percent: u8, waiter: Arc<dyn Subscriber>) -> Watch {
+    /// As [`Self::commit`], and watches whether the streams that it concerns answer for it. It is over when
+    /// `percent` of them are done; if that is none, at once, and `observer` is not told.
+    pub fn commit_watched(&self, batch: Batch, percent: u8, observer: Arc<dyn Observer>) -> Watch {
         let (applied, watch) = self.apply_and(batch, |core, applied| {
-            let subscribers = core.streams_of(&applied.touched);
-            let watch = Watch::new(applied.commit, subscribers, percent, waiter);
-            applied.touched.iter().for_each(|view| view.watches.add(&watch));
+            let touched = core.touched(&applied.touched);
+            let watch = Watch::new(applied.commit, &touched, percent, observer);
+            let views = applied.touched.iter().enumerate();
+            views.for_each(|(place, view)| view.watches.add(&watch, place));
             watch
         });
         applied.wake();
@@ -363,7 +364,17 @@ impl Attachment {
     /// rejected it for a reason.
     pub fn answer(&mut self, to: Commit, rejection: Option<&str>) {
         let answer = rejection.map_or(Answer::Accepted, Answer::Rejected);
-        self.answers.give(&self.shared.watches, to, answer);
+        self.answers.give(&self.shared.watches, to, &*self.subscriber, answer);
+    }
+
+    /// Notes that a response has left that tells the stream of commits up to `to`.
+    pub fn tell(&self, to: Commit) {
+        self.answers.tell(&self.shared.watches, to);
+    }
+
+    /// What goes along with a response that tells the stream of everything up to `to`, after `from`.
+    pub fn note(&self, from: Commit, to: Commit) -> Option<Arc<[u8]>> {
+        self.shared.watches.note(from, to)
     }
 
     /// What the stream has to be told.
@@ -377,6 +388,6 @@ impl Drop for Attachment {
         self.shared.delist(self.slot);
         self.core.lock().detach(Standing { view: self.view, cursor: self.cursor });
         // Whatever is committed from now on does not count this stream.
-        self.answers.give(&self.shared.watches, Commit(u64::MAX), Answer::Left);
+        self.answers.give(&self.shared.watches, Commit(u64::MAX), &*self.subscriber, Answer::Left);
     }
 }

@@ -22,4 +22,4 @@ pub use demand::{DemandChange, ParameterSets};
 pub use limits::{DemandLimits, Quota, Refusal};
 pub use split::{Part, Piece};
 pub use view::{Subscriber, Unsettled};
-pub use watch::{Tally, Watch};
+pub use watch::{Answer, Observer, Tally, Touched, Watch};

@@ -49,6 +49,11 @@ pub trait Subscriber: Send + Sync {
     /// Called after a commit, outside of all locks but the view's list of subscribers: only to wake.
     fn wake(&self);
 
+    /// Who it is, to people.
+    fn name(&self) -> Arc<str> {
+        Arc::default()
+    }
+
     /// What counts what the client asks for, if anything does.
     fn quota(&self) -> Option<&Quota> {
         None

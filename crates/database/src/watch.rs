@@ -9,9 +9,52 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use weir_types::Commit;
+use weir_types::{Commit, Subscription};
 
 use crate::view::Subscriber;
+
+/// Follows a commit. Streams and commits wait for what is called here, so it has to be short.
+pub trait Observer: Send + Sync {
+    /// As many streams are done as were to be waited for. Called once.
+    fn over(&self) {}
+
+    /// The commit has touched these views. Called before any of their streams can be told; the places in the list
+    /// are what identifies the views in the calls that follow.
+    fn touched(&self, _views: &[Touched<'_>]) {}
+
+    /// A stream of a view is told.
+    fn told(&self, _view: usize) {}
+
+    /// A stream that was at a view at the commit is done with it.
+    fn answered(&self, _view: usize, _stream: &dyn Subscriber, _answer: Answer<'_>) {}
+
+    /// What goes along, unread, where streams of a view are told.
+    fn note(&self, _view: usize) -> Option<Arc<[u8]>> {
+        None
+    }
+}
+
+/// A view that a commit has touched.
+#[derive(Clone, Copy, Debug)]
+pub struct Touched<'a> {
+    /// Which view it is; never given twice.
+    pub view: u64,
+    /// What its streams are subscribed to.
+    pub subscription: &'a Subscription,
+    /// How many streams there are at it.
+    pub streams: usize,
+}
+
+/// How one stream is done with a commit.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer<'a> {
+    /// It has accepted what it was told, or had to be told nothing.
+    Accepted,
+    /// It has rejected it, and said why.
+    Rejected(&'a str),
+    /// It was gone before it answered.
+    Left,
+}
 
 /// What became of the streams that a commit concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,23 +78,23 @@ impl Tally {
     }
 }
 
-/// How one stream is done with a commit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Answer<'a> {
-    Accepted,
-    Rejected(&'a str),
-    Left,
-}
-
-/// A commit, watched until this is dropped.
+/// A commit, watched until this and all its clones are dropped.
+#[derive(Clone)]
 pub struct Watch(Arc<Watched>);
 
 impl Watch {
-    /// Of a commit that concerns so many streams, of which `percent` are waited for.
-    pub(crate) fn new(commit: Commit, subscribers: usize, percent: u8, waiter: Arc<dyn Subscriber>) -> Self {
+    /// Of a commit that touches these views, of whose streams `percent` are waited for.
+    pub(crate) fn new(
+        commit: Commit,
+        touched: &[Touched<'_>],
+        percent: u8,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
+        let subscribers = touched.iter().map(|touched| touched.streams).sum::<usize>();
         let enough = (subscribers * usize::from(percent.min(100))).div_ceil(100);
         let tally = Mutex::new(Tally { subscribers, ..Tally::default() });
-        Self(Arc::new(Watched { commit, enough, over: AtomicBool::new(enough == 0), tally, waiter }))
+        observer.touched(touched);
+        Self(Arc::new(Watched { commit, enough, over: AtomicBool::new(enough == 0), tally, observer }))
     }
 
     /// Whether as many streams are done as were to be waited for.
@@ -72,20 +115,31 @@ impl std::fmt::Debug for Watch {
 }
 
 /// A commit that somebody watches.
-pub(crate) struct Watched {
+struct Watched {
     commit: Commit,
     /// How many streams have to be done.
     enough: usize,
     over: AtomicBool,
     tally: Mutex<Tally>,
-    /// Woken once, when enough are done.
-    waiter: Arc<dyn Subscriber>,
+    observer: Arc<dyn Observer>,
 }
 
-impl Watched {
-    pub(crate) fn count(&self, answer: Answer<'_>) {
+/// A watched commit at one of the views that it has touched, by the view's place among them.
+#[derive(Clone)]
+struct AtView<W>(W, usize);
+
+impl AtView<Weak<Watched>> {
+    fn upgrade(&self) -> Option<AtView<Arc<Watched>>> {
+        self.0.upgrade().map(|watched| AtView(watched, self.1))
+    }
+}
+
+impl AtView<Arc<Watched>> {
+    fn count(&self, stream: &dyn Subscriber, answer: Answer<'_>) {
+        let Self(watched, view) = self;
+        watched.observer.answered(*view, stream, answer);
         let over = {
-            let mut tally = self.tally.lock();
+            let mut tally = watched.tally.lock();
             match answer {
                 Answer::Accepted => tally.accepted += 1,
                 Answer::Rejected(reason) => {
@@ -94,10 +148,10 @@ impl Watched {
                 }
                 Answer::Left => tally.left += 1,
             }
-            tally.done() >= self.enough
+            tally.done() >= watched.enough
         };
-        if over && !self.over.swap(true, Ordering::AcqRel) {
-            self.waiter.wake();
+        if over && !watched.over.swap(true, Ordering::AcqRel) {
+            watched.observer.over();
         }
     }
 }
@@ -108,32 +162,39 @@ pub(crate) struct Watches {
     /// The newest watched commit.
     newest: AtomicU64,
     /// By commit. What nobody looks at any more is dropped on the way.
-    open: Mutex<Vec<Weak<Watched>>>,
+    open: Mutex<Vec<AtView<Weak<Watched>>>>,
 }
 
 impl Watches {
-    /// To be called under the type's lock, at the commit.
-    pub(crate) fn add(&self, watch: &Watch) {
+    /// To be called under the type's lock, at the commit. `place` is the view's among those that it touched.
+    pub(crate) fn add(&self, watch: &Watch, place: usize) {
         let mut open = self.open.lock();
-        open.retain(|other| other.strong_count() > 0);
-        open.push(Arc::downgrade(&watch.0));
+        open.retain(|other| other.0.strong_count() > 0);
+        open.push(AtView(Arc::downgrade(&watch.0), place));
         self.newest.store(watch.0.commit.0, Ordering::Release);
     }
 
-    /// Those after `from` and up to `to`.
-    pub(crate) fn between(&self, from: Commit, to: Commit) -> Vec<Arc<Watched>> {
+    /// Those after `from` and up to `to`, by commit.
+    fn between(&self, from: Commit, to: Commit) -> Vec<AtView<Arc<Watched>>> {
         if self.newest.load(Ordering::Acquire) <= from.0 || to <= from {
             return Vec::new();
         }
         let mut found = Vec::new();
-        self.open.lock().retain(|watched| {
-            let Some(watched) = watched.upgrade() else { return false };
-            if watched.commit > from && watched.commit <= to {
-                found.push(watched);
+        self.open.lock().retain(|at_view| {
+            let Some(at_view) = at_view.upgrade() else { return false };
+            if at_view.0.commit > from && at_view.0.commit <= to {
+                found.push(at_view);
             }
             true
         });
         found
+    }
+
+    /// What goes along where streams are told of the commits after `from` and up to `to`: with the newest that has
+    /// anything.
+    pub(crate) fn note(&self, from: Commit, to: Commit) -> Option<Arc<[u8]>> {
+        let noted = self.between(from, to);
+        noted.iter().rev().find_map(|AtView(watched, view)| watched.observer.note(*view))
     }
 }
 
@@ -142,25 +203,40 @@ impl Watches {
 pub(crate) struct Answers {
     /// Those of its view up to here are answered, or do not concern it.
     upto: Commit,
+    /// Up to where the stream was told.
+    told: AtomicU64,
     /// Brought along from views that it has left.
-    carried: Vec<Weak<Watched>>,
+    carried: Vec<AtView<Weak<Watched>>>,
 }
 
 impl Answers {
     /// Of a stream that comes to its view at `now`.
     pub(crate) fn from(now: Commit) -> Self {
-        Self { upto: now, carried: Vec::new() }
+        Self { upto: now, told: AtomicU64::new(0), carried: Vec::new() }
+    }
+
+    /// Notes that the stream is told of everything up to `to`.
+    pub(crate) fn tell(&self, view: &Watches, to: Commit) {
+        let from = Commit(self.told.fetch_max(to.0, Ordering::AcqRel));
+        for AtView(watched, view) in view.between(from.max(self.upto), to) {
+            watched.observer.told(view);
+        }
+        for AtView(watched, view) in self.carried.iter().filter_map(AtView::upgrade) {
+            if watched.commit > from && watched.commit <= to {
+                watched.observer.told(view);
+            }
+        }
     }
 
     /// Answers for everything up to `to`.
-    pub(crate) fn give(&mut self, view: &Watches, to: Commit, answer: Answer<'_>) {
-        view.between(self.upto, to).iter().for_each(|watched| watched.count(answer));
+    pub(crate) fn give(&mut self, view: &Watches, to: Commit, stream: &dyn Subscriber, answer: Answer<'_>) {
+        view.between(self.upto, to).iter().for_each(|at_view| at_view.count(stream, answer));
         self.upto = self.upto.max(to);
-        self.carried.retain(|watched| {
-            let Some(watched) = watched.upgrade() else { return false };
-            let due = watched.commit <= to;
+        self.carried.retain(|at_view| {
+            let Some(at_view) = at_view.upgrade() else { return false };
+            let due = at_view.0.commit <= to;
             if due {
-                watched.count(answer);
+                at_view.count(stream, answer);
             }
             !due
         });
@@ -168,8 +244,9 @@ impl Answers {
 
     /// Goes from `view` to another one, which it comes to at `now`.
     pub(crate) fn carry(&mut self, view: &Watches, now: Commit) {
-        self.carried.retain(|watched| watched.strong_count() > 0);
-        self.carried.extend(view.between(self.upto, Commit(u64::MAX)).iter().map(Arc::downgrade));
+        self.carried.retain(|at_view| at_view.0.strong_count() > 0);
+        let owed = view.between(self.upto, Commit(u64::MAX)).into_iter();
+        self.carried.extend(owed.map(|AtView(watched, view)| AtView(Arc::downgrade(&watched), view)));
         self.upto = now;
     }
 }

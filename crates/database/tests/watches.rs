@@ -4,18 +4,18 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use support::*;
-use weir_database::{Subscriber, Tally, Watch};
+use weir_database::{Answer, Observer, Subscriber, Tally, Touched, Watch};
 use weir_types::{Batch, Reach};
 
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
-impl Subscriber for Bell {
-    fn wake(&self) {
+impl Observer for Bell {
+    fn over(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -30,7 +30,7 @@ fn watched(fixture: &Fixture, percent: u8, names: &[&str], body: &str) -> (Watch
     let bell = Arc::new(Bell::default());
     let mut batch = Batch::new(cds(), Reach::Local);
     batch.upserts = names.iter().map(|name| variant(anyone(name), body)).collect();
-    let watch = fixture.database.commit_watched(batch, percent, Arc::clone(&bell) as Arc<dyn Subscriber>);
+    let watch = fixture.database.commit_watched(batch, percent, Arc::clone(&bell) as Arc<dyn Observer>);
     (watch, bell)
 }
 
@@ -147,4 +147,70 @@ fn u10_an_answer_to_what_came_before_counts_for_nothing_later() {
     assert!(first.is_over() && !second.is_over());
     drop(second);
     accepts(&mut stream);
+}
+
+/// Notes what it is told of.
+#[derive(Default)]
+struct Follower(Mutex<Vec<String>>);
+
+impl Follower {
+    fn note(&self, what: String) {
+        self.0.lock().expect("nobody panics").push(what);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().expect("nobody panics"))
+    }
+}
+
+impl Observer for Follower {
+    fn over(&self) {
+        self.note("over".to_owned());
+    }
+
+    fn touched(&self, views: &[Touched<'_>]) {
+        let mut views: Vec<_> =
+            views.iter().map(|view| (view.subscription.iter().count(), view.streams)).collect();
+        views.sort_unstable();
+        self.note(format!("touched {views:?}"));
+    }
+
+    fn told(&self, view: usize) {
+        self.note(format!("told {view}"));
+    }
+
+    fn answered(&self, view: usize, stream: &dyn Subscriber, answer: Answer<'_>) {
+        self.note(format!("{view} {} {answer:?}", stream.name()));
+    }
+
+    fn note(&self, view: usize) -> Option<Arc<[u8]>> {
+        Some([u8::try_from(view).unwrap_or_default()].into())
+    }
+}
+
+#[test]
+fn an_observer_follows_a_commit_at_each_view() {
+    let fixture = Fixture::new();
+    let mut one = fixture.attach(&[plain("a")]);
+    let mut mover = fixture.attach(&[plain("a")]);
+    let before = one.attachment.cursor().removals;
+    let follower = Arc::new(Follower::default());
+    let mut batch = Batch::new(cds(), Reach::Local);
+    batch.upserts = vec![variant(anyone("a"), "1")];
+    let _watch = fixture.database.commit_watched(batch, 100, Arc::clone(&follower) as Arc<dyn Observer>);
+    assert_eq!(follower.take(), ["touched [(1, 2)]"], "one view, two streams");
+
+    let head = one.attachment.head().newest();
+    assert_eq!(one.attachment.note(before, head).as_deref(), Some(&[0][..]));
+    assert_eq!(one.attachment.note(head, head), None, "it was told of that before");
+    one.told();
+    one.attachment.tell(head);
+    one.attachment.tell(head);
+    one.attachment.answer(head, Some("bad"));
+    assert_eq!(follower.take(), ["told 0", "0 somebody Rejected(\"bad\")"], "told once");
+
+    mover.attachment.change(&[plain("b")], &[]).expect("nothing is limited");
+    mover.attachment.tell(head);
+    drop(mover);
+    assert_eq!(follower.take(), ["told 0", "0 somebody Left", "over"], "it owes this wherever it goes");
 }

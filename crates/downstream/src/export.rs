@@ -67,12 +67,18 @@ pub async fn run(
     Ok(())
 }
 
-#[derive(Default)]
-struct Signal(Notify);
+struct Signal {
+    changed: Notify,
+    file: Arc<str>,
+}
 
 impl Subscriber for Signal {
     fn wake(&self) {
-        self.0.notify_one();
+        self.changed.notify_one();
+    }
+
+    fn name(&self) -> Arc<str> {
+        Arc::clone(&self.file)
     }
 }
 
@@ -89,7 +95,7 @@ struct Exporter {
 
 impl Exporter {
     fn new(database: &Database, export: Export) -> Result<Self, Refusal> {
-        let changed = Arc::new(Signal::default());
+        let changed = Arc::new(Signal { changed: Notify::new(), file: export.to.to_string_lossy().into() });
         let selector = |name: &str| Selector::plain(name, export.parameters.clone());
         let names: Vec<Selector> = match &export.names[..] {
             [] => vec![selector(WILDCARD)],
@@ -111,7 +117,7 @@ impl Exporter {
         loop {
             let failed = self.update().await;
             tokio::select! {
-                () = self.changed.0.notified() => {}
+                () = self.changed.changed.notified() => {}
                 () = tokio::time::sleep(RETRY), if failed => {}
             }
         }
@@ -123,7 +129,10 @@ impl Exporter {
         if unsettled.names + unsettled.collections > 0 {
             return false;
         }
-        let Some((version, response)) = self.response() else { return false };
+        let Some((version, response)) = self.response() else {
+            self.answer();
+            return false;
+        };
         let (to, format) = (self.export.to.clone(), self.export.format);
         let bytes = response.len();
         let writing = tokio::task::spawn_blocking(move || {
@@ -137,6 +146,7 @@ impl Exporter {
                 self.written = Some(version);
                 self.writes.add(1, &[]);
                 tracing::info!(%file, %type_url, %version, bytes, "exported");
+                self.answer();
                 false
             }
             Err(error) => {
@@ -145,6 +155,11 @@ impl Exporter {
                 true
             }
         }
+    }
+
+    /// The file says everything that it was told.
+    fn answer(&mut self) {
+        self.attachment.answer(self.attachment.cursor().removals, None);
     }
 
     /// Everything that there is, if it is not what was written.
@@ -208,6 +223,10 @@ mod tests {
         (database, exporter)
     }
 
+    struct Unobserved;
+
+    impl weir_database::Observer for Unobserved {}
+
     fn batch(exporter: &Exporter, names: &[&str]) -> Batch {
         let mut batch = Batch::new(exporter.export.type_url.clone(), Reach::Wildcard);
         batch.answered.push(Answered::all());
@@ -232,6 +251,11 @@ mod tests {
         fs::remove_file(&file).unwrap();
         database.commit(batch(&exporter, &["a"]));
         assert!(!exporter.update().await && !file.exists(), "nothing has changed");
+
+        let watch = database.commit_watched(batch(&exporter, &["a", "c"]), 100, Arc::new(Unobserved));
+        assert!(!watch.is_over());
+        assert!(!exporter.update().await);
+        assert!(watch.is_over(), "what is written is accepted");
 
         database.commit(batch(&exporter, &["a", "b"]));
         assert!(!exporter.update().await);

@@ -10,6 +10,7 @@ use weir_database::{Diff, Query, Refresh, Shape};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nonce, Step, View};
 use weir_types::{Cursor, Fingerprint, Form, Kind, Name, Selector, TypeUrl, Variant};
+use weir_wire::trace;
 
 use crate::encoder::{Encoded, Encoder};
 use crate::large::Large;
@@ -36,6 +37,8 @@ struct Key {
     unsaid: Fingerprint,
     known: u64,
     limit: usize,
+    /// Whether it says what trace it belongs to, which is that of what it tells.
+    noted: bool,
     /// Where it says how long something lives: when.
     second: Option<u64>,
 }
@@ -59,6 +62,17 @@ pub struct Frames {
     large: Large,
     /// What seconds are counted from.
     epoch: Instant,
+}
+
+impl Made {
+    /// With what trace it belongs to.
+    fn with(mut self, note: Option<&[u8]>) -> Self {
+        let Some(note) = note else { return self };
+        let noted = |frame: &Bytes| trace::append(frame, note);
+        self.framed.frame = self.framed.frame.as_ref().map(noted);
+        self.framed.rest = self.framed.rest.map(|rest| rest.iter().map(noted).collect());
+        self
+    }
 }
 
 impl Frames {
@@ -102,7 +116,7 @@ impl Frames {
 
     /// The frames of a stream, whose state-of-the-world resources are wrapped or not.
     pub fn of_stream(&self, wrapping: Wrapping) -> StreamFrames<'_> {
-        StreamFrames { frames: self, wrapping, limit: self.limit }
+        StreamFrames { frames: self, wrapping, limit: self.limit, noted: false }
     }
 
     /// How many seconds have passed.
@@ -137,9 +151,16 @@ pub struct StreamFrames<'a> {
     frames: &'a Frames,
     wrapping: Wrapping,
     limit: usize,
+    noted: bool,
 }
 
 impl StreamFrames<'_> {
+    /// Whether the client reads what trace a response belongs to.
+    #[must_use]
+    pub fn noted(self, noted: bool) -> Self {
+        Self { noted, ..self }
+    }
+
     /// For a client that takes messages of any size: it may not know what to make of a part.
     #[must_use]
     pub fn unlimited(self) -> Self {
@@ -209,6 +230,8 @@ impl StreamFrames<'_> {
     /// A step in bytes: those of a stream that has made it already, if they are still here.
     pub(crate) fn step(&self, step: &Step<'_, Attached>) -> Made {
         let view = step.logical.view();
+        let told = || view.0.note(step.after.removals, view.head().newest());
+        let note = self.noted.then(told).flatten();
         let mut key = Key {
             view: view.0.view(),
             dialect: step.dialect,
@@ -226,21 +249,22 @@ impl StreamFrames<'_> {
             unsaid: fingerprint(step.unsaid()),
             known: step.known().map_or(0, |known| known.fingerprint()),
             limit: self.limit,
+            noted: note.is_some(),
             second: None,
         };
         let second = self.frames.second();
-        let made = self.kept(step, &key, second);
+        let made = self.kept(step, &key, second, note.as_deref());
         if made.second.is_none_or(|made| made == second) {
             return made;
         }
         // Less is left by now.
         key.second = Some(second);
-        self.kept(step, &key, second)
+        self.kept(step, &key, second, note.as_deref())
     }
 
     /// What was made under `key`, or is made now; kept if it may be.
-    fn kept(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
-        let made = self.frames.get(key, || self.make(step, key, second));
+    fn kept(&self, step: &Step<'_, Attached>, key: &Key, second: u64, note: Option<&[u8]>) -> Made {
+        let made = self.frames.get(key, || self.make(step, key, second).with(note));
         if made.fleeting {
             self.frames.cache.invalidate(key);
         }

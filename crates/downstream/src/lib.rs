@@ -25,6 +25,7 @@ mod rest;
 mod scope;
 mod server;
 mod service;
+mod signal;
 mod stream;
 mod view;
 mod wrapping;

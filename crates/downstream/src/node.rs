@@ -191,6 +191,8 @@ pub struct Client {
     pub announces_wrapping: bool,
     /// Whether it says that it counts down times to live.
     pub announces_ttl: bool,
+    /// Whether it reads what trace a response belongs to.
+    pub takes_trace_context: bool,
 }
 
 impl Client {
@@ -221,6 +223,7 @@ impl Client {
             parameters: rules.parameters(&node),
             locator_defaults: rules.derive(&node, |rule| rule.fill_locators),
             announces_wrapping: node.client_features.iter().any(|f| WRAPPING_FEATURES.contains(&&**f)),
+            takes_trace_context: node.client_features.iter().any(|f| f == weir_wire::trace::FEATURE),
             announces_ttl: node.client_features.iter().any(|f| f == TTL_FEATURE),
             profile: profile(&node),
             id: node.id,

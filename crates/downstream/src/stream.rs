@@ -13,7 +13,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, abortable};
-use futures_util::task::AtomicWaker;
 use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use hyper::body::Incoming;
@@ -21,7 +20,7 @@ use hyper::rt::Executor as _;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use weir_database::{Database, Quota, Subscriber};
+use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
@@ -42,6 +41,7 @@ use crate::request::Request;
 use crate::rest::JsonFrames;
 use crate::scope::Scope;
 use crate::server::Settings;
+use crate::signal::Signal;
 use crate::view::{Attached, Attacher};
 use crate::wrapping::Wrapping;
 
@@ -169,33 +169,6 @@ struct Open {
     turn: Turn,
 }
 
-/// Who is woken by changes: whoever polls last.
-pub(crate) struct Signal {
-    waker: AtomicWaker,
-    /// That of the client.
-    quota: Arc<Quota>,
-}
-
-impl Signal {
-    pub(crate) fn of(peer: &Peer) -> Self {
-        Self { waker: AtomicWaker::new(), quota: Arc::clone(&peer.quota) }
-    }
-
-    pub(crate) fn register(&self, cx: &Context<'_>) {
-        self.waker.register(cx.waker());
-    }
-}
-
-impl Subscriber for Signal {
-    fn wake(&self) {
-        self.waker.wake();
-    }
-
-    fn quota(&self) -> Option<&Quota> {
-        Some(&self.quota)
-    }
-}
-
 impl Stream {
     /// Opens a stream that reads `requests` within its connection until `ending`, and returns its response body.
     pub(crate) fn open<R: Request>(
@@ -291,7 +264,9 @@ impl Stream {
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
         let turn = self.shared.gate.turn();
-        Ok(Open { machine, told: Vec::new(), scope, client: Arc::new(client), wrapping, settings, turn })
+        let client = Arc::new(client);
+        self.signal.belongs_to(&client);
+        Ok(Open { machine, told: Vec::new(), scope, client, wrapping, settings, turn })
     }
 
     fn end(&self, status: Status) {
@@ -323,7 +298,7 @@ impl Stream {
         if !runs && (!open.machine.is_due() || open.turn.poll(cx).is_pending()) {
             return Poll::Pending;
         }
-        let frames = self.shared.frames.of_stream(open.wrapping);
+        let frames = self.shared.frames.of_stream(open.wrapping).noted(open.client.takes_trace_context);
         let mut frames = if open.client.is_weir() { frames.unlimited() } else { frames };
         let transmit = open.machine.poll_transmit(&mut frames);
         open.turn.used(transmit.is_some());
@@ -333,6 +308,7 @@ impl Stream {
                     told.send(transmit.version);
                 }
                 if let Some(logical) = open.machine.logical().get(transmit.index) {
+                    logical.view().0.tell(transmit.nonce.commit);
                     self.shared.metrics.response(self.dialect, logical.type_url(), transmit.frame.len());
                     if transmit.refreshes {
                         self.shared.metrics.heartbeat(self.dialect, logical.type_url());

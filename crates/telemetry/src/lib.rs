@@ -1,14 +1,18 @@
-//! What Weir says about itself while it runs: logs and metrics.
+//! What Weir says about itself while it runs: logs, metrics and traces.
 //!
-//! Owns the process-wide subscriber of `tracing` and the process-wide meter provider of OpenTelemetry. The
+//! Owns the process-wide subscriber of `tracing`, and the process-wide providers and the propagator of OpenTelemetry. The
 //! other crates only use `tracing` and `opentelemetry::global`, and work as well without any of this. Never
 //! opens a port: who serves the metrics calls [`Metrics::render`].
 
+mod collector;
+mod correlated;
+mod environment;
 mod level;
 mod logs;
 mod metrics;
 mod process;
 
+pub use collector::{Collector, Protocol, Telemetry, TelemetryError};
 pub use level::{ChosenBy, FilterError, LogLevel};
 pub use logs::{Format, LogError, Logs};
 pub use metrics::{Metrics, MetricsError};

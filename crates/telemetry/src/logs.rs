@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
+use crate::correlated::Correlated;
 use crate::level::{FilterError, LogLevel};
 
 /// Overrides the configured level, for single modules too: `info,weir_upstream=debug`.
@@ -53,9 +54,13 @@ impl Logs {
         let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let registry = tracing_subscriber::registry().with(filter);
         if self.is_json(terminal) {
-            registry.with(layer.json().flatten_event(true).with_current_span(false)).try_init()?;
+            let layer = layer.json().flatten_event(true).with_current_span(false);
+            let correlated = |format| Correlated { format, json: true };
+            registry.with(layer.map_event_format(correlated)).try_init()?;
         } else {
-            registry.with(layer.with_ansi(terminal).with_target(false)).try_init()?;
+            let layer = layer.with_ansi(terminal).with_target(false);
+            let correlated = |format| Correlated { format, json: false };
+            registry.with(layer.map_event_format(correlated)).try_init()?;
         }
         Ok(level)
     }

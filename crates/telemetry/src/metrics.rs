@@ -1,8 +1,12 @@
 //! Metrics: what is counted through `opentelemetry::global`, in the text format of Prometheus.
 
+use std::time::Duration;
+
 use opentelemetry::global;
-use opentelemetry_sdk::error::OTelSdkError;
-use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_otlp::MetricExporter;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
 
 /// Why there are no metrics.
@@ -20,25 +24,49 @@ pub enum MetricsError {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Registry,
+    provider: Option<SdkMeterProvider>,
 }
 
 impl Metrics {
     /// Makes this the place where meters of `opentelemetry::global` count. Instruments made before are lost.
     pub fn install() -> Result<Self, MetricsError> {
+        Self::install_for(&Resource::builder().build(), None)
+    }
+
+    /// As [`Self::install`], of `resource`, and for a collector too.
+    pub(crate) fn install_for(
+        resource: &Resource,
+        collector: Option<PeriodicReader<MetricExporter>>,
+    ) -> Result<Self, MetricsError> {
         let registry = Registry::new();
         let exporter = opentelemetry_prometheus::exporter()
             .with_registry(registry.clone())
             .without_target_info()
             .scope_info_enabled(false)
             .build()?;
-        global::set_meter_provider(SdkMeterProvider::builder().with_reader(exporter).build());
+        let mut provider = SdkMeterProvider::builder().with_reader(exporter).with_resource(resource.clone());
+        if let Some(collector) = collector {
+            provider = provider.with_reader(collector);
+        }
+        let provider = provider.build();
+        global::set_meter_provider(provider.clone());
         crate::process::observe();
-        Ok(Self { registry })
+        Ok(Self { registry, provider: Some(provider) })
+    }
+
+    /// Nothing is counted.
+    pub(crate) fn disabled() -> Self {
+        Self { registry: Registry::new(), provider: None }
     }
 
     /// The current values, as Prometheus reads them.
     pub fn render(&self) -> Result<String, MetricsError> {
         Ok(TextEncoder::new().encode_to_string(&self.registry.gather())?)
+    }
+
+    /// Tells a collector the last values, and counts no more.
+    pub(crate) fn shut_down(&self, within: Duration) -> OTelSdkResult {
+        self.provider.as_ref().map_or(Ok(()), |provider| provider.shutdown_with_timeout(within))
     }
 }
 

@@ -35,6 +35,7 @@
 
 mod authority;
 pub mod client;
+pub mod collector;
 pub mod constraints;
 pub mod control_plane;
 pub mod fault_proxy;
@@ -51,6 +52,7 @@ pub mod wait;
 
 pub use authority::Authority;
 pub use client::{Dialect, Received, RestClient, XdsClient};
+pub use collector::Collector;
 pub use control_plane::FakeControlPlane;
 pub use fault_proxy::{Fault, FaultProxy, Side};
 pub use node::node;

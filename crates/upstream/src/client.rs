@@ -14,6 +14,7 @@ use crate::link::{Command, Link};
 use crate::node::introduce;
 
 pub use crate::acknowledgement::Release;
+pub use crate::arrival::Arrival;
 pub use crate::link::Event;
 pub use weir_protocol::client::{Applied, Rejected, Reported};
 

@@ -4,6 +4,7 @@
 //! what they say into batches for the database, and never withdraws anything because a source is away.
 
 mod acknowledgement;
+mod arrival;
 mod assignment;
 mod backoff;
 pub mod client;
@@ -19,6 +20,7 @@ mod memory;
 mod metrics;
 mod node;
 mod probe;
+mod propagation;
 mod refusal;
 mod rest;
 mod session;

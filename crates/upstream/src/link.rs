@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
-use weir_database::{Subscriber, Watch};
+use weir_database::{Observer, Watch};
 use weir_protocol::client::{Applied, ClientStream, Handover, Shrink};
 use weir_types::{Batch, ResourceLocator, TypeUrl};
 
 use crate::acknowledgement::{About, Release, Waiting};
+use crate::arrival::Arrival;
 use crate::codec::Writer;
 use crate::debounce::Collected;
 use crate::failover::Failover;
@@ -50,7 +51,7 @@ pub enum Event {
     },
     /// A response came. It is acknowledged when this event has been handled, or, if that gives a watch, when
     /// that is over.
-    Applied(Applied),
+    Applied(Applied, Box<Arrival>),
     /// An acknowledgement waits for subscribers.
     Held,
     /// One does no longer.
@@ -112,8 +113,8 @@ pub(crate) struct Link<F> {
 #[derive(Default)]
 pub(crate) struct Answered(pub(crate) Notify);
 
-impl Subscriber for Answered {
-    fn wake(&self) {
+impl Observer for Answered {
+    fn over(&self) {
         self.0.notify_one();
     }
 }
@@ -197,19 +198,19 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// Takes in a response: what is only a change may wait for more.
-    pub(crate) fn take_in(&mut self, mut applied: Applied) {
+    pub(crate) fn take_in(&mut self, mut applied: Applied, arrival: Arrival) {
         if self.settings.debounce.is_none() {
-            return self.apply(applied);
+            return self.apply(applied, arrival);
         }
         if applied.answers || !Collected::may_wait(&applied.batch) {
             let before = self.collected.before(&applied.batch);
             self.commit(before);
-            return self.apply(applied);
+            return self.apply(applied, arrival);
         }
         let Batch { type_url, reach, .. } = &applied.batch;
         let empty = Batch::new(type_url.clone(), *reach);
         let batch = std::mem::replace(&mut applied.batch, empty);
-        self.apply(applied);
+        self.apply(applied, arrival);
         if !batch.is_empty() {
             let type_url = batch.type_url.clone();
             if self.collected.add(batch, Instant::now().into_std()) {
@@ -219,14 +220,15 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// Has a response committed. Its acknowledgement waits where that is watched, and concerns anyone.
-    pub(crate) fn apply(&mut self, applied: Applied) {
+    pub(crate) fn apply(&mut self, applied: Applied, arrival: Arrival) {
         let held = match (self.settings.acknowledge, &applied.ticket) {
             (Acknowledge::AfterSubscribers(policy), Some(ticket)) => {
                 Some((ticket.clone(), About::new(&applied.batch), policy))
             }
             _ => None,
         };
-        let watch = (self.on_event)(Event::Applied(applied)).filter(|watch| watch.tally().subscribers > 0);
+        let watch = (self.on_event)(Event::Applied(applied, Box::new(arrival)))
+            .filter(|watch| watch.tally().subscribers > 0);
         if let (Some((ticket, about, policy)), Some(watch)) = (held, watch) {
             self.stream.hold(&ticket);
             self.waiting.add(ticket, about, watch, policy, Instant::now().into_std());

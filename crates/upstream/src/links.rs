@@ -21,6 +21,7 @@ use crate::link::{Answered, Command, Link};
 use crate::memory::{Archive, Memory};
 use crate::metrics::Metrics;
 use crate::node::introduce;
+use crate::propagation::Propagation;
 use crate::refusal::refuse;
 use crate::status::Status;
 use crate::watcher::{Name, Watcher};
@@ -234,6 +235,7 @@ impl Context {
             metrics: self.metrics.clone(),
             status,
             name: Name { authority: settings.authority.clone(), parameters: set, lane: lane.clone() },
+            propagation: Propagation::new(&settings.authority, settings.propagation_deadline),
             acknowledge: settings.acknowledge,
             answered: Arc::clone(&answered),
             held: 0,

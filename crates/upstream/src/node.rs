@@ -11,7 +11,8 @@ use weir_types::DynamicParameters;
 use weir_wire::discovery::{Locality, Node};
 
 /// What Weir truly supports of what clients can announce.
-const CLIENT_FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+const CLIENT_FEATURES: [&str; 3] =
+    ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl", weir_wire::trace::FEATURE];
 
 /// A `Node` whose texts may have `{key}` placeholders for dynamic parameters; `{{` and `}}` are braces.
 #[derive(Clone, Debug, PartialEq)]

@@ -67,7 +67,7 @@ impl Probe {
             None => Err("the server closed the stream".to_owned()),
             Some(Err(status)) => Err(describe(&status)),
             Some(Ok(None)) => Ok(true),
-            Some(Ok(Some(response))) => {
+            Some(Ok(Some((response, _)))) => {
                 Ok(self.stream.handle_response(response, Instant::now().into_std()).is_answer())
             }
         }

@@ -108,13 +108,15 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                     Some(Err(status)) => return End::Failed(describe(&status)),
                     Some(Ok(response)) => {
                         let now = Instant::now();
-                        let applied = response.map(|r| self.stream.handle_response(r, now.into_std()));
-                        if applied.as_ref().is_none_or(|applied| applied.is_answer()) {
+                        let applied = response.map(|(response, arrival)| {
+                            (self.stream.handle_response(response, now.into_std()), arrival)
+                        });
+                        if applied.as_ref().is_none_or(|(applied, _)| applied.is_answer()) {
                             self.failover.answered(now.into_std());
                             owed = false;
                         }
                         flush_at = applied.is_some().then_some(now).or(flush_at);
-                        applied.into_iter().for_each(|applied| self.take_in(applied));
+                        applied.into_iter().for_each(|(applied, arrival)| self.take_in(applied, arrival));
                         self.recall().await;
                         self.tell_unconfirmed();
                     }

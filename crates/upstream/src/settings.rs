@@ -66,6 +66,8 @@ pub struct Settings {
     pub acknowledge: Acknowledge,
     /// Where what it says outlives the process; none where nothing does.
     pub store: Option<Store>,
+    /// How long it is followed whether clients accept what came, for traces and metrics.
+    pub propagation_deadline: Duration,
 }
 
 /// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
@@ -150,6 +152,7 @@ impl Settings {
             node_on_first_message_only: true,
             acknowledge: Acknowledge::OnReceipt,
             store: None,
+            propagation_deadline: Duration::from_secs(30),
         }
     }
 

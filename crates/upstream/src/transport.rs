@@ -5,19 +5,20 @@ use std::pin::Pin;
 
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use opentelemetry::trace::SpanContext;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Extensions, Status};
-use tonic_prost::ProstCodec;
+use tonic::{Extensions, Status, Streaming};
 use weir_protocol::Dialect;
 use weir_protocol::client::{Request, Response};
 use weir_types::TypeUrl;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
+use crate::arrival::{self, Arrival, Moment, Timed};
 use crate::codec::{Writer, read_delta, read_sotw};
 use crate::connector::Connector;
 use crate::rest;
@@ -33,7 +34,7 @@ pub(crate) struct Open {
 }
 
 /// None in it is the word that there is nothing new.
-pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Option<Response>, Status>> + Send>>;
+pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Option<(Response, Arrival)>, Status>> + Send>>;
 
 /// Somebody who listens.
 #[derive(Clone)]
@@ -93,18 +94,20 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
         Dialect::Sotw => {
             let outgoing = outgoing.map(move |request| writer.sotw(request));
             Box::pin(call(client, method.path, metadata, outgoing).map_ok(
-                move |mut message: DiscoveryResponse| {
+                move |(stream, (at, mut message)): Told<DiscoveryResponse>| {
                     imply(&mut message.type_url, &implied);
-                    Some(read_sotw(message))
+                    let parent = message.trace_context.take().as_ref().and_then(arrival::of_message);
+                    Some((read_sotw(message), Arrival::new(at, parent, stream)))
                 },
             ))
         }
         Dialect::Delta => {
             let outgoing = outgoing.map(move |request| writer.delta(request));
             Box::pin(call(client, method.path, metadata, outgoing).map_ok(
-                move |mut message: DeltaDiscoveryResponse| {
+                move |(stream, (at, mut message)): Told<DeltaDiscoveryResponse>| {
                     imply(&mut message.type_url, &implied);
-                    Some(read_delta(message))
+                    let parent = message.trace_context.take().as_ref().and_then(arrival::of_message);
+                    Some((read_delta(message), Arrival::new(at, parent, stream)))
                 },
             ))
         }
@@ -112,24 +115,31 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
     Open { requests, responses }
 }
 
+/// A message, when it came, and what the stream belongs to.
+type Told<R> = (Option<SpanContext>, (Moment, R));
+
 fn call<Q, R>(
     mut client: Grpc<Channel>,
     path: &'static str,
     metadata: MetadataMap,
     outgoing: impl Stream<Item = Q> + Send + 'static,
-) -> impl Stream<Item = Result<R, Status>> + Send
+) -> impl Stream<Item = Result<Told<R>, Status>> + Send
 where
     Q: prost::Message + 'static,
     R: prost::Message + Default + 'static,
 {
     let call = async move {
         client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-        let (path, codec) = (PathAndQuery::from_static(path), ProstCodec::<Q, R>::default());
+        let (path, codec) = (PathAndQuery::from_static(path), Timed::<Q, R>::default());
         client
             .streaming(tonic::Request::from_parts(metadata, Extensions::default(), outgoing), path, codec)
             .await
     };
-    stream::once(call).map_ok(tonic::Response::into_inner).try_flatten()
+    let messages = |response: tonic::Response<Streaming<(Moment, R)>>| {
+        let context = arrival::of_metadata(response.metadata());
+        response.into_inner().map_ok(move |message| (context.clone(), message))
+    };
+    stream::once(call).map_ok(messages).try_flatten()
 }
 
 fn imply(type_url: &mut String, implied: &str) {

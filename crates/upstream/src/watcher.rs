@@ -8,9 +8,11 @@ use weir_protocol::client::{Applied, Outcome, Reported, Shrink};
 use weir_types::{DynamicParameters, TypeUrl};
 
 use crate::acknowledgement::Release;
+use crate::arrival::Arrival;
 use crate::link::{Answered, Event};
 use crate::memory::Archive;
 use crate::metrics::Metrics;
+use crate::propagation::{Propagation, Trace, Waiter};
 use crate::status::LinkStatus;
 use crate::{Acknowledge, Lane};
 
@@ -19,6 +21,7 @@ pub(crate) struct Watcher {
     pub(crate) database: Database,
     pub(crate) metrics: Metrics,
     pub(crate) status: LinkStatus,
+    pub(crate) propagation: Propagation,
     pub(crate) name: Name,
     pub(crate) acknowledge: Acknowledge,
     /// Told when subscribers have answered for what was committed.
@@ -72,7 +75,7 @@ impl Watcher {
                 self.status.disconnected();
                 self.status.failed(&endpoint, reason);
             }
-            Event::Applied(applied) => return self.commit(applied),
+            Event::Applied(applied, arrival) => return self.commit(applied, &arrival),
             Event::Known(batch) => {
                 self.archive.iter().for_each(|archive| archive.note(&batch));
                 self.database.commit(batch);
@@ -95,7 +98,10 @@ impl Watcher {
         None
     }
 
-    fn commit(&self, applied: Applied) -> Option<Watch> {
+    fn commit(&mut self, applied: Applied, arrival: &Arrival) -> Option<Watch> {
+        let trace = self.propagation.trace(&applied.batch, applied.rejected.len(), arrival);
+        // What is logged of it is part of its trace.
+        let _logged = trace.as_ref().map(|trace| trace.context().attach());
         let Name { authority, parameters, .. } = &self.name;
         let parameters = parameters.as_ref().map(tracing::field::display);
         let type_url = &applied.batch.type_url;
@@ -111,19 +117,17 @@ impl Watcher {
             );
         }
         if applied.batch.is_empty() {
+            trace.iter().for_each(Trace::end_empty);
             return None;
         }
         self.archive.iter().for_each(|archive| archive.note(&applied.batch));
-        match self.acknowledge {
+        let waiter: Option<Waiter> = match self.acknowledge {
             Acknowledge::AfterSubscribers(policy) if applied.ticket.is_some() => {
-                let waiter = Arc::clone(&self.answered) as _;
-                Some(self.database.commit_watched(applied.batch, policy.share, waiter))
+                Some((policy.share, Arc::clone(&self.answered) as _))
             }
-            _ => {
-                self.database.commit(applied.batch);
-                None
-            }
-        }
+            _ => None,
+        };
+        self.propagation.commit(&self.database, applied.batch, arrival, trace, waiter)
     }
 
     fn shrunk(&self, shrink: Shrink) {

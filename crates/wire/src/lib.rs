@@ -25,4 +25,5 @@ pub mod rest;
 pub mod scan;
 pub mod services;
 pub mod text;
+pub mod trace;
 mod weight;

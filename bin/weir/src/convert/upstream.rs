@@ -67,6 +67,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         max_message_size: control_plane.max_response_size,
         node_on_first_message_only: control_plane.node_on_first_message_only,
         acknowledge: acknowledge(control_plane.acknowledge),
+        propagation_deadline: config.telemetry.propagation_deadline,
         does_not_exist: control_plane.does_not_exist_timeout,
         drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
         cold_start: match control_plane.cold_start {

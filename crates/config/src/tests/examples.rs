@@ -1,9 +1,9 @@
 //! The examples are valid, the reference is complete, and the documentation has the same keys.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::{Downstream, Error, Limits, Parameters, Source};
+use crate::{Downstream, Error, Limits, Parameters, Source, Telemetry};
 
 pub(super) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -56,6 +56,7 @@ fn keys(prefix: &str, value: &toml::Value, found: &mut BTreeSet<String>) {
                     "upstream.node.metadata",
                     "downstream.wrap_resources",
                     "upstream.headers",
+                    "telemetry.resource_attributes",
                     "export.parameters",
                 ]
                 .contains(&prefix)
@@ -105,6 +106,7 @@ fn the_reference_has_every_key() {
     for (header, table) in [
         ("[node]", "node"),
         ("[log]", "log"),
+        ("[telemetry]", "telemetry"),
         ("[downstream]", "downstream"),
         ("[admin]", "admin"),
         ("[cache]", "cache"),
@@ -136,6 +138,7 @@ fn the_documentation_has_the_keys_of_the_reference() {
     let tables = [
         "node",
         "log",
+        "telemetry",
         "downstream",
         "admin",
         "cache",
@@ -164,6 +167,13 @@ fn the_reference_shows_the_defaults() {
     assert_eq!(reference.node.id, short.node.id);
     for (a, b) in [
         (format!("{:?}", reference.log), format!("{:?}", short.log)),
+        (
+            format!(
+                "{:?}",
+                Telemetry { endpoint: None, resource_attributes: BTreeMap::new(), ..reference.telemetry }
+            ),
+            format!("{:?}", short.telemetry),
+        ),
         (
             format!(
                 "{:?}",

@@ -3,3 +3,4 @@ mod errors;
 mod examples;
 mod reload;
 mod security;
+mod telemetry;

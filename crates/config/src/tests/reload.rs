@@ -48,6 +48,7 @@ fn a_row_notices_its_key_and_no_other() {
         ("cluster = \"edge\"  ", "cluster = \"core\"  ", &["node", "upstream"][..]),
         ("level = \"info\"", "level = \"warn\"", &["log.level"]),
         ("format = \"auto\"", "format = \"json\"", &["log.format"]),
+        ("sample_ratio = 0.01", "sample_ratio = 0.5", &["telemetry"]),
         ("0.0.0.0:18000", "0.0.0.0:18009", &["downstream.listen"]),
         ("max_request_size = \"64MiB\"", "max_request_size = \"1MiB\"", &["downstream.max_request_size"]),
         ("max_response_size = \"4MiB\"", "max_response_size = \"1MiB\"", &["downstream.max_response_size"]),

@@ -40,6 +40,7 @@ use self::leases::Leases;
 use crate::matching::VariantSet;
 use crate::selection::{Change, Selection};
 use crate::view::{Identity, SelectionId, Shared, View, ViewId};
+use crate::watch::Touched;
 
 /// Two variants of one name that match the same parameters (TP2, "Matching Ambiguity").
 #[derive(Clone, Debug)]
@@ -198,10 +199,18 @@ impl Core {
         self.last
     }
 
-    /// How many streams the commit concerns that touched these views, before anything else happens here.
-    pub(crate) fn streams_of(&self, touched: &[Arc<Shared>]) -> usize {
-        let ids = touched.iter().filter_map(|view| self.by_identity.get(&view.identity));
-        ids.map(|id| self.views[id.0].streams).sum()
+    /// What a commit has touched, before anything else happens here.
+    pub(crate) fn touched<'a>(&self, views: &'a [Arc<Shared>]) -> Vec<Touched<'a>> {
+        let streams = |view: &Shared| {
+            let id = self.by_identity.get(&view.identity);
+            id.map_or(0, |id| self.views[id.0].streams)
+        };
+        let touched = |view: &'a Arc<Shared>| Touched {
+            view: view.serial,
+            subscription: &view.subscription,
+            streams: streams(view),
+        };
+        views.iter().map(touched).collect()
     }
 
     /// Adds what there is to `statistics`.

@@ -41,6 +41,10 @@ impl Subscriber for Woken {
     fn wake(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
+
+    fn name(&self) -> Arc<str> {
+        "somebody".into()
+    }
 }
 
 pub fn cds() -> TypeUrl {

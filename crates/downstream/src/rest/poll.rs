@@ -23,7 +23,8 @@ use crate::node::Client;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::server::Settings;
-use crate::stream::{Shared, Signal, refused};
+use crate::signal::Signal;
+use crate::stream::{Shared, refused};
 use crate::view::{Attached, Attacher};
 use crate::wrapping::Wrapping;
 
@@ -86,6 +87,7 @@ impl Poll {
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
+        signal.belongs_to(&client);
         Ok(Self { shared, settings, machine, client, seen, signal, wrapping })
     }
 
@@ -147,6 +149,7 @@ impl Poll {
         let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
             let type_url = logical.type_url();
+            logical.view().0.tell(transmit.nonce.commit);
             self.shared.metrics.response(Speech::REST, type_url, json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }

@@ -24,9 +24,17 @@ pub struct WeirBuilder {
     listen: SocketAddr,
     admin: SocketAddr,
     log_level: String,
+    environment: Vec<(String, String)>,
 }
 
 impl WeirBuilder {
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Logs at this level instead of `debug`.
     #[must_use]
     pub fn log_level(mut self, level: &str) -> Self {
@@ -112,7 +120,7 @@ impl WeirBuilder {
         .expect("a string grows as needed");
         let path = self.directory.path().join("weir.toml");
         std::fs::write(&path, config).expect("write the configuration");
-        Weir::start(self.directory, &path, self.listen, self.admin).await
+        Weir::start(self.directory, &path, self.listen, self.admin, self.environment).await
     }
 }
 
@@ -123,6 +131,7 @@ pub struct Weir {
     config: PathBuf,
     listen: SocketAddr,
     admin: SocketAddr,
+    environment: Vec<(String, String)>,
 }
 
 impl Weir {
@@ -136,18 +145,25 @@ impl Weir {
             listen: address(),
             admin: address(),
             log_level: "debug".to_owned(),
+            environment: Vec::new(),
         }
     }
 
     /// Starts one with a configuration that stands in a file; `listen` and `admin` are what is written there.
     pub async fn with_config(config: &Path, listen: SocketAddr, admin: SocketAddr) -> Self {
         let directory = TempDir::with_prefix("weir-").expect("a temporary directory");
-        Self::start(directory, config, listen, admin).await
+        Self::start(directory, config, listen, admin, Vec::new()).await
     }
 
-    async fn start(directory: TempDir, config: &Path, listen: SocketAddr, admin: SocketAddr) -> Self {
-        let child = spawn(config);
-        let mut weir = Self { child, directory, config: config.to_owned(), listen, admin };
+    async fn start(
+        directory: TempDir,
+        config: &Path,
+        listen: SocketAddr,
+        admin: SocketAddr,
+        environment: Vec<(String, String)>,
+    ) -> Self {
+        let child = spawn(config, &environment);
+        let mut weir = Self { child, directory, config: config.to_owned(), listen, admin, environment };
         weir.listens().await;
         weir
     }
@@ -228,14 +244,15 @@ impl Weir {
 
     /// Starts it again, with the same configuration and ports.
     pub async fn restart(&mut self) {
-        self.child = spawn(&self.config);
+        self.child = spawn(&self.config, &self.environment);
         self.listens().await;
     }
 }
 
-fn spawn(config: &Path) -> Child {
+fn spawn(config: &Path, environment: &[(String, String)]) -> Child {
     let mut command = Command::new(binary());
     command.arg("serve").arg("--config").arg(config).env_remove("WEIR_LOG").current_dir(workspace());
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     Child::start("weir", &mut command)
 }
 

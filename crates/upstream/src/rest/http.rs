@@ -8,9 +8,11 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use opentelemetry::trace::SpanContext;
 use tonic::Status;
 
 use super::Polling;
+use crate::arrival::{self, Moment};
 use crate::connector::Connector;
 use crate::link::chain;
 use crate::{Credentials, Settings};
@@ -26,6 +28,14 @@ pub(crate) struct Http {
     credentials: Credentials,
     pub(super) polling: Polling,
     limit: usize,
+}
+
+/// What a poll is answered with.
+pub(crate) struct Answer {
+    pub(super) body: Bytes,
+    /// What trace it belongs to.
+    pub(super) context: Option<SpanContext>,
+    pub(super) at: Moment,
 }
 
 /// Makes sure that somebody listens at `endpoint`, and gives a client of `path` there.
@@ -54,14 +64,14 @@ impl Http {
     }
 
     /// Posts `json`. Gives what it is answered with; none if that is that there is nothing new.
-    pub(crate) async fn post(&self, json: Bytes) -> Result<Option<Bytes>, Status> {
+    pub(crate) async fn post(&self, json: Bytes) -> Result<Option<Answer>, Status> {
         let timeout = self.polling.timeout;
         let answer = tokio::time::timeout(timeout, self.try_post(json)).await;
         let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {timeout:?}")));
         answer.map_err(|what| Status::unavailable(format!("{}: {what}", self.uri)))
     }
 
-    async fn try_post(&self, json: Bytes) -> Result<Option<Bytes>, String> {
+    async fn try_post(&self, json: Bytes) -> Result<Option<Answer>, String> {
         let mut request = Request::post(self.uri.clone())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
@@ -74,6 +84,7 @@ impl Http {
         if status == StatusCode::NOT_MODIFIED {
             return Ok(None);
         }
+        let context = arrival::of_head(answer.headers());
         let body = Limited::new(answer.into_body(), self.limit).collect().await;
         let body = body.map_err(|error| match error.is::<http_body_util::LengthLimitError>() {
             true => format!("the response is over the limit of {} bytes", self.limit),
@@ -81,7 +92,7 @@ impl Http {
         })?;
         let body = body.to_bytes();
         if status == StatusCode::OK {
-            return Ok(Some(body));
+            return Ok(Some(Answer { body, context, at: Moment::now() }));
         }
         let shown: String = String::from_utf8_lossy(&body).chars().take(SHOWN).collect();
         Err(format!("{status}: {shown}"))

@@ -17,10 +17,11 @@ use weir_protocol::client::{Request, Response};
 use weir_types::{ResourceLocator, TypeUrl};
 use weir_wire::json::discovery::{request_to_json, response_from_json};
 
+use crate::arrival::Arrival;
 use crate::codec::{Writer, read_json};
 use crate::transport::{Open, REQUEST_BUFFER};
 
-pub(crate) use self::http::{Http, connect};
+pub(crate) use self::http::{Answer, Http, connect};
 
 /// How a control plane is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ struct Poller {
 
 impl Poller {
     /// The next response; none in it where there is nothing new.
-    async fn next(&mut self) -> Option<Result<Option<Response>, Status>> {
+    async fn next(&mut self) -> Option<Result<Option<(Response, Arrival)>, Status>> {
         let answer = loop {
             self.until_due().await?;
             let Some(request) = self.wish.pollable() else { continue };
@@ -91,7 +92,7 @@ impl Poller {
         let Polling { interval, jitter, .. } = self.http.polling;
         let wait = interval + jitter.mul_f64(fastrand::f64());
         self.due = Some(Instant::now() + wait);
-        Some(answer.and_then(|json| json.map(|json| self.read(&json)).transpose()))
+        Some(answer.and_then(|answer| answer.map(|answer| self.read(answer)).transpose()))
     }
 
     /// Waits for the time of the next poll.
@@ -119,14 +120,14 @@ impl Poller {
         request_to_json(message).into()
     }
 
-    fn read(&self, json: &[u8]) -> Result<Response, Status> {
+    fn read(&self, Answer { body: json, context, at }: Answer) -> Result<(Response, Arrival), Status> {
         let malformed = |what: String| Status::internal(format!("{}: {what}", self.http.uri()));
-        let message = response_from_json(json).map_err(|error| malformed(error.to_string()))?;
+        let message = response_from_json(&json).map_err(|error| malformed(error.to_string()))?;
         let (type_url, found) = (&self.wish.type_url, &message.response.type_url);
         if !found.is_empty() && found != type_url.as_str() {
             return Err(malformed(format!("$.type_url: {found:?} is not what was asked for, {type_url}")));
         }
-        Ok(read_json(message, type_url))
+        Ok((read_json(message, type_url), Arrival::new(at, context, None)))
     }
 }
 

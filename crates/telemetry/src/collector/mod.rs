@@ -1,0 +1,234 @@
+//! What is told to collectors over OTLP: traces, and metrics beside those that Prometheus fetches.
+
+mod client;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use opentelemetry::{KeyValue, global};
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::PeriodicReader;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::resource::EnvResourceDetector;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+
+use self::client::Client;
+use crate::environment::{Environment, Signal, Target};
+use crate::metrics::{Metrics, MetricsError};
+
+/// How long the last words to a collector may take.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// In which protocol a collector is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// OTLP over gRPC.
+    Grpc,
+    /// OTLP as protobuf over HTTP.
+    #[default]
+    HttpProtobuf,
+}
+
+impl Protocol {
+    pub(crate) const ALL: [Self; 2] = [Self::Grpc, Self::HttpProtobuf];
+
+    /// As the specification of OpenTelemetry spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Grpc => "grpc",
+            Self::HttpProtobuf => "http/protobuf",
+        }
+    }
+
+    /// Where a collector is by convention.
+    pub(crate) fn local(self) -> &'static str {
+        match self {
+            Self::Grpc => "http://localhost:4317",
+            Self::HttpProtobuf => "http://localhost:4318",
+        }
+    }
+}
+
+/// What is told to a collector, unless the environment says otherwise (`OTEL_*`).
+#[derive(Clone, Debug)]
+pub struct Collector {
+    /// Where it is; none where nothing is told.
+    pub endpoint: Option<String>,
+    /// In which protocol.
+    pub protocol: Protocol,
+    /// Whether it is told traces.
+    pub traces: bool,
+    /// Whether it is told metrics.
+    pub metrics: bool,
+    /// How many of the traces that begin here are told: 0 to 1. What comes as part of a trace is told if that is.
+    pub sample_ratio: f64,
+    /// `service.name`
+    pub service_name: String,
+    /// Further attributes of the resource.
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            protocol: Protocol::default(),
+            traces: true,
+            metrics: true,
+            sample_ratio: 0.01,
+            service_name: "weir".to_owned(),
+            attributes: BTreeMap::new(),
+        }
+    }
+}
+
+/// Why a collector cannot be told anything.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// A variable of the environment.
+    #[error("{variable}={value:?}: {wanted}")]
+    Variable {
+        /// Which one.
+        variable: String,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        wanted: &'static str,
+    },
+    /// An endpoint that cannot be reached as it should be.
+    #[error("{0}: TLS to a collector needs protocol = \"grpc\"")]
+    Encrypted(String),
+    /// There is no exporter for an endpoint.
+    #[error("export to {endpoint}: {source}")]
+    Exporter {
+        /// Which one.
+        endpoint: String,
+        /// What is wrong.
+        source: ExporterBuildError,
+    },
+    /// There are no metrics.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+}
+
+/// What this process tells of itself, until [`Self::shut_down`].
+#[derive(Debug)]
+pub struct Telemetry {
+    metrics: Metrics,
+    tracer: Option<SdkTracerProvider>,
+}
+
+impl Collector {
+    /// Makes this the place where `opentelemetry::global` tells its numbers and spans. Instruments made before are
+    /// lost. Nothing is traced where no collector is told.
+    ///
+    /// To be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// When a variable, or an endpoint, is not as it should be.
+    pub fn install(&self) -> Result<Telemetry, TelemetryError> {
+        let environment = Environment::of_process();
+        if environment.is_disabled() {
+            return Ok(Telemetry { metrics: Metrics::disabled(), tracer: None });
+        }
+        let resource = self.resource(&environment);
+        let metrics = environment.target(Signal::Metrics, self)?;
+        let reader = metrics.map(|target| target.metrics()).transpose()?;
+        let metrics = Metrics::install_for(
+            &resource,
+            reader.map(|exporter| PeriodicReader::builder(exporter).build()),
+        )?;
+        let traces = environment.target(Signal::Traces, self)?;
+        let exporter = traces.map(|target| target.traces()).transpose()?;
+        let tracer = exporter.map(|exporter| {
+            let mut provider =
+                SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource);
+            // Else the SDK reads the variable.
+            if environment.get("OTEL_TRACES_SAMPLER").is_none() {
+                let ratio = Sampler::TraceIdRatioBased(self.sample_ratio);
+                provider = provider.with_sampler(Sampler::ParentBased(Box::new(ratio)));
+            }
+            let provider = provider.build();
+            global::set_tracer_provider(provider.clone());
+            if environment.propagates() {
+                global::set_text_map_propagator(TraceContextPropagator::new());
+            }
+            provider
+        });
+        Ok(Telemetry { metrics, tracer })
+    }
+
+    /// What says all this. The environment has the last word.
+    fn resource(&self, environment: &Environment<fn(&str) -> Option<String>>) -> Resource {
+        let attribute = |(key, value): (&String, &String)| KeyValue::new(key.clone(), value.clone());
+        let mut builder = Resource::builder()
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .with_attribute(KeyValue::new("process.pid", i64::from(std::process::id())))
+            .with_attribute(KeyValue::new(
+                "host.name",
+                rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            ))
+            .with_attributes(self.attributes.iter().map(attribute));
+        if !environment.names_service() {
+            builder = builder.with_service_name(self.service_name.clone());
+        }
+        builder.with_detector(Box::new(EnvResourceDetector::new())).build()
+    }
+}
+
+impl Target {
+    fn traces(&self) -> Result<SpanExporter, TelemetryError> {
+        let builder = SpanExporter::builder();
+        let built = match self.protocol {
+            Protocol::Grpc => {
+                builder.with_tonic().with_endpoint(&self.endpoint).with_timeout(self.timeout).build()
+            }
+            Protocol::HttpProtobuf => builder
+                .with_http()
+                .with_http_client(Client::new(self.timeout))
+                .with_endpoint(&self.endpoint)
+                .with_timeout(self.timeout)
+                .build(),
+        };
+        built.map_err(|source| self.failed(source))
+    }
+
+    fn metrics(&self) -> Result<MetricExporter, TelemetryError> {
+        let builder = MetricExporter::builder();
+        let built = match self.protocol {
+            Protocol::Grpc => {
+                builder.with_tonic().with_endpoint(&self.endpoint).with_timeout(self.timeout).build()
+            }
+            Protocol::HttpProtobuf => builder
+                .with_http()
+                .with_http_client(Client::new(self.timeout))
+                .with_endpoint(&self.endpoint)
+                .with_timeout(self.timeout)
+                .build(),
+        };
+        built.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: ExporterBuildError) -> TelemetryError {
+        TelemetryError::Exporter { endpoint: self.endpoint.clone(), source }
+    }
+}
+
+impl Telemetry {
+    /// Everything that is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Tells collectors what they were not told yet, and nothing more after that. Blocks for a few seconds at most:
+    /// not to be called in a task, but while their runtime runs.
+    pub fn shut_down(&self) {
+        let tracer = self.tracer.iter().map(|tracer| tracer.shutdown_with_timeout(LAST_WORDS));
+        for error in tracer.chain([self.metrics.shut_down(LAST_WORDS)]).filter_map(Result::err) {
+            tracing::debug!(%error, "the last words to a collector");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The environment variables of OpenTelemetry, as its specification says, before what is configured.
+//!
+//! Owns where each signal goes. Samplers, limits, batching, headers and resource attributes have variables too; the
+//! SDK reads those itself.
+
+use std::time::Duration;
+
+use crate::collector::{Collector, Protocol, TelemetryError};
+
+/// How long a collector may take, unless a variable says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What is told to a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Traces,
+    Metrics,
+}
+
+impl Signal {
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Traces => "TRACES",
+            Self::Metrics => "METRICS",
+        }
+    }
+
+    /// Below an endpoint that is for all signals.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Traces => "v1/traces",
+            Self::Metrics => "v1/metrics",
+        }
+    }
+}
+
+/// Where a signal goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) endpoint: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) timeout: Duration,
+}
+
+/// The variables that are set. Empty ones are not, says the specification.
+pub(crate) struct Environment<F>(F);
+
+impl Environment<fn(&str) -> Option<String>> {
+    /// That of this process.
+    pub(crate) fn of_process() -> Self {
+        Self(|name| std::env::var(name).ok())
+    }
+}
+
+impl<F: Fn(&str) -> Option<String>> Environment<F> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// Of a signal, or else of all.
+    fn of_signal(&self, signal: Signal, what: &str) -> Option<(String, String)> {
+        let names = [
+            format!("OTEL_EXPORTER_OTLP_{}_{what}", signal.variable()),
+            format!("OTEL_EXPORTER_OTLP_{what}"),
+        ];
+        names.into_iter().find_map(|name| self.get(&name).map(|value| (name, value)))
+    }
+
+    /// Whether nothing is to be told to anyone.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether traces go on in other processes.
+    pub(crate) fn propagates(&self) -> bool {
+        let named = self.get("OTEL_PROPAGATORS");
+        named.is_none_or(|named| named.split(',').any(|name| name.trim() == "tracecontext"))
+    }
+
+    /// Whether the service has a name already.
+    pub(crate) fn names_service(&self) -> bool {
+        let attributes = self.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+        let named = attributes.split(',').any(|pair| pair.trim().starts_with("service.name="));
+        self.get("OTEL_SERVICE_NAME").is_some() || named
+    }
+
+    /// Where a signal goes; none where it goes nowhere.
+    pub(crate) fn target(
+        &self,
+        signal: Signal,
+        configured: &Collector,
+    ) -> Result<Option<Target>, TelemetryError> {
+        let specific = self.get(&format!("OTEL_EXPORTER_OTLP_{}_ENDPOINT", signal.variable()));
+        let general = self.get("OTEL_EXPORTER_OTLP_ENDPOINT").or_else(|| configured.endpoint.clone());
+        let wanted = match signal {
+            Signal::Traces => configured.traces,
+            Signal::Metrics => configured.metrics,
+        };
+        let named = specific.is_some() || general.is_some();
+        if !self.exporter(signal).unwrap_or(wanted && named) {
+            return Ok(None);
+        }
+        let protocol = self.protocol(signal)?.unwrap_or(configured.protocol);
+        let general = general.unwrap_or_else(|| protocol.local().to_owned());
+        let endpoint = match (specific, protocol) {
+            (Some(endpoint), _) => endpoint,
+            (None, Protocol::Grpc) => general,
+            (None, Protocol::HttpProtobuf) => format!("{}/{}", general.trim_end_matches('/'), signal.path()),
+        };
+        if protocol == Protocol::HttpProtobuf && endpoint.starts_with("https:") {
+            return Err(TelemetryError::Encrypted(endpoint));
+        }
+        Ok(Some(Target { endpoint, protocol, timeout: self.timeout(signal)? }))
+    }
+
+    /// Whether the signal goes to a collector, if a variable says. Prometheus is served whatever it says.
+    fn exporter(&self, signal: Signal) -> Option<bool> {
+        let name = format!("OTEL_{}_EXPORTER", signal.variable());
+        let value = self.get(&name)?;
+        let mut known = value.split(',').map(str::trim).filter(|exporter| {
+            let known = ["otlp", "none", "prometheus", "console"].contains(exporter);
+            if !known {
+                tracing::warn!(variable = name, exporter, "there is no such exporter");
+            }
+            known
+        });
+        let first = known.next()?;
+        Some(first == "otlp" || known.any(|exporter| exporter == "otlp"))
+    }
+
+    fn protocol(&self, signal: Signal) -> Result<Option<Protocol>, TelemetryError> {
+        let Some((variable, value)) = self.of_signal(signal, "PROTOCOL") else { return Ok(None) };
+        match Protocol::ALL.into_iter().find(|protocol| protocol.as_str() == value) {
+            Some(protocol) => Ok(Some(protocol)),
+            None => Err(TelemetryError::Variable {
+                variable,
+                value,
+                wanted: "allowed are grpc and http/protobuf",
+            }),
+        }
+    }
+
+    /// In milliseconds.
+    fn timeout(&self, signal: Signal) -> Result<Duration, TelemetryError> {
+        let Some((variable, value)) = self.of_signal(signal, "TIMEOUT") else { return Ok(TIMEOUT) };
+        match value.parse() {
+            Ok(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+            Err(_) => {
+                Err(TelemetryError::Variable { variable, value, wanted: "it is a number of milliseconds" })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn environment(
+        set: &[(&'static str, &'static str)],
+    ) -> Environment<impl Fn(&str) -> Option<String> + use<>> {
+        let set: HashMap<_, _> = set.iter().copied().collect();
+        Environment(move |name: &str| set.get(name).map(|value| (*value).to_owned()))
+    }
+
+    fn configured(endpoint: Option<&str>) -> Collector {
+        Collector { endpoint: endpoint.map(str::to_owned), ..Collector::default() }
+    }
+
+    fn endpoint(set: &[(&'static str, &'static str)], key: Option<&str>, signal: Signal) -> Option<String> {
+        environment(set).target(signal, &configured(key)).unwrap().map(|target| target.endpoint)
+    }
+
+    #[test]
+    fn a_signal_goes_where_a_variable_or_the_configuration_says() {
+        const ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        const TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+        let key = Some("http://key:4318");
+        for (set, key, traces, metrics) in [
+            (&[][..], None, None, None),
+            (&[], key, Some("http://key:4318/v1/traces"), Some("http://key:4318/v1/metrics")),
+            (&[(ALL, "http://all:1/")], key, Some("http://all:1/v1/traces"), Some("http://all:1/v1/metrics")),
+            (&[(TRACES, "http://only:1/x")], None, Some("http://only:1/x"), None),
+            (&[(ALL, "")], None, None, None),
+            (&[("OTEL_TRACES_EXPORTER", "none")], key, None, Some("http://key:4318/v1/metrics")),
+            (&[("OTEL_METRICS_EXPORTER", "prometheus")], key, Some("http://key:4318/v1/traces"), None),
+            (&[("OTEL_TRACES_EXPORTER", "otlp")], None, Some("http://localhost:4318/v1/traces"), None),
+            (
+                &[("OTEL_TRACES_EXPORTER", "otlp"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")],
+                None,
+                Some("http://localhost:4317"),
+                None,
+            ),
+            (&[("OTEL_TRACES_EXPORTER", "zipkin")], None, None, None),
+        ] {
+            assert_eq!(endpoint(set, key, Signal::Traces).as_deref(), traces, "{set:?}");
+            assert_eq!(endpoint(set, key, Signal::Metrics).as_deref(), metrics, "{set:?}");
+        }
+    }
+
+    #[test]
+    fn the_variable_of_a_signal_comes_before_that_of_all() {
+        let set = [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "1500"),
+            ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "200"),
+        ];
+        let target = |signal| {
+            let target = environment(&set).target(signal, &configured(Some("http://x:1"))).unwrap().unwrap();
+            (target.protocol, target.timeout.as_millis())
+        };
+        assert_eq!(target(Signal::Traces), (Protocol::Grpc, 200));
+        assert_eq!(target(Signal::Metrics), (Protocol::HttpProtobuf, 1500));
+    }
+
+    #[test]
+    fn a_variable_that_says_nothing_sensible_is_named() {
+        for (set, key, error) in [
+            (
+                &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")][..],
+                "http://x:1",
+                "OTEL_EXPORTER_OTLP_PROTOCOL=\"http/json\": allowed are grpc and http/protobuf",
+            ),
+            (
+                &[("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "10s")],
+                "http://x:1",
+                "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=\"10s\": it is a number of milliseconds",
+            ),
+            (&[], "https://x:1", "https://x:1/v1/traces: TLS to a collector needs protocol = \"grpc\""),
+        ] {
+            let refused = environment(set).target(Signal::Traces, &configured(Some(key))).unwrap_err();
+            assert_eq!(refused.to_string(), error);
+        }
+    }
+
+    #[test]
+    fn switches_are_read_as_the_specification_says() {
+        for (value, disabled) in [("true", true), ("TRUE", true), ("1", false), ("", false)] {
+            assert_eq!(environment(&[("OTEL_SDK_DISABLED", value)]).is_disabled(), disabled, "{value}");
+        }
+        for (value, propagates) in [("", true), ("b3, tracecontext", true), ("none", false), ("b3", false)] {
+            assert_eq!(environment(&[("OTEL_PROPAGATORS", value)]).propagates(), propagates, "{value}");
+        }
+        assert!(environment(&[("OTEL_RESOURCE_ATTRIBUTES", "a=b, service.name=c")]).names_service());
+        assert!(environment(&[("OTEL_SERVICE_NAME", "c")]).names_service());
+        assert!(!environment(&[("OTEL_RESOURCE_ATTRIBUTES", "service.namespace=c")]).names_service());
+    }
+}
