@@ -59,7 +59,7 @@ fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
     table.row(["node", &format!("{}{cluster}", config.node.id)]);
     let listen: Vec<_> = config.downstream.listen.iter().map(ToString::to_string).collect();
     table.row(["clients", &listen.join(", ")]);
-    table.row(["admin", &config.admin.map_or("none".to_owned(), |admin| admin.listen.to_string())]);
+    table.row(["admin", &config.admin.as_ref().map_or("none".to_owned(), |admin| admin.listen.to_string())]);
     Ok(table.write(out, "")?)
 }
 

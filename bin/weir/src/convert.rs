@@ -10,7 +10,10 @@ use anyhow::{Context, Result};
 use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Source};
 use weir_database::{DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
-use weir_downstream::{Admission, Csds, Drain, Limits, NodeField, NodeRule, NodeRules, Rate};
+use weir_downstream::{
+    AccessRule, AccessRules, Admission, Csds, Drain, IdentityField, Limits, NodeField, NodeRule, NodeRules,
+    Rate,
+};
 use weir_store::{Key, Store};
 use weir_telemetry::{Collector, Format, Logs, Protocol};
 
@@ -125,6 +128,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         max_streams_per_connection: config.limits.max_streams_per_connection,
         admission: admission(config),
         drain: drain(config),
+        access: access(config),
     }
 }
 
@@ -171,7 +175,18 @@ fn node_rule(rule: &weir_config::NodeRule) -> NodeRule {
         pattern: rule.pattern.clone(),
         default: rule.default.clone(),
         fill_locators: rule.fill_locators,
+        enforce: rule.enforce,
     }
+}
+
+/// Who may have what.
+fn access(config: &Config) -> AccessRules {
+    let rule = |rule: &weir_config::AccessRule| AccessRule {
+        identities: rule.identities.clone(),
+        types: rule.types.clone(),
+        names: rule.names.clone(),
+    };
+    AccessRules::new(config.access.iter().map(rule).collect())
 }
 
 fn node_field(field: &weir_config::NodeField) -> NodeField {
@@ -184,5 +199,10 @@ fn node_field(field: &weir_config::NodeField) -> NodeField {
         From::SubZone => NodeField::SubZone,
         From::UserAgentName => NodeField::UserAgentName,
         From::Metadata(path) => NodeField::Metadata(path.clone()),
+        From::Identity(field) => NodeField::Identity(match field {
+            weir_config::IdentityField::Spiffe => IdentityField::Spiffe,
+            weir_config::IdentityField::Uri => IdentityField::Uri,
+            weir_config::IdentityField::Dns => IdentityField::Dns,
+        }),
     }
 }

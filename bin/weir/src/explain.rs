@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use prost::Message;
 use weir_config::{Config, NodeRule, Source};
-use weir_downstream::{Client, Derived};
+use weir_downstream::{AccessRules, Client, Derived};
+use weir_tls::Identity;
 use weir_types::{DynamicParameters, TypeUrl, authority};
 use weir_upstream::files::explain::{Explanation, Mismatch, explain};
 use weir_upstream::files::{self, Loaded, Resource};
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// A dynamic parameter that the client sends; may be repeated
     #[arg(long = "param", short, value_name = "KEY=VALUE")]
     parameters: Vec<Pair>,
+    /// A name in the client's certificate, a URI or a DNS name; may be repeated
+    #[arg(long = "identity", value_name = "NAME")]
+    identity: Vec<String>,
     #[command(flatten)]
     node: NodeArgs,
 }
@@ -81,7 +85,10 @@ fn files_of<'a>(config: &'a Config, authority: &str) -> Result<&'a Path> {
 fn write_parameters(args: &Args, config: &Config, out: &mut dyn Write) -> Result<DynamicParameters> {
     let node = args.node.node()?;
     let rules = convert::node_rules(config);
-    let client = Client::new(Some(&node.encode_to_vec()), &rules)?;
+    let (uris, dns) = args.identity.iter().cloned().partition(|name| name.contains('/'));
+    let identity = Some(Identity::new(uris, dns)).filter(|_| !args.identity.is_empty());
+    let identity = identity.as_ref();
+    let client = Client::met(Some(&node.encode_to_vec()), identity, &rules, &AccessRules::default())?;
     let sent = parameters(&args.parameters);
     let located = !args.parameters.is_empty();
     let given = if located { sent.with_defaults(&client.locator_defaults) } else { client.parameters };
@@ -90,9 +97,9 @@ fn write_parameters(args: &Args, config: &Config, out: &mut dyn Write) -> Result
     for (key, value) in sent.iter() {
         table.row([format!("{key}={value}"), "sent by the client".to_owned()]);
     }
-    let derived = rules.explain(&node);
+    let derived = rules.explain(&node, identity);
     for (rule, derived) in config.node_rules.iter().zip(derived) {
-        if located && (!rule.fill_locators || sent.get(&rule.key).is_some()) {
+        if located && (!(rule.fill_locators || rule.enforce) || sent.get(&rule.key).is_some()) {
             continue;
         }
         table.row(origin(rule, &derived, &node));

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
 use weir_database::Database;
+use weir_downstream::Listener;
 use weir_downstream::export::{self, Export};
 use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
@@ -65,6 +66,8 @@ struct Telemetry {
 /// What listens.
 struct Listeners {
     clients: Vec<TcpListener>,
+    /// Without TLS, although there is some.
+    plaintext: Vec<TcpListener>,
     admin: Option<TcpListener>,
 }
 
@@ -130,15 +133,21 @@ fn start(
     let settings = convert::downstream(config);
     let server = weir_downstream::Server::with_readiness(settings, database.clone(), ready);
     let (control, clients) = (server.control(), server.registry());
-    let downstream = server.serve(listeners.clients, stop.clone().cancelled_owned());
+    let tls = convert::tls::downstream(&config.downstream)?;
+    let secured = listeners.clients.into_iter().map(|tcp| Listener { tcp, tls: tls.clone() });
+    let plaintext = listeners.plaintext.into_iter().map(Listener::from);
+    let listeners_of_clients: Vec<_> = secured.chain(plaintext).collect();
+    let downstream = server.serve(listeners_of_clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });
 
     let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports);
-    if let Some(listener) = listeners.admin {
+    if let (Some(listener), Some(admin)) = (listeners.admin, &config.admin) {
+        let (tls, auth) = convert::tls::admin(admin)?;
         let Telemetry { metrics, log_level } = telemetry;
         let instance =
             Instance { readiness, metrics, upstream: status, clients, control, database, log_level };
-        let admin = weir_admin::serve(listener, Arc::new(instance), stop.clone().cancelled_owned());
+        let admin =
+            weir_admin::serve(listener, tls, auth, Arc::new(instance), stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
     Ok((tasks, parts))
@@ -170,20 +179,22 @@ async fn export(
 
 impl Listeners {
     fn bind(config: &Config) -> Result<Self> {
-        let mut clients = Vec::new();
-        for address in &config.downstream.listen {
-            clients.push(bind(*address, "clients")?);
-        }
-        let admin = match config.admin {
+        let for_clients = |addresses: &[SocketAddr]| {
+            addresses.iter().map(|address| bind(*address, "clients")).collect::<Result<Vec<_>>>()
+        };
+        let clients = for_clients(&config.downstream.listen)?;
+        let plaintext = for_clients(&config.downstream.listen_plaintext)?;
+        let admin = match &config.admin {
             Some(admin) => Some(bind(admin.listen, "the admin interface")?),
             None => None,
         };
-        Ok(Self { clients, admin })
+        Ok(Self { clients, plaintext, admin })
     }
 
     /// The startup line. It has the ports that were taken, where any was asked for.
     fn announce(&self, config: &Config, path: &Path) -> Result<()> {
-        let addresses = self.clients.iter().map(|listener| Ok(listener.local_addr()?.to_string()));
+        let addresses =
+            self.clients.iter().chain(&self.plaintext).map(|listener| Ok(listener.local_addr()?.to_string()));
         let clients = addresses.collect::<Result<Vec<_>>>()?.join(",");
         let admin = match &self.admin {
             Some(listener) => listener.local_addr()?.to_string(),

@@ -4,7 +4,9 @@
 //! there is to tell is asked of an [`Instance`] on each request. An endpoint, or a family of them, is a module.
 
 mod ambiguities;
+mod auth;
 mod clients;
+mod listener;
 mod log_level;
 mod nacks;
 mod openapi;
@@ -27,8 +29,12 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::TcpListener;
 use weir_database::Database;
+use weir_tls::Acceptor;
 use weir_types::{Fingerprint, TypeUrl};
 
+use listener::Operators;
+
+pub use auth::{Auth, Peer};
 pub use clients::{
     Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
 };
@@ -79,16 +85,19 @@ type Shared = Arc<dyn Instance>;
 /// The part of the description where the endpoints stand.
 const TAG: &str = "admin";
 
-/// Answers on `listener` until `shutdown` is done and the requests under way are answered.
+/// Answers on `listener`, over TLS if there is any, whomever `auth` lets do what they ask for, until `shutdown` is done and the requests under way are answered.
 ///
 /// # Errors
 /// When the listener fails for good.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<Acceptor>,
+    auth: Auth,
     instance: Arc<dyn Instance>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    axum::serve(listener, router(instance)).with_graceful_shutdown(shutdown).await
+    let service = auth.guard(router(instance)).into_make_service_with_connect_info::<Peer>();
+    axum::serve(Operators::new(listener, tls), service).with_graceful_shutdown(shutdown).await
 }
 
 /// Every endpoint: for whoever serves them in a way of its own.

@@ -1,11 +1,14 @@
 //! The shape of the file. Every default that does not depend on another value stands here.
 
+mod security;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use weir_types::Pattern;
+
+pub(crate) use security::{Access, AdminTls, DownstreamTls, UpstreamTls};
 
 use crate::metadata::Metadata;
 use crate::values::{
@@ -37,6 +40,8 @@ pub(crate) struct File {
     pub(crate) upstream: Vec<Upstream>,
     #[serde(default)]
     pub(crate) dynamic_parameters: Vec<DynamicParameter>,
+    #[serde(default)]
+    pub(crate) access: Vec<Access>,
     #[serde(default)]
     pub(crate) export: Vec<Export>,
 }
@@ -108,6 +113,9 @@ impl Default for Telemetry {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Downstream {
     pub(crate) listen: Vec<Text<Address>>,
+    #[serde(default)]
+    pub(crate) listen_plaintext: Vec<Text<Address>>,
+    pub(crate) tls: Option<DownstreamTls>,
     #[serde(default = "sizes::<64>")]
     pub(crate) max_request_size: Text<Size>,
     #[serde(default = "sizes::<4>")]
@@ -132,7 +140,11 @@ pub(crate) struct Downstream {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Admin {
+    #[serde(default = "loopback::<19000>")]
     pub(crate) listen: Text<Address>,
+    pub(crate) token_file: Option<PathBuf>,
+    pub(crate) change_token_file: Option<PathBuf>,
+    pub(crate) tls: Option<AdminTls>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -267,16 +279,6 @@ pub(crate) struct Upstream {
     pub(crate) request_timeout: Option<Text<DurationText>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct UpstreamTls {
-    pub(crate) ca: Option<PathBuf>,
-    pub(crate) certificate: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
-    pub(crate) server_name: Option<String>,
-    pub(crate) subject_alt_names: Vec<Text<Pattern>>,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Debounce {
@@ -331,6 +333,8 @@ pub(crate) struct DynamicParameter {
     pub(crate) default: Option<String>,
     #[serde(default)]
     pub(crate) fill_locators: bool,
+    #[serde(default)]
+    pub(crate) enforce: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -343,6 +347,10 @@ pub(crate) struct Export {
     #[serde(default)]
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) to: PathBuf,
+}
+
+pub(crate) fn loopback<const PORT: u16>() -> Text<Address> {
+    Text(Address(([127, 0, 0, 1], PORT).into()))
 }
 
 pub(crate) fn seconds<const N: u64>() -> Text<DurationText> {

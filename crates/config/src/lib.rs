@@ -29,14 +29,14 @@ pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use reload::{Counts, SETTINGS, Setting};
 pub use settings::{
-    Acknowledge, Admin, Admission, Cache, Config, ControlPlane, Debounce, Demand, Downstream, Drain, Export,
-    KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate, Parameters, Polling, ShrinkGuard, Source,
-    Store, Telemetry, Upstream, UpstreamTls,
+    AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, Config, ControlPlane, Debounce, Demand,
+    Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate,
+    Parameters, Polling, ShrinkGuard, Source, Store, Telemetry, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{
-    ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol,
-    Transport,
+    ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, IdentityField, Level, LogFormat,
+    NackUpstream, NodeField, Protocol, Transport,
 };
 
 use places::Places;

@@ -71,6 +71,8 @@ settings! {
     Restart "log.format": |c| c.log.format;
     Restart "telemetry": |c| c.telemetry;
     Restart "downstream.listen": |c| c.downstream.listen;
+    Restart "downstream.listen_plaintext": |c| c.downstream.listen_plaintext;
+    Restart "downstream.tls": |c| c.downstream.tls;
     NewStreams "downstream.max_request_size": |c| c.downstream.max_request_size;
     Restart "downstream.max_response_size": |c| c.downstream.max_response_size;
     NewConnections "downstream.keepalive_interval": |c| c.downstream.keepalive_interval;
@@ -100,5 +102,6 @@ settings! {
     Restart "store": |c| c.store;
     Restart "upstream": |c| c.upstreams;
     NewStreams "dynamic_parameters": |c| c.node_rules;
+    NewStreams "access": |c| c.access;
     AtOnce "export": |c| c.exports;
 }

@@ -1,5 +1,6 @@
 //! What a valid file says, with every default filled in.
 
+mod security;
 mod telemetry;
 
 use std::collections::{BTreeMap, HashMap};
@@ -7,7 +8,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_types::{FileFormat, Pattern, TypeUrl};
+use weir_types::{FileFormat, TypeUrl};
+
+pub use security::{AccessRule, AdminTls, DownstreamTls, KeyPair, UpstreamTls};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
@@ -44,6 +47,8 @@ pub struct Config {
     pub upstreams: Vec<Upstream>,
     /// How clients get dynamic parameters from their `Node`.
     pub node_rules: Vec<NodeRule>,
+    /// Who may have what; everybody everything where there is no rule.
+    pub access: Vec<AccessRule>,
     /// Which subscriptions are written to files.
     pub exports: Vec<Export>,
 }
@@ -99,6 +104,10 @@ pub struct Log {
 pub struct Downstream {
     /// Where to listen; never empty, all different.
     pub listen: Vec<SocketAddr>,
+    /// Where to listen without TLS although there is a `tls`; all different.
+    pub listen_plaintext: Vec<SocketAddr>,
+    /// How TLS is spoken at `listen`; where it is none, none is.
+    pub tls: Option<DownstreamTls>,
     /// The largest request accepted, in bytes.
     pub max_request_size: usize,
     /// The largest response that clients accept, in bytes; what is larger is split where it can be.
@@ -122,11 +131,17 @@ pub struct Downstream {
     pub wrap_resources: HashMap<String, bool>,
 }
 
-/// The admin server.
-#[derive(Clone, Copy, Debug)]
+/// The admin server. Where anybody could connect, something is needed to look.
+#[derive(Clone, Debug)]
 pub struct Admin {
     /// Where to listen.
     pub listen: SocketAddr,
+    /// The file with the token that it takes to look.
+    pub token_file: Option<PathBuf>,
+    /// The file with the token that it takes to change something.
+    pub change_token_file: Option<PathBuf>,
+    /// How TLS is spoken; where it is none, none is.
+    pub tls: Option<AdminTls>,
 }
 
 /// How long things are kept.
@@ -255,28 +270,6 @@ pub struct ControlPlane {
     pub polling: Polling,
 }
 
-/// How servers are told apart, and this instance is known to them. Paths are relative to where the program runs.
-#[derive(Clone, Debug, Default)]
-pub struct UpstreamTls {
-    /// Whose certificates are trusted; by default those whom the system trusts.
-    pub ca: Option<PathBuf>,
-    /// What servers are shown that ask.
-    pub key_pair: Option<KeyPair>,
-    /// What the server's certificate is for; by default the host of the endpoint.
-    pub server_name: Option<String>,
-    /// The names of which the server's certificate has to have one, in place of the server's name.
-    pub subject_alt_names: Vec<Pattern>,
-}
-
-/// A certificate and its private key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyPair {
-    /// The certificate, then those that vouch for it.
-    pub certificate: PathBuf,
-    /// The private key.
-    pub key: PathBuf,
-}
-
 /// How bursts of a control plane are recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Debounce {
@@ -377,6 +370,8 @@ pub struct NodeRule {
     pub default: Option<String>,
     /// Whether clients that send locators are given the parameter too, where they omit its key.
     pub fill_locators: bool,
+    /// Whether no client can choose the parameter itself; only for what comes from its certificate.
+    pub enforce: bool,
 }
 
 /// A subscription that is written to a file.

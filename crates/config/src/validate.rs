@@ -6,6 +6,7 @@ mod debounce;
 mod demand;
 mod export;
 mod node;
+mod security;
 mod shrink_guard;
 mod store;
 mod telemetry;
@@ -16,7 +17,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::file::{self, File};
-use crate::settings::{Admin, Cache, Config, Downstream, Drain, Limits, Locality, Log, Node, NodeRule};
+use crate::settings::{
+    Cache, Config, Downstream, DownstreamTls, Drain, Limits, Locality, Log, Node, NodeRule,
+};
 
 /// Something that breaks a rule.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ impl Findings {
 }
 
 /// Validates `file`. Relative paths in it start from `directory`.
-pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Finding>> {
+pub(crate) fn validate(mut file: File, directory: &Path) -> Result<Config, Vec<Finding>> {
     let mut findings = Findings::default();
     check_listeners(&file, &mut findings);
     check_node_rules(&file.dynamic_parameters, &mut findings);
@@ -66,6 +69,7 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
     let mut rule_keys: Vec<_> = file.dynamic_parameters.iter().map(|rule| rule.key.clone()).collect();
     rule_keys.sort_unstable();
     rule_keys.dedup();
+    let secured = security::validate(&mut file, directory, &mut findings);
     let node = node::settings(file.node);
     let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
     let store = file.store.and_then(|store| store::validate(store, directory, &mut findings));
@@ -78,8 +82,9 @@ pub(crate) fn validate(file: File, directory: &Path) -> Result<Config, Vec<Findi
         node,
         telemetry,
         log: Log { level: file.log.level, format: file.log.format },
-        downstream: downstream(file.downstream),
-        admin: file.admin.map(|admin| Admin { listen: admin.listen.0.0 }),
+        downstream: downstream(file.downstream, secured.downstream),
+        admin: secured.admin,
+        access: secured.access,
         cache: Cache {
             idle_timeout: file.cache.idle_timeout.0.0,
             max_frames_size: file.cache.max_frames_size.0.0,
@@ -104,8 +109,10 @@ fn check_listeners(file: &File, findings: &mut Findings) {
         .iter()
         .enumerate()
         .map(|(i, address)| (format!("downstream.listen[{i}]"), address));
+    let plaintext = file.downstream.listen_plaintext.iter().enumerate();
+    let plaintext = plaintext.map(|(i, address)| (format!("downstream.listen_plaintext[{i}]"), address));
     let admin = file.admin.iter().map(|admin| ("admin.listen".to_owned(), &admin.listen));
-    let addresses = listen.chain(admin).map(|(key, address)| (key, address.0.0));
+    let addresses = listen.chain(plaintext).chain(admin).map(|(key, address)| (key, address.0.0));
     let fixed = addresses.filter(|(_, address)| address.port() != 0);
     findings.add_duplicates(fixed, |address, other| {
         format!("\"{address}\" is also {other}; each listener needs its own")
@@ -154,9 +161,11 @@ fn check_limits(file: &File, findings: &mut Findings) {
     }
 }
 
-fn downstream(file: file::Downstream) -> Downstream {
+fn downstream(file: file::Downstream, tls: Option<DownstreamTls>) -> Downstream {
     Downstream {
         listen: file.listen.iter().map(|address| address.0.0).collect(),
+        listen_plaintext: file.listen_plaintext.iter().map(|address| address.0.0).collect(),
+        tls,
         max_request_size: file.max_request_size.0.0,
         max_response_size: file.max_response_size.0.0,
         keepalive_interval: file.keepalive_interval.0.0,
@@ -193,5 +202,6 @@ fn node_rule(file: file::DynamicParameter) -> NodeRule {
         pattern: file.pattern.map(|pattern| pattern.0.0),
         default: file.default,
         fill_locators: file.fill_locators,
+        enforce: file.enforce,
     }
 }

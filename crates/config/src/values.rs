@@ -106,6 +106,18 @@ pub enum Csds {
     Any,
 }
 
+/// Whether clients show certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientCertificate {
+    /// They must.
+    Required,
+    /// They may; what they show has to be good.
+    Optional,
+    /// They are not asked.
+    None,
+}
+
 /// The least severe messages that are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -311,6 +323,19 @@ pub enum NodeField {
     UserAgentName,
     /// `node.metadata.A.B`: the keys that lead to the value.
     Metadata(Vec<String>),
+    /// A name in the client's certificate.
+    Identity(IdentityField),
+}
+
+/// A name in a client's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityField {
+    /// `identity.spiffe`.
+    Spiffe,
+    /// `identity.uri`.
+    Uri,
+    /// `identity.dns`.
+    Dns,
 }
 
 impl FromStr for NodeField {
@@ -324,14 +349,18 @@ impl FromStr for NodeField {
             "node.locality.zone" => Self::Zone,
             "node.locality.sub_zone" => Self::SubZone,
             "node.user_agent_name" => Self::UserAgentName,
+            "identity.spiffe" => Self::Identity(IdentityField::Spiffe),
+            "identity.uri" => Self::Identity(IdentityField::Uri),
+            "identity.dns" => Self::Identity(IdentityField::Dns),
             _ => match text.strip_prefix("node.metadata.").map(|path| path.split('.')) {
                 Some(path) if path.clone().all(|key| !key.is_empty()) => {
                     Self::Metadata(path.map(str::to_owned).collect())
                 }
                 _ => {
                     return Err(format!(
-                        "{text:?} is no part of a node; allowed are node.id, node.cluster, node.locality.region, \
-                         node.locality.zone, node.locality.sub_zone, node.user_agent_name, node.metadata.KEY"
+                        "{text:?} is no part of a node or an identity; allowed are node.id, node.cluster, \
+                         node.locality.region, node.locality.zone, node.locality.sub_zone, node.user_agent_name, \
+                         node.metadata.KEY, identity.spiffe, identity.uri, identity.dns"
                     ));
                 }
             },
@@ -349,6 +378,9 @@ impl fmt::Display for NodeField {
             Self::SubZone => f.write_str("node.locality.sub_zone"),
             Self::UserAgentName => f.write_str("node.user_agent_name"),
             Self::Metadata(path) => write!(f, "node.metadata.{}", path.join(".")),
+            Self::Identity(IdentityField::Spiffe) => f.write_str("identity.spiffe"),
+            Self::Identity(IdentityField::Uri) => f.write_str("identity.uri"),
+            Self::Identity(IdentityField::Dns) => f.write_str("identity.dns"),
         }
     }
 }

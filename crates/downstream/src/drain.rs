@@ -135,7 +135,7 @@ mod tests {
         let asked = asked(&phases, Drain { over: OVER, ..Drain::default() }, Reason::Drain).await;
         for third in 0..3 {
             let part = OVER / 3 * third..OVER / 3 * (third + 1);
-            let count = asked.iter().filter(|after| part.contains(after)).count();
+            let count = asked.iter().filter(|after| part.contains(*after)).count();
             assert!((60..140).contains(&count), "{count} in {part:?}");
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         let drain = Drain { max_connection_age: Some(AGE), ..Drain::default() };
         let asked = asked(&Phases::default(), drain, Reason::Age).await;
         for half in [AGE.mul_f64(0.9)..AGE, AGE..AGE.mul_f64(1.1)] {
-            let count = asked.iter().filter(|after| half.contains(after)).count();
+            let count = asked.iter().filter(|after| half.contains(*after)).count();
             assert!((100..=200).contains(&count), "{count} in {half:?}");
         }
     }

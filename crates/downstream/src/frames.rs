@@ -169,7 +169,7 @@ impl StreamFrames<'_> {
 
     /// Works out and encodes a step that is made in this second.
     fn make(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
-        let diff = step.logical.view().0.diff(&Query {
+        let diff = step.logical.view().place.diff(&Query {
             after: step.after,
             shape: if step.everything { Shape::Everything } else { Shape::Changes },
             hold_removals: step.hold_removals,
@@ -230,10 +230,10 @@ impl StreamFrames<'_> {
     /// A step in bytes: those of a stream that has made it already, if they are still here.
     pub(crate) fn step(&self, step: &Step<'_, Attached>) -> Made {
         let view = step.logical.view();
-        let told = || view.0.note(step.after.removals, view.head().newest());
+        let told = || view.place.note(step.after.removals, view.head().newest());
         let note = self.noted.then(told).flatten();
         let mut key = Key {
-            view: view.0.view(),
+            view: view.place.view(),
             dialect: step.dialect,
             wrapping: match step.dialect {
                 Dialect::Sotw => self.wrapping,
@@ -281,6 +281,7 @@ mod tests {
     use weir_wire::discovery::{DeltaDiscoveryResponse, Resource};
 
     use super::*;
+    use crate::access::Rights;
     use crate::view::Attacher;
 
     struct Nobody;
@@ -299,7 +300,7 @@ mod tests {
         let inbound = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
         let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
         let mut stream = ServerStream::new(Dialect::Delta, true, DynamicParameters::empty());
-        let mut views = Attacher { database, subscriber: &subscriber };
+        let mut views = Attacher { database, subscriber: &subscriber, rights: &Rights::default() };
         stream.handle_message(inbound, &mut views).expect("nothing is limited");
         let mut own = frames.of_stream(Wrapping::default());
         let frame = stream.poll_transmit(&mut own).expect("there is something").frame;

@@ -4,6 +4,7 @@
 //! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
 //! (that is the database's), and never speaks to an upstream.
 
+mod access;
 mod admission;
 pub mod clients;
 mod connection;
@@ -22,6 +23,7 @@ mod operations;
 mod peer;
 mod request;
 mod rest;
+mod rules;
 mod scope;
 mod server;
 mod service;
@@ -30,12 +32,14 @@ mod stream;
 mod view;
 mod wrapping;
 
+pub use access::{AccessRule, AccessRules, Rights};
 pub use admission::{Admission, Rate};
 pub use drain::Drain;
 pub use frames::{Frames, StreamFrames};
-pub use node::{Client, Derived, NodeField, NodeRule, NodeRules};
+pub use node::Client;
 pub use operations::Csds;
 pub use request::Limits;
-pub use server::{Control, Server, ServerError, Settings};
+pub use rules::{Derived, IdentityField, NodeField, NodeRule, NodeRules};
+pub use server::{Control, Listener, Server, ServerError, Settings};
 pub use view::{Attached, Attacher};
 pub use wrapping::Wrapping;

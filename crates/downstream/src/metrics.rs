@@ -3,6 +3,7 @@
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, UpDownCounter};
 use weir_protocol::Dialect;
+use weir_tls::HandshakeError;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
@@ -39,6 +40,7 @@ pub(crate) struct Metrics {
     acks: Counter<u64>,
     nacks: Counter<u64>,
     refused: Counter<u64>,
+    handshakes: Counter<u64>,
 }
 
 impl Metrics {
@@ -56,7 +58,18 @@ impl Metrics {
             acks: weir_metrics::DOWNSTREAM_ACKS.counter(),
             nacks: weir_metrics::DOWNSTREAM_NACKS.counter(),
             refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
+            handshakes: weir_metrics::DOWNSTREAM_HANDSHAKES.counter(),
         }
+    }
+
+    /// A TLS handshake is over, and why it came to nothing if it did.
+    pub(crate) fn shaken(&self, error: Option<&HandshakeError>) {
+        let outcome = match error {
+            None => "accepted",
+            Some(HandshakeError::Timeout(_)) => "late",
+            Some(HandshakeError::Failed(_)) => "rejected",
+        };
+        self.handshakes.add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
     /// A client has connected.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use weir_database::Quota;
 
+use weir_tls::Identity;
+
 /// Who connected, as far as the connection tells.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
@@ -12,4 +14,6 @@ pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     /// What it has asked for that is new.
     pub(crate) quota: Arc<Quota>,
+    /// Whom its certificate names; nobody where it has shown none.
+    pub(crate) identity: Option<Identity>,
 }

@@ -73,12 +73,13 @@ impl Request for DiscoveryRequest {
     }
 
     fn into_inbound(self, client: &Client, limits: &Limits, _: &Statements) -> Result<Inbound, Status> {
-        let names = Reader { client, limits, field: "resource" };
+        let type_url = type_url(&self.type_url)?;
+        let names = Reader { client, type_url: &type_url, limits, field: "resource" };
         Ok(Inbound {
-            type_url: type_url(&self.type_url)?,
             nonce: self.response_nonce,
             nack: nack(self.error_detail),
             names: Names::Replace(names.read(self.resource_names, self.resource_locators)?),
+            type_url,
             version: Version::stated(&self.version_info),
             known: None,
         })
@@ -116,10 +117,10 @@ impl Request for DeltaRequest {
         let known = statements.read(&known).map_err(|error| {
             Status::internal(format!("cannot decode initial_resource_versions of the request: {error}"))
         })?;
-        let subscribe = Reader { client, limits, field: "subscribed resource" };
-        let unsubscribe = Reader { client, limits, field: "unsubscribed resource" };
+        let type_url = type_url(&message.type_url)?;
+        let reader = |field| Reader { client, type_url: &type_url, limits, field };
+        let (subscribe, unsubscribe) = (reader("subscribed resource"), reader("unsubscribed resource"));
         Ok(Inbound {
-            type_url: type_url(&message.type_url)?,
             nonce: message.response_nonce,
             nack: nack(message.error_detail),
             names: Names::Patch {
@@ -130,6 +131,7 @@ impl Request for DeltaRequest {
             },
             version: None,
             known,
+            type_url,
         })
     }
 }
@@ -174,6 +176,7 @@ impl Limits {
 /// Reads names and locators into selectors.
 struct Reader<'a> {
     client: &'a Client,
+    type_url: &'a TypeUrl,
     limits: &'a Limits,
     field: &'static str,
 }
@@ -186,12 +189,17 @@ impl Reader<'_> {
         locators: Vec<discovery::ResourceLocator>,
     ) -> Result<Vec<Selector>, Status> {
         self.limits.check_count(self.field, names.len() + locators.len())?;
-        let plain =
-            names.iter().map(|name| Selector::plain(canonical_or_same(name), self.client.parameters.clone()));
+        let Client { parameters, locator_defaults, rights, .. } = self.client;
+        let plain = names.iter().map(|name| {
+            let name = canonical_or_same(name);
+            let parameters = rights.plain(self.type_url, &name, parameters);
+            Selector::plain(name, parameters)
+        });
         let located = locators.into_iter().map(|locator| {
+            let name = canonical_or_same(&locator.name);
             let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
-            let parameters = sent.with_defaults(&self.client.locator_defaults);
-            Selector::located(canonical_or_same(&locator.name), parameters)
+            let parameters = rights.located(self.type_url, &name, sent.with_defaults(locator_defaults));
+            Selector::located(name, parameters)
         });
         let selectors: HashSet<Selector> = plain.chain(located).collect();
         for selector in &selectors {

@@ -3,22 +3,26 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
 use weir_database::Database;
+use weir_tls::Acceptor;
 
+use crate::access::AccessRules;
 use crate::admission::{Admission, Connected};
 use crate::clients::Registry;
 use crate::connection;
 use crate::drain::{Drain, Phases};
-use crate::node::NodeRules;
 use crate::operations::{Csds, Operations};
 use crate::peer::Peer;
 use crate::request::Limits;
+use crate::rules::NodeRules;
 use crate::service::Services;
 use crate::stream::Shared;
 
@@ -59,6 +63,8 @@ pub struct Settings {
     pub csds: Csds,
     /// Whether tools are told which services and types there are.
     pub reflection: bool,
+    /// Who may have what.
+    pub access: AccessRules,
 }
 
 impl Default for Settings {
@@ -79,7 +85,23 @@ impl Default for Settings {
             drain: Drain::default(),
             csds: Csds::default(),
             reflection: false,
+            access: AccessRules::default(),
         }
+    }
+}
+
+/// A port that clients connect to.
+#[derive(Debug)]
+pub struct Listener {
+    /// The port.
+    pub tcp: TcpListener,
+    /// How TLS is spoken there; where it is none, none is.
+    pub tls: Option<Acceptor>,
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Self { tcp, tls: None }
     }
 }
 
@@ -131,15 +153,16 @@ impl Server {
     /// When a listener is none.
     pub async fn serve(
         self,
-        listeners: Vec<TcpListener>,
+        listeners: impl IntoIterator<Item = impl Into<Listener>>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServerError> {
         let stop = self.shared.phases.stop.clone();
         let server = Arc::new(self);
         let mut tasks = JoinSet::new();
         for listener in listeners {
-            let address = listener.local_addr()?.to_string();
-            tasks.spawn(Arc::clone(&server).listen(listener, address));
+            let Listener { tcp, tls } = listener.into();
+            let address = tcp.local_addr()?.to_string();
+            tasks.spawn(Arc::clone(&server).listen(tcp, tls, address));
         }
         tokio::spawn(async move {
             shutdown.await;
@@ -152,13 +175,13 @@ impl Server {
     }
 
     /// Accepts clients until the server drains or stops, and waits for the last of them to go.
-    async fn listen(self: Arc<Self>, listener: TcpListener, address: String) {
+    async fn listen(self: Arc<Self>, listener: TcpListener, tls: Option<Acceptor>, address: String) {
         let mut connections = JoinSet::new();
         let mut closes = std::pin::pin!(self.closes());
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((client, address)) => Arc::clone(&self).admit(client, Peer { address, quota: Arc::default() }, &mut connections),
+                    Ok((client, address)) => Arc::clone(&self).admit(client, address, tls.as_ref(), &mut connections),
                     Err(error) => {
                         tracing::warn!(%error, address, "a client cannot be accepted");
                         tokio::time::sleep(PAUSE).await;
@@ -168,8 +191,8 @@ impl Server {
                 () = &mut closes => break,
             }
         }
-        for (client, peer) in waiting(listener) {
-            Arc::clone(&self).admit(client, peer, &mut connections);
+        for (client, address) in waiting(listener) {
+            Arc::clone(&self).admit(client, address, tls.as_ref(), &mut connections);
         }
         while let Some(ended) = connections.join_next().await {
             report(ended);
@@ -190,17 +213,51 @@ impl Server {
     }
 
     /// Serves a client, if there is room. Before it has said anything, there is no way to tell it that there is none.
-    fn admit(self: Arc<Self>, client: TcpStream, peer: Peer, connections: &mut JoinSet<()>) {
-        if let Ok(connected) = self.shared.gate.connect(peer.address.ip()) {
-            connections.spawn(self.connection(client, peer, connected));
+    fn admit(
+        self: Arc<Self>,
+        client: TcpStream,
+        address: SocketAddr,
+        tls: Option<&Acceptor>,
+        connections: &mut JoinSet<()>,
+    ) {
+        if let Ok(connected) = self.shared.gate.connect(address.ip()) {
+            connections.spawn(self.accepted(client, address, tls.cloned(), connected));
         }
     }
 
-    async fn connection(self: Arc<Self>, client: TcpStream, peer: Peer, _connected: Connected) {
+    async fn accepted(
+        self: Arc<Self>,
+        client: TcpStream,
+        address: SocketAddr,
+        tls: Option<Acceptor>,
+        _connected: Connected,
+    ) {
         // Small responses should not wait for an acknowledgement of the last one.
         if let Err(error) = client.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
         }
+        let Some(tls) = tls else {
+            return self.connection(client, Peer { address, identity: None, quota: Arc::default() }).await;
+        };
+        let stop = self.shared.phases.stop.clone();
+        let shaken = tokio::select! {
+            shaken = tls.accept(client, TcpStream::readable) => shaken,
+            () = stop.cancelled() => return,
+        };
+        self.shared.metrics.shaken(shaken.as_ref().err());
+        match shaken {
+            Ok((client, identity)) => {
+                self.connection(client, Peer { address, identity, quota: Arc::default() }).await
+            }
+            Err(error) => tracing::info!(peer = %address, reason = %error, "a client is not let in"),
+        }
+    }
+
+    async fn connection(
+        self: Arc<Self>,
+        client: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Peer,
+    ) {
         let settings = self.shared.settings();
         let age = settings.drain.max_connection_age;
         let settings = connection::Settings {
@@ -253,13 +310,13 @@ impl Control {
 }
 
 /// Closes `listener`, and gives the clients that are connected and were not accepted yet: the kernel would reset them.
-fn waiting(listener: TcpListener) -> Vec<(TcpStream, Peer)> {
+fn waiting(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
     let Ok(listener) = listener.into_std() else { return Vec::new() };
     let clients = std::iter::from_fn(|| listener.accept().ok());
     clients
         .filter_map(|(client, address)| {
             client.set_nonblocking(true).ok()?;
-            Some((TcpStream::from_std(client).ok()?, Peer { address, quota: Arc::default() }))
+            Some((TcpStream::from_std(client).ok()?, address))
         })
         .collect()
 }
@@ -287,8 +344,8 @@ mod tests {
         }
         let mut accepted = waiting(listener);
         assert_eq!(accepted.len(), clients.len());
-        for (client, (served, peer)) in clients.iter_mut().zip(&mut accepted) {
-            assert_eq!(peer.address, client.local_addr().unwrap());
+        for (client, (served, address_of)) in clients.iter_mut().zip(&mut accepted) {
+            assert_eq!(*address_of, client.local_addr().unwrap());
             client.write_all(b"x").await.unwrap();
             assert_eq!(served.read_u8().await.unwrap(), b'x');
         }

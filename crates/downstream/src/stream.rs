@@ -5,16 +5,14 @@
 //! them is the machine behind a lock that is held only to turn it. There is no queue: a client that does not read
 //! makes no steps.
 
+mod body;
 mod observe;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::future::{AbortHandle, abortable};
-use http::{HeaderMap, HeaderValue};
-use http_body::Frame;
+use futures_util::future::abortable;
 use hyper::body::Incoming;
 use hyper::rt::Executor as _;
 use parking_lot::{Mutex, RwLock};
@@ -25,6 +23,8 @@ use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
+
+pub(crate) use body::ResponseBody;
 
 use crate::admission::{Gate, Opened, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
@@ -99,9 +99,10 @@ impl Shared {
     pub(crate) fn meet(
         &self,
         settings: &Settings,
+        peer: &Peer,
         node: Option<&[u8]>,
     ) -> Result<(Client, Wrapping), Status> {
-        let mut client = Client::new(node, &settings.rules)
+        let mut client = Client::met(node, peer.identity.as_ref(), &settings.rules, &settings.access)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
         client.profile = self.profiles.share(client.profile);
         let wrapping = Wrapping::of(&client, settings.wrapping.get(&client.user_agent).copied());
@@ -239,7 +240,8 @@ impl Stream {
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
-        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
+        let rights = &open.client.rights;
+        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber, rights };
         let verdict = open.machine.handle_message(inbound, &mut views).map_err(refused)?;
         let told = open.told(&type_url);
         if let Some(verdict) = verdict {
@@ -255,7 +257,7 @@ impl Stream {
     /// Makes the client's acquaintance by its first message.
     fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
         let settings = self.shared.settings();
-        let (client, wrapping) = self.shared.meet(&settings, request.node())?;
+        let (client, wrapping) = self.shared.meet(&settings, &self.peer, request.node())?;
         let scope = Scope::new(self.service);
         let machine = ServerStream::new(self.dialect, scope.is_aggregated(), client.parameters.clone());
         tracing::info!(
@@ -272,7 +274,8 @@ impl Stream {
     fn end(&self, status: Status) {
         let mut state = self.state.lock();
         let node = state.open.as_ref().map(|open| open.client.id.clone()).unwrap_or_default();
-        let refused = matches!(status.code(), tonic::Code::InvalidArgument | tonic::Code::ResourceExhausted);
+        use tonic::Code::{InvalidArgument, PermissionDenied, ResourceExhausted};
+        let refused = matches!(status.code(), InvalidArgument | ResourceExhausted | PermissionDenied);
         if refused {
             self.shared.metrics.refused(self.dialect);
             tracing::warn!(node, code = ?status.code(), reason = status.message(), "stream refused");
@@ -308,7 +311,7 @@ impl Stream {
                     told.send(transmit.version);
                 }
                 if let Some(logical) = open.machine.logical().get(transmit.index) {
-                    logical.view().0.tell(transmit.nonce.commit);
+                    logical.view().place.tell(transmit.nonce.commit);
                     self.shared.metrics.response(self.dialect, logical.type_url(), transmit.frame.len());
                     if transmit.refreshes {
                         self.shared.metrics.heartbeat(self.dialect, logical.type_url());
@@ -326,57 +329,8 @@ impl Stream {
 }
 
 pub(crate) fn refused(refused: Refused) -> Status {
-    Status::resource_exhausted(refused.0)
-}
-
-/// What a stream answers: frames as they become due, then the status.
-pub(crate) struct ResponseBody {
-    stream: Arc<Stream>,
-    reader: AbortHandle,
-    ended: bool,
-    within: Within,
-    _opened: Opened,
-}
-
-impl http_body::Body for ResponseBody {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        match self.stream.poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(frame)) => Poll::Ready(Some(Ok(Frame::data(frame)))),
-            Poll::Ready(Err(end)) => {
-                self.ended = true;
-                Poll::Ready(Some(Ok(Frame::trailers(trailers(&end)))))
-            }
-        }
-    }
-}
-
-fn trailers(status: &Status) -> HeaderMap {
-    let mut trailers = HeaderMap::new();
-    if status.add_header(&mut trailers).is_err() {
-        trailers.insert(Status::GRPC_STATUS, HeaderValue::from(tonic::Code::Unknown as i32));
-    }
-    trailers
-}
-
-/// A client that goes away leaves nothing behind.
-impl Drop for ResponseBody {
-    fn drop(&mut self) {
-        self.reader.abort();
-        self.stream.shared.metrics.closed(self.stream.dialect, Some(self.stream.service));
-        let was_open = self.stream.state.lock().open.take().is_some();
-        self.within.stream_ended(was_open || self.ended);
-        if was_open {
-            tracing::info!("client gone");
-        }
+    match refused {
+        Refused::TooMuch(why) => Status::resource_exhausted(why),
+        Refused::Denied(why) => Status::permission_denied(why),
     }
 }

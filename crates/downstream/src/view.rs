@@ -6,45 +6,52 @@ use weir_database::{Attachment, Database, Subscriber};
 use weir_protocol::server::{Nack, Refused, View, Views};
 use weir_types::{Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
+use crate::access::Rights;
+
 /// One logical stream's place at a view.
-pub struct Attached(pub(crate) Attachment);
+pub struct Attached {
+    pub(crate) place: Attachment,
+    type_url: TypeUrl,
+    rights: Rights,
+}
 
 impl View for Attached {
     fn subscription(&self) -> &Subscription {
-        self.0.subscription()
+        self.place.subscription()
     }
 
     fn head(&self) -> Head {
-        self.0.head()
+        self.place.head()
     }
 
     fn unsettled(&self) -> (usize, usize) {
-        let unsettled = self.0.unsettled();
+        let unsettled = self.place.unsettled();
         (unsettled.names, unsettled.collections)
     }
 
     fn failing(&self) -> usize {
-        self.0.unsettled().failing
+        self.place.unsettled().failing
     }
 
     fn cursor(&self) -> Cursor {
-        self.0.cursor()
+        self.place.cursor()
     }
 
     fn advance(&mut self, cursor: Cursor) {
-        self.0.advance(cursor);
+        self.place.advance(cursor);
     }
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        self.0.change(add, remove).map_err(|refusal| Refused(refusal.to_string()))
+        self.rights.admit(&self.type_url, add)?;
+        self.place.change(add, remove).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
     }
 
     fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
-        self.0.ask_again(again).map_err(|refusal| Refused(refusal.to_string()))
+        self.place.ask_again(again).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
     }
 
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
-        self.0.answer(to, rejection.map(|nack| nack.message.as_str()));
+        self.place.answer(to, rejection.map(|nack| nack.message.as_str()));
     }
 }
 
@@ -54,13 +61,17 @@ pub struct Attacher<'a> {
     pub database: &'a Database,
     /// Who is woken by changes.
     pub subscriber: &'a Arc<dyn Subscriber>,
+    /// What it may subscribe to.
+    pub rights: &'a Rights,
 }
 
 impl Views for Attacher<'_> {
     type View = Attached;
 
     fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Attached, Refused> {
-        let attachment = self.database.attach(type_url, add, Arc::clone(self.subscriber));
-        attachment.map(Attached).map_err(|refusal| Refused(refusal.to_string()))
+        self.rights.admit(type_url, add)?;
+        let place = self.database.attach(type_url, add, Arc::clone(self.subscriber));
+        let place = place.map_err(|refusal| Refused::TooMuch(refusal.to_string()))?;
+        Ok(Attached { place, type_url: type_url.clone(), rights: self.rights.clone() })
     }
 }

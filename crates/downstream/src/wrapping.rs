@@ -35,7 +35,7 @@ mod tests {
     use weir_wire::discovery::Node;
 
     use super::*;
-    use crate::node::NodeRules;
+    use crate::rules::NodeRules;
 
     #[test]
     fn s09_a_ttl_is_for_envoys_and_for_whom_says_so() {

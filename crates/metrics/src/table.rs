@@ -32,6 +32,8 @@ instruments! {
         "Files and sockets that the process has open";
     PROCESS_UPTIME = Gauge "process.uptime" "s" []
         "How long the process has been running";
+    ADMIN_DENIED = Counter "weir.admin.denied" "{request}" []
+        "Requests to the admin server from those who may not make them";
     CONFIG_PENDING = Gauge "weir.config.pending" "{setting}" []
         "Settings that were changed in the file and wait for a restart";
     CONFIG_RELOADS = Counter "weir.config.reloads" "{reload}" ["outcome"]
@@ -62,6 +64,10 @@ instruments! {
         "Streams of clients that were let in";
     DOWNSTREAM_CONNECTIONS = UpDownCounter "weir.downstream.connections" "{connection}" []
         "Open connections of clients";
+    DOWNSTREAM_DENIED = Counter "weir.downstream.denied" "{locator}" ["type"]
+        "Names and wildcards that clients asked for, and may not have";
+    DOWNSTREAM_HANDSHAKES = Counter "weir.downstream.handshakes" "{handshake}" ["outcome"]
+        "TLS handshakes with clients";
     DOWNSTREAM_HEARTBEATS = Counter "weir.downstream.heartbeats" "{response}" ["dialect", "type"]
         "Responses that told clients what lives on";
     DOWNSTREAM_MOVED = Counter "weir.downstream.moved" "{connection}" ["reason"]

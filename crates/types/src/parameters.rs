@@ -15,6 +15,7 @@ struct Inner {
     /// Keyed per process, so that a client cannot aim for collisions.
     hash: u64,
     pairs: Box<[(Arc<str>, Arc<str>)]>,
+    withheld: bool,
 }
 
 impl DynamicParameters {
@@ -26,8 +27,23 @@ impl DynamicParameters {
     }
 
     fn from_pairs(pairs: BTreeMap<Arc<str>, Arc<str>>) -> Self {
-        let pairs: Box<[_]> = pairs.into_iter().collect();
-        Self(Arc::new(Inner { hash: KEYED.hash_one(&pairs), pairs }))
+        Self::from_sorted(pairs.into_iter().collect(), false)
+    }
+
+    fn from_sorted(pairs: Box<[(Arc<str>, Arc<str>)]>, withheld: bool) -> Self {
+        Self(Arc::new(Inner { hash: KEYED.hash_one((&pairs, withheld)), pairs, withheld }))
+    }
+
+    /// These parameters, of somebody who may not have what they ask for. They match nothing, and nobody is asked for
+    /// what they name.
+    #[must_use]
+    pub fn withheld(&self) -> Self {
+        Self::from_sorted(self.0.pairs.clone(), true)
+    }
+
+    /// Whether nothing may be given to whoever has them.
+    pub fn is_withheld(&self) -> bool {
+        self.0.withheld
     }
 
     /// The value of `key`, if the client sent it.
@@ -79,7 +95,10 @@ impl Default for DynamicParameters {
 
 impl PartialEq for DynamicParameters {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.pairs == other.0.pairs)
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash
+                && self.0.withheld == other.0.withheld
+                && self.0.pairs == other.0.pairs)
     }
 }
 
@@ -93,7 +112,7 @@ impl PartialOrd for DynamicParameters {
 
 impl Ord for DynamicParameters {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.pairs.cmp(&other.0.pairs)
+        (&self.0.pairs, self.0.withheld).cmp(&(&other.0.pairs, other.0.withheld))
     }
 }
 
@@ -131,6 +150,18 @@ mod tests {
         assert_eq!(a, b);
         assert_eq!(KEYED.hash_one(&a), KEYED.hash_one(&b));
         assert_eq!(a.to_string(), "{app=x, env=prod}");
+    }
+
+    #[test]
+    fn what_is_withheld_is_no_equal() {
+        let sent: DynamicParameters = [("env", "prod")].into_iter().collect();
+        let withheld = sent.withheld();
+        assert!(withheld.is_withheld() && !sent.is_withheld());
+        assert_ne!(sent, withheld);
+        assert_ne!(sent.cmp(&withheld), std::cmp::Ordering::Equal);
+        assert_eq!(withheld, sent.withheld());
+        assert_eq!(KEYED.hash_one(&withheld), KEYED.hash_one(sent.withheld()));
+        assert_ne!(DynamicParameters::empty(), DynamicParameters::empty().withheld());
     }
 
     #[test]

@@ -110,6 +110,7 @@ pub fn rule_from_metadata(key: &str) -> NodeRule {
         pattern: None,
         default: None,
         fill_locators: false,
+        enforce: false,
     }
 }
 

@@ -1,14 +1,30 @@
 //! Certificates and tokens: from their keys in the configuration to what holds them, and what is wrong with them.
 
+use std::time::Duration;
+
 use anyhow::{Result, anyhow};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use weir_config::{Config, ControlPlane, Protocol, Source};
-use weir_tls::{Client, ClientSettings, Error, KeyPair, Part, Token, TokenFile};
+use weir_admin::Auth;
+use weir_config::{Admin, Config, ControlPlane, Downstream, Protocol, Source};
+use weir_tls::{
+    Acceptor, Client, ClientCertificate, ClientSettings, Error, KeyPair, Part, ServerSettings, Token,
+    TokenFile,
+};
 use weir_upstream::Credentials;
 
 /// What every use of files is called in the configuration, and whether they can be used.
 pub(crate) fn problems(config: &Config) -> Vec<String> {
     let mut found = Vec::new();
+    let clients = server(&config.downstream).map(|settings| settings.check());
+    found.extend(clients.and_then(Result::err).map(|error| describe("downstream", &error)));
+    if let Some(admin) = &config.admin {
+        let tls = operators(admin).map(|settings| settings.check());
+        let token = admin.token_file.as_ref().map(|path| Token::load(path).map(drop));
+        let checked = [tls, token].into_iter().flatten().filter_map(Result::err);
+        found.extend(checked.map(|error| describe("admin", &error)));
+        let change = admin.change_token_file.as_ref().and_then(|path| Token::load(path).err());
+        found.extend(change.map(|error| format!("{CHANGE_TOKEN}: {error}")));
+    }
     for (i, upstream) in config.upstreams.iter().enumerate() {
         let Source::ControlPlane(control_plane) = &upstream.source else { continue };
         let place = format!("upstream[{i}]");
@@ -18,6 +34,69 @@ pub(crate) fn problems(config: &Config) -> Vec<String> {
         found.extend(checked.map(|error| describe(&place, &error)));
     }
     found
+}
+
+const CHANGE_TOKEN: &str = "admin.change_token_file";
+
+/// How TLS is spoken to clients; none where none is. To be called in a tokio runtime.
+///
+/// # Errors
+/// When a file cannot be used.
+pub(crate) fn downstream(downstream: &Downstream) -> Result<Option<Acceptor>> {
+    let acceptor = server(downstream).map(|settings| Acceptor::start("downstream", settings)).transpose();
+    acceptor.map_err(|error| anyhow!(describe("downstream", &error)))
+}
+
+/// How TLS is spoken to operators, where it is, and what it takes to be one. To be called in a tokio runtime.
+///
+/// # Errors
+/// When a file cannot be used.
+pub(crate) fn admin(admin: &Admin) -> Result<(Option<Acceptor>, Auth)> {
+    let bad = |error| anyhow!(describe("admin", &error));
+    let acceptor = operators(admin).map(|settings| Acceptor::start("admin", settings)).transpose();
+    let change_token = keep("admin", admin.change_token_file.as_deref());
+    let (readers, changers) = match &admin.tls {
+        Some(tls) => (tls.read.clone(), tls.change.clone()),
+        None => Default::default(),
+    };
+    let auth = Auth {
+        token: keep("admin", admin.token_file.as_deref()).map_err(bad)?,
+        change_token: change_token.map_err(|error| anyhow!("{CHANGE_TOKEN}: {error}"))?,
+        readers,
+        changers,
+    };
+    Ok((acceptor.map_err(bad)?, auth))
+}
+
+fn server(downstream: &Downstream) -> Option<ServerSettings> {
+    let tls = downstream.tls.as_ref()?;
+    Some(ServerSettings {
+        key_pair: key_pair(&tls.key_pair),
+        client_ca: tls.client_ca.clone(),
+        client_certificate: match tls.client_certificate {
+            weir_config::ClientCertificate::Required => ClientCertificate::Required,
+            weir_config::ClientCertificate::Optional => ClientCertificate::Optional,
+            weir_config::ClientCertificate::None => ClientCertificate::None,
+        },
+        subject_alt_names: tls.subject_alt_names.clone(),
+        alpn: vec!["h2", "http/1.1"],
+        handshake_timeout: tls.handshake_timeout,
+        max_handshakes: tls.max_handshakes,
+    })
+}
+
+fn operators(admin: &Admin) -> Option<ServerSettings> {
+    let tls = admin.tls.as_ref()?;
+    Some(ServerSettings {
+        key_pair: key_pair(&tls.key_pair),
+        client_ca: tls.client_ca.clone(),
+        // Probes have none.
+        client_certificate: ClientCertificate::Optional,
+        subject_alt_names: Vec::new(),
+        alpn: vec!["http/1.1"],
+        handshake_timeout: Duration::from_secs(10),
+        max_handshakes: 64,
+    })
 }
 
 /// How TLS is spoken to the control plane of upstream number `i`, and what it is told.
@@ -62,7 +141,8 @@ fn describe(place: &str, error: &Error) -> String {
     let key = match error.part {
         Part::Certificate => "tls.certificate",
         Part::Key => "tls.key",
-        Part::Authorities => "tls.ca",
+        Part::Authorities if place.starts_with("upstream") => "tls.ca",
+        Part::Authorities => "tls.client_ca",
         Part::Token => "token_file",
     };
     format!("{place}.{key}: {error}")

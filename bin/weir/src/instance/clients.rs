@@ -10,6 +10,7 @@ use weir_admin::{
 use weir_database::Database;
 use weir_downstream::NodeRules;
 use weir_downstream::clients::{Condition as Standing, Held, Nack as Rejection, Snapshot, TypeStatus};
+use weir_tls::Identity;
 use weir_types::{DynamicParameters, Form};
 use weir_wire::discovery;
 
@@ -18,7 +19,7 @@ pub(super) fn shown(snapshot: &Snapshot, rules: &NodeRules) -> Client {
     let node = snapshot.client.node();
     Client {
         id: snapshot.id,
-        parameters: parameters(&node, rules),
+        parameters: parameters(&node, snapshot.client.identity.as_ref(), rules),
         node: shown_node(node),
         peer: snapshot.peer,
         service: snapshot.service,
@@ -54,9 +55,9 @@ fn sent((key, value): (&str, &str), derived: &[Parameter]) -> Parameter {
 }
 
 /// Each parameter by the first rule that gives it.
-fn parameters(node: &discovery::Node, rules: &NodeRules) -> Vec<Parameter> {
+fn parameters(node: &discovery::Node, identity: Option<&Identity>, rules: &NodeRules) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
-    for (rule, derived) in rules.explain(node).into_iter().enumerate() {
+    for (rule, derived) in rules.explain(node, identity).into_iter().enumerate() {
         let Some(value) = derived.value else { continue };
         if parameters.iter().any(|parameter| parameter.key == derived.key) {
             continue;

@@ -33,7 +33,9 @@ async fn request(instance: &Arc<Fake>, method: &str, target: &str, body: &str) -
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let instance: Arc<Fake> = Arc::clone(instance);
-    let server = tokio::spawn(crate::serve(listener, instance, async { _ = stopped.await }));
+    let server = tokio::spawn(crate::serve(listener, None, crate::Auth::default(), instance, async {
+        _ = stopped.await
+    }));
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = body.len();
     // HTTP/1.0, so that the body comes in one piece.

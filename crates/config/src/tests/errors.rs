@@ -103,35 +103,10 @@ fn single_values() {
         ),
         (
             &[HEAD, FILES, "[[dynamic_parameters]]\nkey = 'a'\nfrom = 'node.name'\n"],
-            "6: dynamic_parameters[0].from: \"node.name\" is no part of a node; allowed are node.id, node.cluster, node.locality.region, node.locality.zone, node.locality.sub_zone, node.user_agent_name, node.metadata.KEY",
+            "6: dynamic_parameters[0].from: \"node.name\" is no part of a node or an identity; allowed are node.id, node.cluster, node.locality.region, node.locality.zone, node.locality.sub_zone, node.user_agent_name, node.metadata.KEY, identity.spiffe, identity.uri, identity.dns",
         ),
     ] {
         assert_eq!(error(parts), wanted);
-    }
-}
-
-#[test]
-fn p13_the_parts_of_a_node() {
-    for (from, good) in [
-        ("node.id", true),
-        ("node.cluster", true),
-        ("node.locality.region", true),
-        ("node.locality.zone", true),
-        ("node.locality.sub_zone", true),
-        ("node.user_agent_name", true),
-        ("node.metadata.a", true),
-        ("node.metadata.a.b-c.d", true),
-        ("node.metadata", false),
-        ("node.metadata.", false),
-        ("node.metadata.a..b", false),
-        ("node.locality", false),
-        ("id", false),
-    ] {
-        let rule = format!("[[dynamic_parameters]]\nkey = 'x'\nfrom = '{from}'\n");
-        match crate::parse(&[HEAD, FILES, &rule].concat(), Path::new("x")) {
-            Ok(config) => assert_eq!((config.node_rules[0].from.to_string().as_str(), true), (from, good)),
-            Err(error) => assert!(!good, "{error}"),
-        }
     }
 }
 

@@ -108,7 +108,10 @@ fn the_reference_has_every_key() {
         ("[log]", "log"),
         ("[telemetry]", "telemetry"),
         ("[downstream]", "downstream"),
+        ("[downstream.tls]", "downstream.tls"),
         ("[admin]", "admin"),
+        ("[admin.tls]", "admin.tls"),
+        ("[[access]]", "access"),
         ("[cache]", "cache"),
         ("[limits]", "limits"),
         ("[admission]", "admission"),
@@ -149,6 +152,7 @@ fn the_documentation_has_the_keys_of_the_reference() {
         "upstream",
         "dynamic_parameters",
         "export",
+        "access",
     ];
     let known = keys_of_reference().into_iter().filter(|key| !tables.contains(&key.as_str())).collect();
     assert_eq!(documented, known);
@@ -179,6 +183,8 @@ fn the_reference_shows_the_defaults() {
                 "{:?}",
                 Downstream {
                     wrap_resources: HashMap::new(),
+                    tls: None,
+                    listen_plaintext: Vec::new(),
                     max_connection_age: None,
                     ..reference.downstream
                 }

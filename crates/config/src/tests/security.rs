@@ -71,3 +71,137 @@ fn certificates_and_credentials() {
         crate::parse(&[HEAD, PLANE, good].concat(), Path::new("x")).unwrap();
     }
 }
+
+#[test]
+fn who_is_let_in() {
+    const TLS: &str = "[downstream.tls]\ncertificate = 'c'\nkey = 'k'\n";
+    for (parts, wanted) in [
+        (
+            &["downstream.listen_plaintext = ['127.0.0.1:2']\n", HEAD, FILES][..],
+            "1: downstream.listen_plaintext: without downstream.tls there is no TLS at listen either",
+        ),
+        (
+            &[HEAD, FILES, TLS, "client_certificate = 'required'\n"],
+            "7: downstream.tls.client_certificate: it needs client_ca: who vouches for clients",
+        ),
+        (
+            &[HEAD, FILES, TLS, "client_ca = 'x'\nclient_certificate = 'none'\n"],
+            "7: downstream.tls.client_ca: it does not apply with client_certificate = \"none\"",
+        ),
+        (
+            &[HEAD, FILES, TLS, "subject_alt_names = ['x']\n"],
+            "7: downstream.tls.subject_alt_names: no client has an identity without downstream.tls.client_ca",
+        ),
+        (
+            &[HEAD, FILES, TLS, "max_handshakes = 0\n"],
+            "7: downstream.tls.max_handshakes: 0 is too small; the least is 1",
+        ),
+        (
+            &[HEAD, FILES, TLS, "handshake_timeout = '0s'\n"],
+            "7: downstream.tls.handshake_timeout: it must be longer than nothing",
+        ),
+        (&[HEAD, FILES, "[downstream.tls]\nkey = 'k'\n"], "4: downstream.tls: missing key `certificate`"),
+        (
+            &[HEAD, FILES, "[admin]\nlisten = '0.0.0.0:1'\n"],
+            "5: admin.listen: 0.0.0.0:1 is no loopback address, where everybody could look; it needs token_file, or tls with client_ca and read",
+        ),
+        (
+            &[HEAD, FILES, "[admin]\nlisten = '0.0.0.0:1'\nchange_token_file = 'x'\n"],
+            "5: admin.listen: 0.0.0.0:1 is no loopback address, where everybody could look; it needs token_file, or tls with client_ca and read",
+        ),
+        (
+            &[HEAD, FILES, "[admin.tls]\ncertificate = 'c'\nkey = 'k'\nchange = ['x']\n"],
+            "7: admin.tls.change: it needs client_ca: who vouches for operators",
+        ),
+    ] {
+        assert_eq!(error(parts), wanted);
+    }
+    for good in [
+        "[admin]\nlisten = '0.0.0.0:1'\ntoken_file = 'x'\n",
+        "[admin]\nlisten = '[::1]:1'\n",
+        "[admin]\n",
+        "[admin]\nlisten = '0.0.0.0:1'\ntls = { certificate = 'c', key = 'k', client_ca = 'a', read = ['*'] }\n",
+    ] {
+        crate::parse(&[HEAD, FILES, good].concat(), Path::new("x")).unwrap();
+    }
+    let both = ["downstream.listen_plaintext = ['127.0.0.1:2']\n", HEAD, FILES, TLS].concat();
+    crate::parse(&both, Path::new("x")).unwrap();
+}
+
+#[test]
+fn who_may_have_what() {
+    const CA: &str = "[downstream.tls]\ncertificate = 'c'\nkey = 'k'\nclient_ca = 'a'\n";
+    const RULE: &str = "[[dynamic_parameters]]\nkey = 'env'\n";
+    const NODE: &str = "from = 'node.id'\n";
+    const SPIFFE: &str = "from = 'identity.spiffe'\n";
+    for (parts, wanted) in [
+        (
+            &[HEAD, FILES, RULE, SPIFFE][..],
+            "6: dynamic_parameters[0].from: no client has an identity without downstream.tls.client_ca",
+        ),
+        (
+            &[HEAD, FILES, RULE, NODE, "enforce = true\n"],
+            "7: dynamic_parameters[0].enforce: a client says of its node what it likes; only what comes from identity.* can be enforced",
+        ),
+        (
+            &[HEAD, FILES, CA, RULE, SPIFFE, "enforce = true\n", RULE, NODE],
+            "13: dynamic_parameters[1].key: another rule for \"env\" is enforced, so this one has to be, too",
+        ),
+        (
+            &[HEAD, FILES, "[[access]]\nidentities = ['*']\n"],
+            "5: access[0].identities: no client has an identity without downstream.tls.client_ca",
+        ),
+        (
+            &[HEAD, FILES, "[[access]]\ntypes = ['xds']\n"],
+            "5: access[0].types[0]: \"xds\" is no resource type; allowed are cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL like type.googleapis.com/envoy.config.cluster.v3.Cluster",
+        ),
+        (
+            &[HEAD, FILES, "[[access]]\nnames = ['a*b']\n"],
+            "5: access[0].names[0]: \"a*b\" is no pattern; write a text, or one with a single * at its beginning or at its end",
+        ),
+    ] {
+        assert_eq!(error(parts), wanted);
+    }
+    let good = [
+        HEAD,
+        FILES,
+        CA,
+        RULE,
+        SPIFFE,
+        "enforce = true\n",
+        "[[access]]\nidentities = ['*']\ntypes = ['sds']\n",
+    ];
+    let config = crate::parse(&good.concat(), Path::new("x")).unwrap();
+    assert!(config.node_rules[0].enforce && config.access.len() == 1);
+}
+
+#[test]
+fn p13_the_parts_of_a_node() {
+    for (from, good) in [
+        ("node.id", true),
+        ("node.cluster", true),
+        ("node.locality.region", true),
+        ("node.locality.zone", true),
+        ("node.locality.sub_zone", true),
+        ("node.user_agent_name", true),
+        ("node.metadata.a", true),
+        ("node.metadata.a.b-c.d", true),
+        ("identity.spiffe", true),
+        ("identity.uri", true),
+        ("identity.dns", true),
+        ("identity", false),
+        ("identity.ip", false),
+        ("node.metadata", false),
+        ("node.metadata.", false),
+        ("node.metadata.a..b", false),
+        ("node.locality", false),
+        ("id", false),
+    ] {
+        let tls = "[downstream.tls]\ncertificate = 'c'\nkey = 'k'\nclient_ca = 'a'\n";
+        let rule = format!("[[dynamic_parameters]]\nkey = 'x'\nfrom = '{from}'\n");
+        match crate::parse(&[HEAD, FILES, tls, &rule].concat(), Path::new("x")) {
+            Ok(config) => assert_eq!((config.node_rules[0].from.to_string().as_str(), true), (from, good)),
+            Err(error) => assert!(!good, "{error}"),
+        }
+    }
+}

@@ -20,6 +20,7 @@ mod question;
 mod shown;
 mod subscribe;
 mod sweep;
+mod withheld;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -82,6 +83,8 @@ pub(crate) struct Core {
     aliases: HashMap<Name, BTreeSet<Name>>,
     /// The selections of collections, by the collection and their parameters.
     collections: HashMap<Name, Generations>,
+    /// The selections of those who may not have what they ask for. What upstream says does not reach them.
+    withheld: HashMap<ResourceLocator, SelectionId>,
     /// The names of which there are variants, by their glob.
     directories: Directories,
     selections: Slab<Selection>,
@@ -157,6 +160,7 @@ impl Core {
             names: HashMap::new(),
             aliases: HashMap::new(),
             collections: HashMap::new(),
+            withheld: HashMap::new(),
             directories: Directories::default(),
             selections: Slab::new(),
             views: Slab::new(),
@@ -181,6 +185,9 @@ impl Core {
     }
 
     fn selection_id(&self, locator: &ResourceLocator) -> Option<SelectionId> {
+        if locator.parameters.is_withheld() {
+            return self.withheld.get(locator).copied();
+        }
         let generations = match locator.is_collection() {
             true => self.collections.get(&locator.name)?,
             false => &self.names.get(&locator.name)?.selections,

@@ -144,6 +144,9 @@ impl Core {
     fn ensure_selection(&mut self, selector: &Selector, demand: &Asking<'_>) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
         let youngest = self.selection_id(locator);
+        if locator.parameters.is_withheld() {
+            return Ok(youngest.unwrap_or_else(|| self.withhold(locator)));
+        }
         match youngest.map(|id| (id, &mut self.selections[id.0])) {
             None => demand.want(&self.type_url, locator)?,
             Some((id, selection)) if !selection.is_fleeting() => {

@@ -51,6 +51,10 @@ impl Core {
     fn give_up(&mut self, id: SelectionId, demand: &Demand, changed: &mut BTreeSet<Name>) {
         let selection = self.selections.remove(id.0);
         let locator = &selection.locator;
+        if locator.parameters.is_withheld() {
+            self.withheld.remove(locator);
+            return;
+        }
         let generations = match locator.is_collection() {
             true => self.collections.get_mut(&locator.name),
             false => self.names.get_mut(&locator.name).map(|entry| &mut entry.selections),

@@ -110,7 +110,7 @@ impl Snapshot {
 impl TypeStatus {
     /// How a type stands of which `told` is remembered.
     pub(crate) fn of(logical: &Logical<Attached>, told: &Told) -> Self {
-        let attachment = &logical.view().0;
+        let attachment = &logical.view().place;
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let outstanding = logical.outstanding();
         let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;

@@ -88,6 +88,7 @@ impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         let http = match status.code() {
             Code::InvalidArgument => StatusCode::BAD_REQUEST,
+            Code::PermissionDenied => StatusCode::FORBIDDEN,
             Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
             Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,

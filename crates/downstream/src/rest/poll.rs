@@ -76,7 +76,7 @@ impl Poll {
         request: &DiscoveryRequest,
     ) -> Result<Self, Status> {
         let settings = shared.settings();
-        let (client, mut wrapping) = shared.meet(&settings, Request::node(request))?;
+        let (client, mut wrapping) = shared.meet(&settings, &peer, Request::node(request))?;
         let (client, entry) = (Arc::new(client), shared.registry.entry());
         let (since, types) = (Millis::now(), Mutex::default());
         let signal = Arc::new(Signal::of(&peer));
@@ -105,7 +105,8 @@ impl Poll {
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
-        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber };
+        let rights = &self.client.rights;
+        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber, rights };
         let verdict = self.machine.handle_message(inbound, &mut views).map_err(refused)?;
         let mut told = Told::default();
         if let Some(verdict) = verdict {
@@ -149,7 +150,7 @@ impl Poll {
         let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
             let type_url = logical.type_url();
-            logical.view().0.tell(transmit.nonce.commit);
+            logical.view().place.tell(transmit.nonce.commit);
             self.shared.metrics.response(Speech::REST, type_url, json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }

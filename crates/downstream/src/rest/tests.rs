@@ -27,7 +27,7 @@ struct Fixture {
 }
 
 fn peer() -> Arc<Peer> {
-    Arc::new(Peer { address: ([127, 0, 0, 1], 1).into(), quota: Arc::default() })
+    Arc::new(Peer { address: ([127, 0, 0, 1], 1).into(), quota: Arc::default(), identity: None })
 }
 
 impl Fixture {
@@ -42,6 +42,7 @@ impl Fixture {
             pattern: None,
             default: None,
             fill_locators: false,
+            enforce: false,
         };
         let settings = Settings {
             rest_hold: HOLD,

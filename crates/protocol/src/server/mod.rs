@@ -66,8 +66,14 @@ pub trait Views {
 
 /// A subscription was not accepted, for a reason that the client should read. The stream ends.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
+pub enum Refused {
+    /// It is more than may be asked for.
+    #[error("{0}")]
+    TooMuch(String),
+    /// It is for others.
+    #[error("{0}")]
+    Denied(String),
+}
 
 /// One downstream stream, whose responses are `F`.
 pub struct ServerStream<V, F> {

@@ -61,11 +61,11 @@ impl View for Place {
     }
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        self.0.change(add, remove).map_err(|refusal| Refused(refusal.to_string()))
+        self.0.change(add, remove).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
     }
 
     fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
-        self.0.ask_again(again).map_err(|refusal| Refused(refusal.to_string()))
+        self.0.ask_again(again).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
     }
 
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
@@ -87,7 +87,7 @@ impl Views for Places {
 
     fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Place, Refused> {
         let attached = self.database.attach(type_url, add, Arc::clone(&self.bell) as Arc<dyn Subscriber>);
-        attached.map(Place).map_err(|refusal| Refused(refusal.to_string()))
+        attached.map(Place).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
     }
 }
 

@@ -75,7 +75,7 @@ impl View for FakeView {
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
         if self.worlds.borrow()[&self.type_url].refuses {
-            return Err(Refused("no more".into()));
+            return Err(Refused::TooMuch("no more".into()));
         }
         self.subscription = self.subscription.patched(add, remove);
         Ok(())
@@ -103,7 +103,7 @@ impl Views for FakeViews {
         let mut worlds = self.0.borrow_mut();
         let world = worlds.entry(type_url.clone()).or_default();
         if world.refuses {
-            return Err(Refused("no more".into()));
+            return Err(Refused::TooMuch("no more".into()));
         }
         world.head.additions = world.head.additions.max(Commit(1));
         Ok(FakeView {

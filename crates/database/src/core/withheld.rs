@@ -1,0 +1,33 @@
+//! What is asked for by those who may not have it.
+//!
+//! Such a locator has a selection like any other, shared by all who are refused the same, so that a stream is told of
+//! the refusal as of any error of a resource. But nothing is ever selected for it, upstream is not asked, and what
+//! upstream says of the name does not reach it.
+
+use std::sync::Arc;
+
+use weir_types::{Absence, Code, ResourceError, ResourceLocator};
+
+use super::Core;
+use crate::selection::Selection;
+use crate::view::SelectionId;
+
+/// What whoever asked is told.
+const WHY: &str = "the access rules of this proxy do not give it to this client";
+
+impl Core {
+    /// A new selection, of nothing, and an error that says why.
+    pub(super) fn withhold(&mut self, locator: &ResourceLocator) -> SelectionId {
+        let (mut selection, at) = (Selection::new(locator.clone(), 0), self.last);
+        if selection.is_collection() {
+            selection.mark_answered(at);
+        } else {
+            selection.mark_absent(Absence::Known, at);
+        }
+        selection.fail(&Arc::new(ResourceError::new(Code::PERMISSION_DENIED, WHY)), at);
+        let id = SelectionId(self.selections.insert(selection));
+        self.withheld.insert(locator.clone(), id);
+        self.idle.insert(id, None);
+        id
+    }
+}

@@ -1,0 +1,71 @@
+//! What is asked for by those who may not have it: an error, and nothing else, ever.
+
+#![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
+mod support;
+
+use support::{Fixture, aliased, anyone, located, only, plain, prod, said, variant};
+use weir_database::{Diff, Shape, Unsettled};
+use weir_types::{Absence, Batch, Code, Reach, ResourceError, ResourceLocator, Selector};
+
+const CHANGES: Shape = Shape::Changes;
+
+fn withheld(name: &str) -> Selector {
+    Selector::plain(name, prod().withheld())
+}
+
+fn told(diff: &Diff) -> Vec<(&str, &'static str)> {
+    diff.errors.told.iter().map(|failing| (&*failing.name, failing.error.code.as_str())).collect()
+}
+
+#[test]
+fn e01_a_withheld_name_is_an_error_and_nothing_that_comes_reaches_it() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[withheld("a"), plain("b")]);
+    assert_eq!(stream.attachment.unsettled(), Unsettled { names: 1, collections: 0, failing: 0 });
+    assert_eq!(told(&stream.step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
+    let _allowed = f.attach(&[plain("a")]);
+    for change in 0..4 {
+        match change {
+            0 => f.put(Reach::Named, anyone("a"), "secret"),
+            1 => f.commit(Reach::Named, vec![variant(only("a", "prod"), "secret")], vec![anyone("a")]),
+            2 => f.commit(Reach::Wildcard, vec![aliased(anyone("x"), "secret", &["a"])], vec![]),
+            _ => f.put(Reach::Local, anyone("a"), "secret"),
+        }
+        let diff = stream.step(CHANGES, false);
+        assert_eq!((said(&diff), told(&diff)), (Default::default(), vec![]), "change {change}");
+        let mut late = f.attach(&[withheld("a"), located("a", prod().withheld())]);
+        let diff = late.step(Shape::Everything, false);
+        assert_eq!(diff.resources.len(), 0, "change {change}");
+        assert_eq!(
+            told(&diff),
+            [("a", "PERMISSION_DENIED"), ("a", "PERMISSION_DENIED")],
+            "one for each form"
+        );
+    }
+}
+
+#[test]
+fn e01_what_upstream_says_is_wrong_with_a_withheld_name_stays_unknown() {
+    let f = Fixture::new();
+    let mut stream = f.attach(&[withheld("a")]);
+    stream.step(CHANGES, false);
+    let locator = ResourceLocator::new("a", prod());
+    let mut batch = Batch::new(support::cds(), Reach::Named);
+    batch.mark_absent(&locator, Absence::Known);
+    batch.fail(&locator, ResourceError::new(Code::NOT_FOUND, "no such thing"));
+    f.database.commit(batch);
+    assert_eq!(told(&stream.step(CHANGES, false)), []);
+    assert_eq!(told(&f.attach(&[withheld("a")]).step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
+}
+
+#[test]
+fn upstream_is_never_asked_for_what_is_withheld() {
+    let mut f = Fixture::new();
+    let stream = f.attach(&[withheld("a"), withheld("xdstp://x/t/d/*")]);
+    assert_eq!(f.database.take_demand(), []);
+    drop(stream);
+    f.idle();
+    assert_eq!(f.database.take_demand(), []);
+    assert_eq!(f.database.statistics().selections, 0, "nothing is left of it");
+}

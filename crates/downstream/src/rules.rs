@@ -1,0 +1,297 @@
+//! Rules by which clients get dynamic parameters: from their `Node`, and from the names in their certificates.
+
+use std::fmt;
+use std::sync::Arc;
+
+use prost_types::value::Kind;
+use prost_types::{Struct, Value};
+use regex::Regex;
+use weir_tls::Identity;
+use weir_types::DynamicParameters;
+use weir_wire::discovery::Node;
+
+/// A field of the `Node` that a parameter is taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeField {
+    /// `node.id`
+    Id,
+    /// `node.cluster`
+    Cluster,
+    /// `node.locality.region`
+    Region,
+    /// `node.locality.zone`
+    Zone,
+    /// `node.locality.sub_zone`
+    SubZone,
+    /// `node.metadata.A.B`: the path below the metadata.
+    Metadata(Vec<String>),
+    /// `node.user_agent_name`
+    UserAgentName,
+    /// Not of the node: a name in the client's certificate.
+    Identity(IdentityField),
+}
+
+/// A name in a client's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityField {
+    /// The SPIFFE id.
+    Spiffe,
+    /// A URI.
+    Uri,
+    /// A DNS name.
+    Dns,
+}
+
+impl IdentityField {
+    fn read(self, identity: &Identity) -> Vec<String> {
+        match self {
+            Self::Spiffe => identity.spiffe().into_iter().map(str::to_owned).collect(),
+            Self::Uri => identity.uris().to_vec(),
+            Self::Dns => identity.dns().to_vec(),
+        }
+    }
+}
+
+impl NodeField {
+    /// What there is of it: several names may be in a certificate.
+    fn read(&self, node: &Node, identity: Option<&Identity>) -> Vec<String> {
+        match self {
+            Self::Identity(field) => identity.map(|identity| field.read(identity)).unwrap_or_default(),
+            _ => self.read_node(node).into_iter().collect(),
+        }
+    }
+
+    fn read_node(&self, node: &Node) -> Option<String> {
+        let locality = || node.locality.as_ref();
+        let text = match self {
+            Self::Id => node.id.clone(),
+            Self::Cluster => node.cluster.clone(),
+            Self::Region => locality()?.region.clone(),
+            Self::Zone => locality()?.zone.clone(),
+            Self::SubZone => locality()?.sub_zone.clone(),
+            Self::Metadata(path) => metadata(node.metadata.as_ref()?, path)?,
+            Self::UserAgentName => node.user_agent_name.clone(),
+            Self::Identity(_) => return None,
+        };
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// As the configuration file calls it.
+impl fmt::Display for NodeField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id => f.write_str("node.id"),
+            Self::Cluster => f.write_str("node.cluster"),
+            Self::Region => f.write_str("node.locality.region"),
+            Self::Zone => f.write_str("node.locality.zone"),
+            Self::SubZone => f.write_str("node.locality.sub_zone"),
+            Self::UserAgentName => f.write_str("node.user_agent_name"),
+            Self::Metadata(path) => write!(f, "node.metadata.{}", path.join(".")),
+            Self::Identity(IdentityField::Spiffe) => f.write_str("identity.spiffe"),
+            Self::Identity(IdentityField::Uri) => f.write_str("identity.uri"),
+            Self::Identity(IdentityField::Dns) => f.write_str("identity.dns"),
+        }
+    }
+}
+
+/// The scalar at `path`, as text.
+fn metadata(metadata: &Struct, path: &[String]) -> Option<String> {
+    let (last, parents) = path.split_last()?;
+    let mut fields = &metadata.fields;
+    for parent in parents {
+        match &fields.get(parent)?.kind {
+            Some(Kind::StructValue(inner)) => fields = &inner.fields,
+            _ => return None,
+        }
+    }
+    let Value { kind } = fields.get(last)?;
+    match kind.as_ref()? {
+        Kind::StringValue(text) => Some(text.clone()),
+        Kind::NumberValue(number) => Some(number.to_string()),
+        Kind::BoolValue(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}
+
+/// How one dynamic parameter is derived for clients that send none of their own.
+#[derive(Clone, Debug)]
+pub struct NodeRule {
+    /// The parameter's key.
+    pub key: String,
+    /// Where it comes from.
+    pub from: NodeField,
+    /// What to take of it: the first capture group, or the whole match. All of it when there is no pattern.
+    pub pattern: Option<Regex>,
+    /// The value when the field is missing or empty, or does not match.
+    pub default: Option<String>,
+    /// Whether clients that send locators are given the parameter too, where they omit its key.
+    pub fill_locators: bool,
+    /// Whether no client can choose the parameter itself: its locators are given it, and denied if they say another.
+    pub enforce: bool,
+}
+
+impl NodeRule {
+    fn derive(&self, node: &Node, identity: Option<&Identity>) -> Derived {
+        let fields = self.from.read(node, identity);
+        let matched = fields.iter().find_map(|text| match &self.pattern {
+            None => Some(text.clone()),
+            Some(pattern) => {
+                let captures = pattern.captures(text)?;
+                captures.get(1).or_else(|| captures.get(0)).map(|m| m.as_str().to_owned())
+            }
+        });
+        let field = fields.into_iter().next();
+        let defaulted = matched.is_none();
+        let value = matched.or_else(|| self.default.clone());
+        Derived {
+            key: self.key.clone(),
+            from: self.from.clone(),
+            field,
+            value,
+            defaulted,
+            fills_locators: self.fill_locators || self.enforce,
+        }
+    }
+}
+
+/// What a rule made of a node, to be explained to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derived {
+    /// The parameter's key.
+    pub key: String,
+    /// Where the rule looks.
+    pub from: NodeField,
+    /// What the node says, if it says it.
+    pub field: Option<String>,
+    /// The parameter's value; none if the client does not get the parameter.
+    pub value: Option<String>,
+    /// Whether the rule's default had to do.
+    pub defaulted: bool,
+    /// Whether locators that omit the key are given the parameter too.
+    pub fills_locators: bool,
+}
+
+/// The configured rules.
+#[derive(Clone, Debug, Default)]
+pub struct NodeRules {
+    rules: Arc<[NodeRule]>,
+    /// The keys that no client can choose.
+    pub(crate) enforced: Arc<[String]>,
+}
+
+impl NodeRules {
+    /// These rules; where two have one key, the first that gives a value wins.
+    pub fn new(rules: Vec<NodeRule>) -> Self {
+        let enforced = rules.iter().filter(|rule| rule.enforce).map(|rule| rule.key.clone()).collect();
+        Self { rules: rules.into(), enforced }
+    }
+
+    /// What each rule makes of `node` and of the names in the client's certificate, in order.
+    pub fn explain(&self, node: &Node, identity: Option<&Identity>) -> Vec<Derived> {
+        self.rules.iter().map(|rule| rule.derive(node, identity)).collect()
+    }
+
+    /// The parameters of a client that sends none.
+    pub fn parameters(&self, node: &Node, identity: Option<&Identity>) -> DynamicParameters {
+        self.derive(node, identity, |_| true)
+    }
+
+    pub(crate) fn derive(
+        &self,
+        node: &Node,
+        identity: Option<&Identity>,
+        which: impl Fn(&NodeRule) -> bool,
+    ) -> DynamicParameters {
+        let derived = self.rules.iter().filter(|rule| which(rule)).map(|rule| rule.derive(node, identity));
+        // The last of equal keys stays, so the first rule has to come last.
+        let mut pairs: Vec<_> = derived.filter_map(|derived| Some((derived.key, derived.value?))).collect();
+        pairs.reverse();
+        pairs.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn node() -> Node {
+        let text = |text: &str| Value { kind: Some(Kind::StringValue(text.into())) };
+        let labels = Struct { fields: [("tier".to_owned(), text("edge"))].into() };
+        let fields = [
+            ("env".to_owned(), text("prod-eu")),
+            ("shard".to_owned(), Value { kind: Some(Kind::NumberValue(7.0)) }),
+            ("labels".to_owned(), Value { kind: Some(Kind::StructValue(labels)) }),
+        ];
+        Node {
+            id: "sidecar~10.0.0.1~web".into(),
+            cluster: "web".into(),
+            metadata: Some(Struct { fields: fields.into() }),
+            user_agent_name: "envoy".into(),
+            ..Node::default()
+        }
+    }
+
+    pub(crate) fn rule(key: &str, from: NodeField, pattern: Option<&str>, default: Option<&str>) -> NodeRule {
+        NodeRule {
+            key: key.into(),
+            from,
+            pattern: pattern.map(|p| Regex::new(p).unwrap()),
+            default: default.map(Into::into),
+            fill_locators: false,
+            enforce: false,
+        }
+    }
+
+    #[test]
+    fn p13_parameters_come_from_the_node_by_rules() {
+        let metadata = |path: &str| NodeField::Metadata(path.split('.').map(Into::into).collect());
+        for (rule, wanted) in [
+            (rule("k", NodeField::Id, None, None), Some("sidecar~10.0.0.1~web")),
+            (rule("k", NodeField::Id, Some("~([a-z]+)$"), None), Some("web")),
+            (rule("k", NodeField::Cluster, Some("w."), None), Some("we")),
+            (rule("k", NodeField::Zone, None, None), None),
+            (rule("k", NodeField::Zone, None, Some("a")), Some("a")),
+            (rule("k", metadata("env"), Some("^(prod|test)"), Some("dev")), Some("prod")),
+            (rule("k", metadata("env"), Some("^test"), Some("dev")), Some("dev")),
+            (rule("k", metadata("env"), Some("^test"), None), None),
+            (rule("k", metadata("labels.tier"), None, None), Some("edge")),
+            (rule("k", metadata("labels"), None, None), None),
+            (rule("k", metadata("env.deeper"), None, None), None),
+            (rule("k", metadata("shard"), None, None), Some("7")),
+            (rule("k", NodeField::UserAgentName, None, None), Some("envoy")),
+        ] {
+            let rules = NodeRules::new(vec![rule]);
+            assert_eq!(rules.parameters(&node(), None).get("k"), wanted, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn p13_the_first_rule_that_gives_a_value_wins() {
+        let rules = NodeRules::new(vec![
+            rule("env", NodeField::Zone, None, None),
+            rule("env", NodeField::Cluster, None, None),
+            rule("env", NodeField::Id, None, None),
+        ]);
+        assert_eq!(rules.parameters(&node(), None).get("env"), Some("web"));
+        assert_eq!(rules.explain(&node(), None)[0].value, None);
+    }
+
+    #[test]
+    fn p13_parameters_come_from_the_certificate() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let identity = Identity::new(names(&["spiffe://prod.example/ns/shop"]), names(&["a.test", "b.prod"]));
+        for (field, pattern, wanted) in [
+            (IdentityField::Spiffe, Some("^spiffe://([a-z]+)[.]example/"), Some("prod")),
+            (IdentityField::Spiffe, None, Some("spiffe://prod.example/ns/shop")),
+            (IdentityField::Uri, Some("/ns/([^/]+)$"), Some("shop")),
+            (IdentityField::Dns, Some("[.](prod)$"), Some("prod")),
+            (IdentityField::Dns, None, Some("a.test")),
+            (IdentityField::Dns, Some("^x"), None),
+        ] {
+            let rules = NodeRules::new(vec![rule("k", NodeField::Identity(field), pattern, None)]);
+            assert_eq!(rules.parameters(&node(), Some(&identity)).get("k"), wanted, "{field:?} {pattern:?}");
+            assert_eq!(rules.parameters(&node(), None).get("k"), None);
+        }
+    }
+}
