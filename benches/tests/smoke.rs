@@ -68,6 +68,13 @@ fn a_change_reaches_everybody_and_is_set_against_the_floor() {
 }
 
 #[test]
+fn http_2_alone_takes_the_place_of_the_server() {
+    let runs = load("fan-out -n 10 -c 3 --bare");
+    assert_eq!(figure(&runs[0], "lost"), 0.0);
+    assert_eq!(load("idle -n 10 --bare").len(), 1);
+}
+
+#[test]
 fn few_receivers_among_many_get_their_change() {
     let runs = load("growth -n 20 -c 5");
     assert!(figure(&runs[1], "CPU per change / alone") > 0.0);

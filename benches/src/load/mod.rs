@@ -5,6 +5,7 @@
 //! has another. Nothing of the server runs in this process, so that what the operating system says of the
 //! server's process is the server's alone.
 
+mod bare;
 mod control_plane;
 mod floor;
 mod http2;
@@ -29,8 +30,10 @@ use options::Scenario;
 /// Runs what was asked for, prints the figures and writes them where they are wanted.
 #[allow(clippy::print_stdout, reason = "the figures are what the program is for")]
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if options.scenario == Scenario::FloorServer {
-        return floor::serve(options);
+    match options.scenario {
+        Scenario::FloorServer => return floor::serve(options),
+        Scenario::BareServer => return bare::serve(options),
+        _ => {}
     }
     let files = process::raise_file_limit();
     eprintln!("{}; {files} files may be open", report::machine());

@@ -79,6 +79,10 @@ pub(crate) struct Options {
     /// The program to measure [default: the one beside this, built by cargo if it runs this]
     #[arg(long, value_name = "FILE", env = "WEIR_BIN")]
     pub(crate) weir: Option<PathBuf>,
+    /// Measure HTTP/2 alone instead: a server on the same library that passes on the control plane's bytes and knows
+    /// nothing of xDS (connect, idle and fan-out)
+    #[arg(long)]
+    pub(crate) bare: bool,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -88,6 +92,9 @@ pub(crate) struct Options {
     /// Bytes of an acknowledgement, for the floor alone
     #[arg(long, default_value_t = 110)]
     pub(crate) acknowledgement: usize,
+    /// Where the control plane is, for the server that is HTTP/2 alone
+    #[arg(long, hide = true)]
+    pub(crate) upstream: Option<String>,
 }
 
 /// What may happen.
@@ -118,6 +125,9 @@ pub(crate) enum Scenario {
     /// The server of the floor
     #[value(hide = true)]
     FloorServer,
+    /// The server that is HTTP/2 alone
+    #[value(hide = true)]
+    BareServer,
 }
 
 impl Options {

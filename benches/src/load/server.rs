@@ -1,4 +1,4 @@
-//! The server under test: the real program, in a process of its own.
+//! The server under test: the real program, in a process of its own, or HTTP/2 alone in its place.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddrV4;
@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use super::control_plane::ControlPlane;
+use super::options::Options;
 use super::process::{self, Cpu};
 
 /// How long it may take to start.
@@ -38,7 +39,7 @@ impl Drop for Measured {
     }
 }
 
-/// `weir serve` in front of a control plane.
+/// A server of xDS in front of a control plane.
 pub(crate) struct Server {
     pub(crate) process: Measured,
     pub(crate) address: SocketAddrV4,
@@ -46,27 +47,37 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `binary` with a configuration of its own and waits until it listens.
-    pub(crate) fn start(binary: &Path, control_plane: &ControlPlane, frame_cache: &str) -> Result<Self> {
+    /// Starts what is to be measured and waits until it listens.
+    pub(crate) fn start(options: &Options, control_plane: &ControlPlane) -> Result<Self> {
         let directory = tempfile::tempdir().context("make a directory for the configuration")?;
-        let config = directory.path().join("weir.toml");
-        std::fs::write(&config, configuration(control_plane, frame_cache))
-            .context("write the configuration")?;
-        let mut child = Command::new(binary)
-            .arg("serve")
-            .arg("--config")
-            .arg(&config)
-            // The line that tells the port, and what goes wrong.
-            .env("WEIR_LOG", "warn,weir::serve=info")
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("start {}", binary.display()))?;
+        let mut command =
+            if options.bare { bare(control_plane)? } else { weir(options, control_plane, directory.path())? };
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
         let output = child.stderr.take().context("its errors are piped")?;
         let process = Measured(child);
         let address = address(output)?;
         Ok(Self { process, address, _directory: directory })
     }
+}
+
+/// HTTP/2 alone: this program again.
+fn bare(control_plane: &ControlPlane) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("find this program")?);
+    command.args(["bare-server", "--upstream", &control_plane.address().to_string()]);
+    Ok(command)
+}
+
+/// `weir serve` with a configuration of its own.
+fn weir(options: &Options, control_plane: &ControlPlane, directory: &Path) -> Result<Command> {
+    let config = directory.join("weir.toml");
+    std::fs::write(&config, configuration(control_plane, &options.frame_cache))
+        .context("write the configuration")?;
+    let mut command = Command::new(binary(options.weir.as_deref())?);
+    command.arg("serve").arg("--config").arg(config);
+    // The line that tells the port, and what goes wrong.
+    command.env("WEIR_LOG", "warn,weir::serve=info");
+    Ok(command)
 }
 
 fn configuration(control_plane: &ControlPlane, frame_cache: &str) -> String {
@@ -98,7 +109,7 @@ fn address(output: ChildStderr) -> Result<SocketAddrV4> {
 }
 
 /// The program to be measured: what the user names, or what cargo has built beside this one.
-pub(crate) fn binary(named: Option<&Path>) -> Result<PathBuf> {
+fn binary(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = named {
         ensure!(path.is_file(), "there is no {}", path.display());
         return Ok(path.to_owned());

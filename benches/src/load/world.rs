@@ -11,7 +11,7 @@ use super::plan::{Known, Plan, Wanted};
 use super::process::{self, Cpu};
 use super::report::Run;
 use super::resources::{self, Key};
-use super::server::{self, Server};
+use super::server::Server;
 use super::sockets::Sockets;
 use super::swarm::{Client, Habits, Swarm, Tally};
 
@@ -49,9 +49,8 @@ impl<'a> World<'a> {
             sample_every: 0,
             keep: false,
         };
-        let binary = server::binary(options.weir.as_deref())?;
         let control_plane = ControlPlane::start()?;
-        let server = start_server(options, &binary, &control_plane)?;
+        let server = start_server(options, &control_plane)?;
         let swarm = Sockets::new(server.address, Tally::new(habits, Instant::now()))?;
         Ok(Self { options, control_plane, server, swarm, versions: 0, streams: 0 })
     }
@@ -194,8 +193,8 @@ impl<'a> World<'a> {
     }
 }
 
-fn start_server(options: &Options, binary: &std::path::Path, control_plane: &ControlPlane) -> Result<Server> {
-    let start = || Server::start(binary, control_plane, &options.frame_cache);
+fn start_server(options: &Options, control_plane: &ControlPlane) -> Result<Server> {
+    let start = || Server::start(options, control_plane);
     if !options.pin {
         return start();
     }

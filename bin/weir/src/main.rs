@@ -21,6 +21,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// Gives back what is not needed any more, page by page: see `benches/README.md`.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,

@@ -48,7 +48,7 @@ fn run_once(options: &Options, streams: usize, resources: usize) -> Result<Vec<R
         Scenario::Distinct => distinct::run(options, streams, resources)?,
         Scenario::Variants => variants::run(options, resources)?,
         Scenario::Floor => vec![floor_alone(options, streams)?],
-        Scenario::Targets | Scenario::FloorServer => vec![],
+        Scenario::Targets | Scenario::FloorServer | Scenario::BareServer => vec![],
     })
 }
 
