@@ -50,6 +50,23 @@ fn every_instrument_is_in_the_reference_and_nothing_else() {
     assert_eq!(explained, used, "docs/metrics.md explains each label");
 }
 
+#[test]
+fn every_instrument_counts_something() {
+    let mut sources = Vec::new();
+    for directory in ["crates", "bin"] {
+        collect(&root().join(directory), &mut sources);
+    }
+    let texts = sources.iter().map(|path| std::fs::read_to_string(path).expect("sources are text"));
+    let texts: String = texts.collect();
+    let table = read("crates/metrics/src/table.rs");
+    let entry = Regex::new(r"(?m)^    ([A-Z_]+) =").expect("a pattern");
+    let entries: Vec<&str> = entry.captures_iter(&table).map(|found| found.extract::<1>().1[0]).collect();
+    assert_eq!(entries.len(), ALL.len());
+    let unused: Vec<_> =
+        entries.iter().filter(|name| !texts.contains(&format!("weir_metrics::{name}"))).collect();
+    assert!(unused.is_empty(), "nobody counts {unused:?}");
+}
+
 /// All of them come from the table, so that no other list can be forgotten.
 #[test]
 fn no_instrument_is_made_elsewhere() {
