@@ -14,18 +14,27 @@ const INPUTS: u32 = 10_000;
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// The rustup component without which the step is skipped.
-    component: Option<&'static str>,
+    /// What installs the subcommand without which the step is skipped.
+    install: Option<&'static str>,
 }
 
-const STEPS: [Step; 3] = [
-    Step { name: "format", arguments: &["fmt", "--all", "--check"], component: Some("rustfmt") },
+const STEPS: [Step; 4] = [
+    Step {
+        name: "format",
+        arguments: &["fmt", "--all", "--check"],
+        install: Some("rustup component add rustfmt"),
+    },
     Step {
         name: "clippy",
         arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        component: Some("clippy"),
+        install: Some("rustup component add clippy"),
     },
-    Step { name: "tests", arguments: &["test", "--workspace"], component: None },
+    Step {
+        name: "deny",
+        arguments: &["deny", "check", "licenses", "bans", "sources"],
+        install: Some("cargo install cargo-deny --locked"),
+    },
+    Step { name: "tests", arguments: &["test", "--workspace"], install: None },
 ];
 
 enum Outcome {
@@ -62,10 +71,10 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
 }
 
 fn run(step: &Step, root: &Path) -> Result<Outcome> {
-    if let Some(component) = step.component
+    if let Some(install) = step.install
         && !is_installed(step.arguments[0])
     {
-        return Ok(Outcome::Skipped(format!("not installed (rustup component add {component})")));
+        return Ok(Outcome::Skipped(format!("not installed ({install})")));
     }
     println!("\n== {}: cargo {}", step.name, step.arguments.join(" "));
     let started = Instant::now();

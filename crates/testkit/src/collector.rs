@@ -86,7 +86,7 @@ impl Collector {
     /// Starts one.
     pub async fn start() -> Self {
         let shared = Shared(Arc::new(watch::Sender::new(Told::default())));
-        let (port, incoming) = Port::listen(SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        let (port, incoming) = Port::listen(SocketAddr::from(([127, 0, 0, 1], 0)), None).await;
         let routes = Routes::new(TraceServiceServer::new(shared.clone()))
             .add_service(MetricsServiceServer::new(shared.clone()))
             .into_axum_router()

@@ -48,6 +48,7 @@ pub mod resource;
 pub mod resources;
 pub mod service;
 pub mod simulator;
+pub mod tls;
 pub mod wait;
 
 pub use authority::Authority;
@@ -58,3 +59,4 @@ pub use fault_proxy::{Fault, FaultProxy, Side};
 pub use node::node;
 pub use resource::{Published, type_url, type_url_v2};
 pub use service::Service;
+pub use tls::Secured;

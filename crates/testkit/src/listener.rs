@@ -3,15 +3,26 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
+use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::{Connected, TcpConnectInfo};
+
+/// How TLS is spoken to those who connect from now on.
+pub(crate) type SharedTls = Arc<Mutex<Arc<ServerConfig>>>;
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// A listening port.
 pub(crate) struct Port {
@@ -24,6 +35,7 @@ impl Port {
     /// Listens, and hands out what connects. Port 0 takes a free one.
     pub(crate) async fn listen(
         address: SocketAddr,
+        tls: Option<SharedTls>,
     ) -> (Self, UnboundedReceiverStream<io::Result<Connection>>) {
         let listener =
             TcpListener::bind(address).await.unwrap_or_else(|e| panic!("listen on {address}: {e}"));
@@ -34,10 +46,21 @@ impl Port {
         let accepting = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let _ = stream.set_nodelay(true);
+                let info = stream.connect_info();
                 let cut = Box::pin(token.clone().cancelled_owned());
-                if connections.send(Ok(Connection { stream, cut })).is_err() {
-                    break;
-                }
+                let Some(tls) = &tls else {
+                    if connections.send(Ok(Connection { stream: Box::new(stream), info, cut })).is_err() {
+                        break;
+                    }
+                    continue;
+                };
+                let (tls, connections) = (TlsAcceptor::from(tls.lock().clone()), connections.clone());
+                tokio::spawn(async move {
+                    // Whoever is refused is told by TLS.
+                    if let Ok(stream) = tls.accept(stream).await {
+                        _ = connections.send(Ok(Connection { stream: Box::new(stream), info, cut }));
+                    }
+                });
             }
         });
         (Self { address, accepting, cut }, UnboundedReceiverStream::new(accepted))
@@ -65,7 +88,8 @@ impl Drop for Port {
 
 /// A connection that fails once its port is closed.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
+    info: TcpConnectInfo,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -108,6 +132,6 @@ impl Connected for Connection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+        self.info.clone()
     }
 }

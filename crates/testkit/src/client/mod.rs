@@ -23,6 +23,7 @@ use self::wire::Stream;
 use crate::node::NodeBuilder;
 use crate::resource::PROBE;
 use crate::service::Service;
+use crate::tls::Secured;
 use crate::wait::{PATIENCE, within};
 
 /// The two ways to speak xDS.
@@ -70,6 +71,22 @@ impl Connection {
             .keep_alive_timeout(timeout)
             .keep_alive_while_idle(true);
         endpoint.connect().await.ok().map(Self)
+    }
+
+    /// Connects over TLS.
+    ///
+    /// # Errors
+    /// When either side does not like the other, and says so in time: a server may do so later.
+    pub async fn secured(server: SocketAddr, secured: &Secured) -> Result<Self, String> {
+        let endpoint = Endpoint::from_static("https://localhost");
+        let connecting = endpoint.connect_with_connector(secured.connector(server));
+        let channel = within(format!("a TLS connection to {server}"), connecting).await;
+        channel.map(Self).map_err(|e| format!("{e:?}"))
+    }
+
+    /// Opens an ADS stream.
+    pub fn ads(&self, dialect: Dialect, node: &NodeBuilder) -> XdsClient {
+        self.open(&Service::Ads.path(dialect), dialect, node)
     }
 
     /// Opens a stream by calling the method at `path`.

@@ -15,13 +15,16 @@ mod wanted;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
 pub use state::{Request, Sent, State, Stream};
 
 use self::service::Running;
+use crate::listener::SharedTls;
 use crate::resource::Published;
+use crate::tls::Secured;
 use crate::wait::within;
 
 /// What this control plane knows of dynamic parameters.
@@ -45,6 +48,8 @@ pub(crate) struct Shared {
     /// Every change of it wakes everyone who waits.
     pub(crate) state: watch::Sender<State>,
     pub(crate) parameters: Parameters,
+    /// How it speaks TLS, if it does.
+    pub(crate) tls: Option<SharedTls>,
 }
 
 impl Shared {
@@ -62,16 +67,28 @@ impl Shared {
 impl FakeControlPlane {
     /// One that goes by the `Node`.
     pub async fn start() -> Self {
-        Self::start_with(Parameters::Ignored).await
+        Self::start_with(Parameters::Ignored, None).await
+    }
+
+    /// One that goes by the `Node`, over TLS, and takes only clients with a certificate.
+    pub async fn start_secured(secured: &Secured) -> Self {
+        let tls = Some(SharedTls::new(Mutex::new(secured.server())));
+        Self::start_with(Parameters::Ignored, tls).await
+    }
+
+    /// Who connects from now on finds these certificates; the connections that there are stay. Panics where no TLS is
+    /// spoken.
+    pub fn secure(&self, secured: &Secured) {
+        *self.shared.tls.as_ref().expect("TLS is spoken").lock() = secured.server();
     }
 
     /// One that speaks TP2.
     pub async fn start_tp2() -> Self {
-        Self::start_with(Parameters::Native).await
+        Self::start_with(Parameters::Native, None).await
     }
 
-    async fn start_with(parameters: Parameters) -> Self {
-        let shared = Arc::new(Shared { state: watch::Sender::new(State::default()), parameters });
+    async fn start_with(parameters: Parameters, tls: Option<SharedTls>) -> Self {
+        let shared = Arc::new(Shared { state: watch::Sender::new(State::default()), parameters, tls });
         let running = Running::start(SocketAddr::from(([127, 0, 0, 1], 0)), Arc::clone(&shared)).await;
         Self { address: running.address(), shared, running: Some(running) }
     }

@@ -41,7 +41,7 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) async fn start(address: SocketAddr, shared: Arc<Shared>) -> Self {
-        let (port, connections) = Port::listen(address).await;
+        let (port, connections) = Port::listen(address, shared.tls.clone()).await;
         let routes = Routes::default().into_axum_router().fallback_service(Service { shared });
         let server = tonic::transport::Server::builder().accept_http1(true).add_routes(Routes::from(routes));
         let serving = tokio::spawn(async move {

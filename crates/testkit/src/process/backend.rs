@@ -21,7 +21,7 @@ pub struct Backend {
 impl Backend {
     /// Starts one of this name.
     pub async fn start(name: &str) -> Self {
-        let (port, mut connections) = Port::listen(SocketAddr::from(([127, 0, 0, 1], 0))).await;
+        let (port, mut connections) = Port::listen(SocketAddr::from(([127, 0, 0, 1], 0)), None).await;
         let name = Bytes::copy_from_slice(name.as_bytes());
         tokio::spawn(async move {
             while let Some(Ok(connection)) = connections.next().await {

@@ -1,0 +1,341 @@
+//! Mutual TLS: who is let in on both sides of Weir, who may have what, and certificates that change under load.
+
+use std::path::Path;
+
+use serde_json::json;
+use tempfile::TempDir;
+use weir_testkit::client::{Change, Connection, DIALECTS};
+use weir_testkit::constraints::locator;
+use weir_testkit::process::{Certificate, Envoy, EnvoyOptions, Weir, WeirBuilder};
+use weir_testkit::{
+    Authority, Dialect, FakeControlPlane, Published, Received, Secured, XdsClient, node, type_url,
+};
+use weir_types::Code;
+
+const WEB: &str = "spiffe://prod.example/ns/shop/sa/web";
+
+/// Two authorities, of which one is right, and the files of a Weir.
+struct World {
+    right: Authority,
+    wrong: Authority,
+    directory: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self {
+            right: Authority::new("right"),
+            wrong: Authority::new("wrong"),
+            directory: tempfile::tempdir().expect("a temporary directory"),
+        };
+        world.right.write(world.path(), "ca");
+        world.right.issue(&["localhost", "spiffe://prod.example/weir"]).write(world.path(), "weir");
+        world
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Those that are no good, and what each is called.
+    fn bad(&self, name: &str) -> [(&'static str, Option<Certificate>); 3] {
+        [
+            ("of another authority", Some(self.wrong.issue(&[name]))),
+            ("expired", Some(self.right.issue_expired(&[name]))),
+            ("missing", None),
+        ]
+    }
+
+    fn client(&self, name: &str) -> Secured {
+        Secured::new(self.right.issue(&[name]), &self.right)
+    }
+
+    /// `[downstream.tls]`, and more of it.
+    fn downstream(&self, more: &str) -> String {
+        let path = self.path().display();
+        format!(
+            "[downstream.tls]\ncertificate = \"{path}/weir.pem\"\nkey = \"{path}/weir.key\"\n\
+             client_ca = \"{path}/ca.pem\"\n{more}"
+        )
+    }
+
+    fn serving(&self, control_plane: &FakeControlPlane, more: &str) -> WeirBuilder {
+        let builder = Weir::builder().upstream(control_plane, "ads-delta", "streams");
+        builder.section(&self.downstream(more))
+    }
+
+    /// An upstream over TLS; the certificate is what stands in `weir.pem`, if it is shown at all.
+    fn upstream(&self, control_plane: &FakeControlPlane, shows: bool) -> String {
+        let (path, port) = (self.path().display(), control_plane.address().port());
+        let own = match shows {
+            true => format!("certificate = \"{path}/weir.pem\"\nkey = \"{path}/weir.key\"\n"),
+            false => String::new(),
+        };
+        format!(
+            "[[upstream]]\nendpoints = [\"https://localhost:{port}\"]\nbackoff_max = \"500ms\"\n\
+             [upstream.tls]\nca = \"{path}/ca.pem\"\n{own}"
+        )
+    }
+}
+
+fn cluster(text: &str) -> Published {
+    Published::text(type_url("cds"), "a", text)
+}
+
+/// What a client is given for cluster `a`, or why it is given nothing.
+async fn ask(weir: &Weir, secured: &Secured) -> Result<String, String> {
+    let connection = Connection::secured(weir.address(), secured).await?;
+    let mut client = connection.ads(Dialect::Delta, &node("client"));
+    client.subscribe(type_url("cds"), &["a"]);
+    match client.try_receive(weir_testkit::wait::PATIENCE).await {
+        Some(Ok(received)) => Ok(received.resource("a").text()),
+        Some(Err(status)) => Err(format!("{status:?}")),
+        None => panic!("neither an answer nor a refusal"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn weir_lets_in_only_clients_with_a_right_certificate() {
+    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    control_plane.set(cluster("1"));
+    let names = "subject_alt_names = [\"spiffe://prod.example/*\"]\n";
+    let weir = world.serving(&control_plane, names).start().await;
+    assert_eq!(ask(&weir, &world.client(WEB)).await, Ok("1".to_owned()));
+    let other = world.right.issue(&["spiffe://test.example/ns/shop/sa/web"]);
+    for (what, certificate) in world.bad(WEB).into_iter().chain([("somebody else's", Some(other))]) {
+        let trusts = world.right.pem().to_owned();
+        let refused = ask(&weir, &Secured { certificate, trusts }).await;
+        assert!(refused.is_err(), "{what}: {refused:?}");
+    }
+    let metrics = weir.admin("/metrics").await.body;
+    let count = |outcome: &str| {
+        let series =
+            |line: &&str| line.starts_with("weir_downstream_handshakes_total") && line.contains(outcome);
+        metrics.lines().find(series).and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok())
+    };
+    assert_eq!((count("accepted"), count("rejected") >= Some(4)), (Some(1), true), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_refuse_a_weir_with_a_bad_certificate() {
+    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    control_plane.set(cluster("1"));
+    for (what, certificate) in world.bad("localhost") {
+        let Some(certificate) = certificate else { continue };
+        certificate.write(world.path(), "weir");
+        let weir = world.serving(&control_plane, "").start().await;
+        let refused = ask(&weir, &world.client(WEB)).await;
+        assert!(refused.is_err(), "{what}: {refused:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn weir_and_a_control_plane_refuse_each_other_without_a_right_certificate() {
+    let world = World::new();
+    let server = |certificate| Secured { certificate, trusts: world.right.pem().to_owned() };
+    let right = server(Some(world.right.issue(&["localhost"])));
+    let elsewhere = server(Some(world.right.issue(&["elsewhere.example"])));
+    let mut cases =
+        vec![("right", right.clone(), None), ("of another name", elsewhere, Some("not valid for name"))];
+    for (what, certificate) in world.bad("localhost") {
+        let reason =
+            if what == "expired" { "certificate expired" } else { "of no authority that is trusted here" };
+        cases.extend(certificate.map(|bad| (what, server(Some(bad)), Some(reason))));
+    }
+    for (what, server, refusal) in cases {
+        let control_plane = FakeControlPlane::start_secured(&server).await;
+        upstream(&world, &control_plane, true, what, refusal).await;
+    }
+    for (what, certificate) in world.bad("spiffe://prod.example/weir") {
+        let control_plane = FakeControlPlane::start_secured(&right).await;
+        if let Some(certificate) = &certificate {
+            certificate.write(world.path(), "weir");
+        }
+        let refusal = match what {
+            "expired" => "our certificate has expired",
+            "missing" => "the other side demands a certificate",
+            _ => "the other side does not trust the authority of our certificate",
+        };
+        upstream(&world, &control_plane, certificate.is_some(), what, Some(refusal)).await;
+    }
+}
+
+/// What comes of a Weir before such a control plane.
+async fn upstream(
+    world: &World,
+    control_plane: &FakeControlPlane,
+    shows: bool,
+    what: &str,
+    refusal: Option<&str>,
+) {
+    println!("--- {what}");
+    control_plane.set(cluster("1"));
+    let weir = Weir::builder().section(&world.upstream(control_plane, shows)).start().await;
+    let mut client = XdsClient::delta(weir.address(), &node("client")).await;
+    client.subscribe(type_url("cds"), &["a"]);
+    match refusal {
+        None => assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "1"),
+        Some(reason) => {
+            weir.child().wait_for_line(&[reason]).await;
+            control_plane.look(|state| assert!(state.requests.is_empty(), "{what}: {}", state.describe()));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped() {
+    let world = World::new();
+    let right = Secured::new(world.right.issue(&["localhost"]), &world.right);
+    let control_plane = FakeControlPlane::start_secured(&right).await;
+    control_plane.set(cluster("0"));
+    let builder = Weir::builder().section(&world.upstream(&control_plane, true));
+    let weir = builder.section(&world.downstream("")).start().await;
+    let mut clients = Vec::new();
+    for i in 0..20 {
+        let connection = Connection::secured(weir.address(), &world.client(WEB)).await.expect("to be let in");
+        let mut client = connection.ads(DIALECTS[i % 2], &node("client"));
+        client.subscribe(type_url("cds"), &["a"]);
+        assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "0");
+        clients.push(client);
+    }
+    let (mut trusted, mut version) = (world.client(WEB), 0);
+    for round in 0..3 {
+        let authority = Authority::new(&format!("round {round}"));
+        authority.write(world.path(), "ca");
+        authority.issue(&["localhost", "spiffe://prod.example/weir"]).write(world.path(), "weir");
+        control_plane.secure(&Secured::new(authority.issue(&["localhost"]), &authority));
+        let fresh = Secured::new(authority.issue(&[WEB]), &authority);
+        // Until a client of the new authority is let in, and after: changes arrive on every stream.
+        loop {
+            version += 1;
+            control_plane.set(cluster(&version.to_string()));
+            for client in &mut clients {
+                until_text(client, &version.to_string()).await;
+            }
+            if ask(&weir, &fresh).await.is_ok() {
+                break;
+            }
+        }
+        let refused = ask(&weir, &trusted).await;
+        assert!(refused.is_err(), "round {round}: {refused:?}");
+        trusted = fresh;
+    }
+    control_plane.look(|state| assert_eq!(state.streams.len(), 1, "{}", state.describe()));
+
+    // The link to the control plane has the new certificates, too, once it has to be made anew.
+    control_plane.reset_streams();
+    control_plane.set(cluster("after"));
+    for client in &mut clients {
+        until_text(client, "after").await;
+    }
+    let metrics = weir.admin("/metrics").await.body;
+    assert!(metrics.contains("weir_tls_certificate_valid_until_seconds{"), "{metrics}");
+}
+
+/// Accepts what comes until the cluster is this.
+async fn until_text(client: &mut XdsClient, text: &str) {
+    while client.accept(type_url("cds")).await.resource("a").text() != text {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
+    let (world, control_plane) = (World::new(), FakeControlPlane::start_tp2().await);
+    for env in ["prod", "test"] {
+        let only = weir_testkit::constraints::value("env", env);
+        control_plane.set(cluster(env).constrained(only.clone()));
+        control_plane.set(Published::text(type_url("sds"), "shop-cert", env).constrained(only));
+    }
+    control_plane.set(Published::text(type_url("sds"), "bank-cert", "secret"));
+    let rules = "[[dynamic_parameters]]\nkey = \"env\"\nfrom = \"identity.spiffe\"\n\
+         pattern = \"^spiffe://([a-z]+)[.]example/\"\nenforce = true\n\
+         [[access]]\nidentities = [\"spiffe://prod.example/*\"]\n\
+         [[access]]\nidentities = [\"spiffe://prod.example/ns/shop/*\"]\ntypes = [\"sds\"]\nnames = [\"shop-*\"]\n";
+    let builder = Weir::builder().upstream(&control_plane, "ads-delta", "native");
+    let weir = builder.section(&world.downstream("")).section(rules).start().await;
+    let connect = async |name: &str, dialect| {
+        let connection =
+            Connection::secured(weir.address(), &world.client(name)).await.expect("to be let in");
+        connection.ads(dialect, &node("client"))
+    };
+    let denied = |received: &Received, name: &str| {
+        assert!(received.resources.iter().all(|resource| resource.name != name), "{received:?}");
+        assert_eq!(received.error_codes(), [(name, tonic::Code::from_i32(Code::PERMISSION_DENIED.0))]);
+    };
+    let (cds, sds) = (type_url("cds"), type_url("sds"));
+    for dialect in DIALECTS {
+        let mut web = connect(WEB, dialect).await;
+        web.subscribe(cds, &["a"]);
+        assert_eq!(web.accept(cds).await.resource("a").text(), "prod", "by plain name");
+        web.subscribe(sds, &["shop-cert"]);
+        assert_eq!(web.accept(sds).await.resource("shop-cert").text(), "prod");
+
+        let mut liar = connect(WEB, dialect).await;
+        liar.locate(cds, &[locator("a", &[("env", "test")])]);
+        denied(&liar.accept(cds).await, "a");
+        let mut honest = connect(WEB, dialect).await;
+        honest.locate(cds, &[locator("a", &[])]);
+        assert_eq!(honest.accept(cds).await.resource("a").text(), "prod", "filled in");
+
+        let mut thief = connect(WEB, dialect).await;
+        thief.subscribe(sds, &["bank-cert"]);
+        denied(&thief.accept(sds).await, "bank-cert");
+        thief.change(sds, Change { names: vec!["*".into()], ..Change::default() });
+        assert_eq!(
+            thief.closed().await.code(),
+            tonic::Code::PermissionDenied,
+            "a wildcard has no name to be told of"
+        );
+
+        let mut stranger = connect("spiffe://test.example/ns/shop/sa/web", dialect).await;
+        stranger.subscribe(cds, &[]);
+        assert_eq!(stranger.closed().await.code(), tonic::Code::PermissionDenied);
+    }
+    let line = weir.child().wait_for_line(&["denied", WEB, "bank-cert"]).await;
+    assert!(line.contains("bank-cert"));
+    assert!(weir.admin("/metrics").await.body.contains("weir_downstream_denied_total{"));
+    let asked = control_plane.look(|state| format!("{:?}", state.requests));
+    assert!(!asked.contains("bank-cert"), "nobody was asked for what nobody may have");
+    assert!(!asked.contains(r#""env": "test""#), "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_envoy_is_served_over_mutual_tls_from_a_control_plane_over_mutual_tls() {
+    let world = World::new();
+    let right = Secured::new(world.right.issue(&["localhost"]), &world.right);
+    let control_plane = FakeControlPlane::start_secured(&right).await;
+    let cluster = json!({
+        "@type": type_url("cds"), "name": "backend", "type": "STATIC", "connect_timeout": "1s",
+        "load_assignment": { "cluster_name": "backend" },
+    });
+    control_plane.set(weir_testkit::resources::published(&cluster));
+    let builder = Weir::builder().section(&world.upstream(&control_plane, true));
+    let weir = builder.section(&world.downstream("")).start().await;
+    let (chain, key) = world.right.issue(&[WEB]).write(world.path(), "envoy");
+    let options = EnvoyOptions::new(Dialect::Delta, "envoy");
+    let mut envoy = Envoy::with_bootstrap("envoy", |_| {
+        let mut bootstrap = options.bootstrap(weir.address());
+        bootstrap["static_resources"]["clusters"][0]["transport_socket"] = json!({
+            "name": "envoy.transport_sockets.tls",
+            "typed_config": {
+                "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+                "sni": "localhost",
+                "common_tls_context": {
+                    "alpn_protocols": ["h2"],
+                    "tls_certificates": [{
+                        "certificate_chain": { "filename": chain }, "private_key": { "filename": key },
+                    }],
+                    "validation_context": {
+                        "trusted_ca": { "filename": world.path().join("ca.pem") },
+                        "match_typed_subject_alt_names": [
+                            { "san_type": "URI", "matcher": { "exact": "spiffe://prod.example/weir" } },
+                        ],
+                    },
+                },
+            },
+        });
+        bootstrap
+    });
+    envoy.live().await;
+    let dump = envoy.config_dump().await.to_string();
+    assert!(dump.contains("\"backend\""), "{dump}");
+}
