@@ -27,6 +27,8 @@ pub(crate) struct Connector {
     tls: Option<weir_tls::Client>,
     /// How long it may take in all.
     timeout: Duration,
+    /// Where to, whatever is asked for.
+    to: Option<Uri>,
 }
 
 /// Why there is no connection.
@@ -53,7 +55,12 @@ fn list(tried: &[(SocketAddr, io::Error)]) -> String {
 
 impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { tls: settings.tls.clone(), timeout: settings.connect_timeout }
+        Self { tls: settings.tls.clone(), timeout: settings.connect_timeout, to: None }
+    }
+
+    /// Connects to `uri` only.
+    pub(crate) fn to(self, uri: Uri) -> Self {
+        Self { to: Some(uri), ..self }
     }
 
     /// A connection to whoever listens at `uri`.
@@ -138,6 +145,7 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connector = self.clone();
+        let uri = connector.to.clone().unwrap_or(uri);
         Box::pin(async move { connector.connect(uri).await })
     }
 }
@@ -270,7 +278,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_wrong_with_an_endpoint_is_said() {
-        let connector = Connector { tls: None, timeout: Duration::from_secs(10) };
+        let connector = Connector { tls: None, timeout: Duration::from_secs(10), to: None };
         let error = |uri: &'static str| {
             let connecting = connector.connect(Uri::from_static(uri));
             async { connecting.await.err().map(|error| error.to_string()).unwrap_or_default() }

@@ -9,6 +9,7 @@ use opentelemetry::trace::SpanContext;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
+use tonic::codegen::http::Uri;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
@@ -53,12 +54,15 @@ pub(crate) async fn connect(
         let http = rest::connect(settings, polling, endpoint, method.path).await?;
         return Ok(Peer::Rest(Box::new(http), type_url.clone()));
     }
-    let channel = Endpoint::from_shared(endpoint.to_owned())?
+    let uri: Uri = endpoint.parse()?;
+    // With TLS of its own compiled in, tonic takes https from no other connector; the URL is between us and ours.
+    let channel = Endpoint::from_static("http://endpoint")
+        .origin(uri.clone())
         .http2_keep_alive_interval(settings.keepalive_interval)
         .keep_alive_timeout(settings.keepalive_timeout)
         .keep_alive_while_idle(true)
         .http2_adaptive_window(true)
-        .connect_with_connector(Connector::new(settings))
+        .connect_with_connector(Connector::new(settings).to(uri))
         .await?;
     Ok(Peer::Grpc(channel))
 }

@@ -78,7 +78,7 @@ impl Connection {
     /// # Errors
     /// When either side does not like the other, and says so in time: a server may do so later.
     pub async fn secured(server: SocketAddr, secured: &Secured) -> Result<Self, String> {
-        let endpoint = Endpoint::from_static("https://localhost");
+        let endpoint = Endpoint::from_static("http://localhost");
         let connecting = endpoint.connect_with_connector(secured.connector(server));
         let channel = within(format!("a TLS connection to {server}"), connecting).await;
         channel.map(Self).map_err(|e| format!("{e:?}"))
