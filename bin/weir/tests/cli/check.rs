@@ -2,13 +2,22 @@ use crate::{FILES, directory, weir};
 
 #[test]
 fn every_example_is_good() {
-    for example in ["quickstart", "control-plane", "reference"] {
+    for example in ["quickstart", "control-plane", "warm-start"] {
         let path = format!("config/{example}.toml");
         let outcome = weir(&["check", "--config", &path]);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
         assert!(outcome.stdout.ends_with(&format!("\n{path} is valid\n")), "{}", outcome.stdout);
         assert!(!outcome.stdout.contains("warning"), "{}", outcome.stdout);
     }
+}
+
+#[test]
+fn all_that_the_reference_lacks_is_the_files_that_it_names() {
+    let outcome = weir(&["check", "--config", "config/reference.toml"]);
+    let problems: Vec<_> = outcome.stdout.lines().filter(|line| line.starts_with("problem: ")).collect();
+    let missing =
+        |problem: &&str| problem.ends_with(": it cannot be read: No such file or directory (os error 2)");
+    assert!(!problems.is_empty() && problems.iter().all(missing), "{problems:#?}");
 }
 
 #[test]

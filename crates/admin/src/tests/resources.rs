@@ -84,7 +84,7 @@ async fn p12_it_is_explained_who_gets_which_variant_and_why() {
     assert_eq!(explained["overlaps"][0]["witness"], json!({ "canary": "other-0", "env": "prod" }));
 
     let both = get(&fake, "/resources/cds/a/explain?param=env=prod&param=canary=1").await.json();
-    assert_eq!(both["chosen"]["constraints"], "canary exists and env=prod");
+    assert_eq!(both["chosen"]["constraints"], "env=prod and canary exists");
     assert_eq!(both["rivals"][0]["constraints"], "env=prod");
     let of_client = get(&fake, "/resources/cds/a/explain?client=1").await.json();
     assert_eq!(
