@@ -31,10 +31,11 @@ fn count(received: &Received) -> usize {
 }
 
 /// A client that goes on until it has been sent the last change, on one connection as gRPC has it, and tells how often
-/// it had to open its stream.
+/// it had to open its stream. No stream goes back; another instance may be a moment behind the one before.
 async fn follows(connection: Connection, dialect: Dialect, id: String, last: usize) -> usize {
-    let (mut newest, mut opened) = (0, 0);
+    let mut opened = 0;
     loop {
+        let mut newest = 0;
         let mut client = connection.open(&Service::Ads.path(dialect), dialect, &node(&id));
         client.subscribe(WIDGET, &["w"]);
         opened += 1;

@@ -193,7 +193,7 @@ mod tests {
                 rule(Some(&["spiffe://prod.example/*"]), &["cds", "eds"], &[]),
                 rule(Some(&["spiffe://prod.example/ns/shop/*"]), &["sds"], &["shop-*"]),
                 rule(Some(&["*"]), &["lds"], &["xdstp://a/envoy.config.listener.v3.Listener/shop/*"]),
-                rule(None, &["acme.Widget"], &["public"]),
+                rule(None, &["type.googleapis.com/acme.Widget"], &["public"]),
             ]
         };
         for (identity, kind, name, wanted) in [

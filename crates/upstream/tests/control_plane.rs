@@ -108,7 +108,7 @@ async fn u08_the_node_goes_with_the_first_request_only() {
         assert_eq!((&*nodes[0].id, &*nodes[0].user_agent_name), ("weir-1", "weir"));
         assert_eq!(
             nodes[0].client_features,
-            ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]
+            ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl", "weir.trace-context"]
         );
     }
 }
