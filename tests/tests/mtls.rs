@@ -152,9 +152,9 @@ async fn weir_and_a_control_plane_refuse_each_other_without_a_right_certificate(
             certificate.write(world.path(), "weir");
         }
         let refusal = match what {
-            "expired" => "our certificate has expired",
-            "missing" => "the other side demands a certificate",
-            _ => "the other side does not trust the authority of our certificate",
+            "expired" => "CertificateExpired",
+            "missing" => "CertificateRequired",
+            _ => "UnknownCA",
         };
         upstream(&world, &control_plane, certificate.is_some(), what, Some(refusal)).await;
     }

@@ -308,10 +308,15 @@ pub(crate) enum Needs {
     NewStream,
 }
 
+/// With its causes: a server that refuses our certificate says so only after the handshake (TLS 1.3).
 pub(crate) fn describe(status: &tonic::Status) -> String {
-    match status.message() {
+    let text = match status.message() {
         "" => status.code().to_string(),
         message => format!("{}: {message}", status.code()),
+    };
+    match std::error::Error::source(status) {
+        Some(cause) => format!("{text}: {}", chain(cause)),
+        None => text,
     }
 }
 
