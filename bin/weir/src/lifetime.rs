@@ -77,9 +77,9 @@ impl Drain {
             return Ok(());
         }
         let limit = self.clients.settings().drain.longest() + self.patience;
-        tracing::info!(seconds = limit.as_secs(), "moving clients elsewhere");
         self.draining.cancel();
         self.clients.drain();
+        tracing::info!(seconds = limit.as_secs(), "moving clients elsewhere");
         tokio::select! {
             _ = signals.next() => tracing::info!("told again: stopping at once"),
             Some(ended) = tasks.join_next() => match ended {
