@@ -24,7 +24,7 @@ use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
-pub(crate) use body::ResponseBody;
+pub(crate) use body::{ResponseBody, trailers};
 
 use crate::admission::{Gate, Opened, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};

@@ -4,11 +4,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http_body::Frame;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 use tonic::body::Body;
+
+use crate::stream::trailers;
 
 /// A body that ends with UNAVAILABLE when its connection does.
 pub(super) struct Ending {
@@ -41,10 +42,7 @@ impl http_body::Body for Ending {
             return Poll::Pending;
         }
         self.ended = true;
-        let mut trailers = HeaderMap::new();
-        // The status is of ASCII alone, which fits into a header.
-        _ = Status::unavailable("the connection ends").add_header(&mut trailers);
-        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+        Poll::Ready(Some(Ok(Frame::trailers(trailers(&Status::unavailable("the connection ends"))))))
     }
 
     fn is_end_stream(&self) -> bool {

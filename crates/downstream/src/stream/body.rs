@@ -45,7 +45,8 @@ impl http_body::Body for ResponseBody {
     }
 }
 
-fn trailers(status: &Status) -> HeaderMap {
+/// The end of a stream with this status.
+pub(crate) fn trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     if status.add_header(&mut trailers).is_err() {
         trailers.insert(Status::GRPC_STATUS, HeaderValue::from(tonic::Code::Unknown as i32));
