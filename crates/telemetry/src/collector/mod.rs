@@ -183,15 +183,8 @@ impl Target {
     fn traces(&self) -> Result<SpanExporter, TelemetryError> {
         let builder = SpanExporter::builder();
         let built = match self.protocol {
-            Protocol::Grpc => {
-                builder.with_tonic().with_endpoint(&self.endpoint).with_timeout(self.timeout).build()
-            }
-            Protocol::HttpProtobuf => builder
-                .with_http()
-                .with_http_client(Client::new(self.timeout))
-                .with_endpoint(&self.endpoint)
-                .with_timeout(self.timeout)
-                .build(),
+            Protocol::Grpc => self.addressed(builder.with_tonic()).build(),
+            Protocol::HttpProtobuf => self.over_http(builder.with_http()).build(),
         };
         built.map_err(|source| self.failed(source))
     }
@@ -199,17 +192,18 @@ impl Target {
     fn metrics(&self) -> Result<MetricExporter, TelemetryError> {
         let builder = MetricExporter::builder();
         let built = match self.protocol {
-            Protocol::Grpc => {
-                builder.with_tonic().with_endpoint(&self.endpoint).with_timeout(self.timeout).build()
-            }
-            Protocol::HttpProtobuf => builder
-                .with_http()
-                .with_http_client(Client::new(self.timeout))
-                .with_endpoint(&self.endpoint)
-                .with_timeout(self.timeout)
-                .build(),
+            Protocol::Grpc => self.addressed(builder.with_tonic()).build(),
+            Protocol::HttpProtobuf => self.over_http(builder.with_http()).build(),
         };
         built.map_err(|source| self.failed(source))
+    }
+
+    fn addressed<B: WithExportConfig>(&self, builder: B) -> B {
+        builder.with_endpoint(&self.endpoint).with_timeout(self.timeout)
+    }
+
+    fn over_http<B: WithExportConfig + WithHttpConfig>(&self, builder: B) -> B {
+        self.addressed(builder.with_http_client(Client::new(self.timeout)))
     }
 
     fn failed(&self, source: ExporterBuildError) -> TelemetryError {
