@@ -10,10 +10,7 @@ use anyhow::{Context, Result};
 use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Source};
 use weir_database::{DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
-use weir_downstream::{
-    AccessRule, AccessRules, Admission, Csds, Drain, IdentityField, Limits, NodeField, NodeRule, NodeRules,
-    Rate,
-};
+use weir_downstream::{AccessRule, AccessRules, Admission, Csds, Drain, Limits, NodeRule, NodeRules, Rate};
 use weir_store::{Key, Store};
 use weir_telemetry::{Collector, Format, Logs, Protocol};
 
@@ -171,7 +168,7 @@ pub(crate) fn node_rules(config: &Config) -> NodeRules {
 fn node_rule(rule: &weir_config::NodeRule) -> NodeRule {
     NodeRule {
         key: rule.key.clone(),
-        from: node_field(&rule.from),
+        from: rule.from.clone(),
         pattern: rule.pattern.clone(),
         default: rule.default.clone(),
         fill_locators: rule.fill_locators,
@@ -187,22 +184,4 @@ fn access(config: &Config) -> AccessRules {
         names: rule.names.clone(),
     };
     AccessRules::new(config.access.iter().map(rule).collect())
-}
-
-fn node_field(field: &weir_config::NodeField) -> NodeField {
-    use weir_config::NodeField as From;
-    match field {
-        From::Id => NodeField::Id,
-        From::Cluster => NodeField::Cluster,
-        From::Region => NodeField::Region,
-        From::Zone => NodeField::Zone,
-        From::SubZone => NodeField::SubZone,
-        From::UserAgentName => NodeField::UserAgentName,
-        From::Metadata(path) => NodeField::Metadata(path.clone()),
-        From::Identity(field) => NodeField::Identity(match field {
-            weir_config::IdentityField::Spiffe => IdentityField::Spiffe,
-            weir_config::IdentityField::Uri => IdentityField::Uri,
-            weir_config::IdentityField::Dns => IdentityField::Dns,
-        }),
-    }
 }

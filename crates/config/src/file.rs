@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use weir_types::NodeField;
 
 pub(crate) use security::{Access, AdminTls, DownstreamTls, UpstreamTls};
 
 use crate::metadata::Metadata;
 use crate::values::{
     AcknowledgeMode, Address, ColdStart, CollectorEndpoint, CollectorProtocol, Csds, DataError, DurationText,
-    Endpoint, Level, LogFormat, NackUpstream, NodeField, Protocol, Regex, ResourceType, Size, Text,
-    Transport,
+    Endpoint, Level, LogFormat, NackUpstream, Protocol, Regex, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]

@@ -35,8 +35,8 @@ pub use settings::{
 };
 pub use template::{Segment, Template};
 pub use values::{
-    ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, IdentityField, Level, LogFormat,
-    NackUpstream, NodeField, Protocol, Transport,
+    ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream,
+    Protocol, Transport,
 };
 
 use places::Places;

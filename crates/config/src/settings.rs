@@ -8,15 +8,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weir_types::{FileFormat, TypeUrl};
+use weir_types::{FileFormat, NodeField, TypeUrl};
 
 pub use security::{AccessRule, AdminTls, DownstreamTls, KeyPair, UpstreamTls};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{
-    ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, NodeField, Protocol, Transport,
-};
+use crate::values::{ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, Protocol, Transport};
 
 pub use self::telemetry::Telemetry;
 

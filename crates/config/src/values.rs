@@ -160,10 +160,10 @@ pub enum LogFormat {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<T>(pub(crate) T);
 
-impl<'de, T: FromStr<Err = String>> Deserialize<'de> for Text<T> {
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Parse<T>(PhantomData<T>);
-        impl<T: FromStr<Err = String>> Visitor<'_> for Parse<T> {
+        impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Parse<T> {
             type Value = Text<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -303,84 +303,5 @@ impl FromStr for Regex {
             let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
             format!("{text:?} is not a regular expression: {reason}")
         })
-    }
-}
-
-/// The part of a client's `Node` that a dynamic parameter is taken from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeField {
-    /// `node.id`.
-    Id,
-    /// `node.cluster`.
-    Cluster,
-    /// `node.locality.region`.
-    Region,
-    /// `node.locality.zone`.
-    Zone,
-    /// `node.locality.sub_zone`.
-    SubZone,
-    /// `node.user_agent_name`.
-    UserAgentName,
-    /// `node.metadata.A.B`: the keys that lead to the value.
-    Metadata(Vec<String>),
-    /// A name in the client's certificate.
-    Identity(IdentityField),
-}
-
-/// A name in a client's certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdentityField {
-    /// `identity.spiffe`.
-    Spiffe,
-    /// `identity.uri`.
-    Uri,
-    /// `identity.dns`.
-    Dns,
-}
-
-impl FromStr for NodeField {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "node.id" => Self::Id,
-            "node.cluster" => Self::Cluster,
-            "node.locality.region" => Self::Region,
-            "node.locality.zone" => Self::Zone,
-            "node.locality.sub_zone" => Self::SubZone,
-            "node.user_agent_name" => Self::UserAgentName,
-            "identity.spiffe" => Self::Identity(IdentityField::Spiffe),
-            "identity.uri" => Self::Identity(IdentityField::Uri),
-            "identity.dns" => Self::Identity(IdentityField::Dns),
-            _ => match text.strip_prefix("node.metadata.").map(|path| path.split('.')) {
-                Some(path) if path.clone().all(|key| !key.is_empty()) => {
-                    Self::Metadata(path.map(str::to_owned).collect())
-                }
-                _ => {
-                    return Err(format!(
-                        "{text:?} is no part of a node or an identity; allowed are node.id, node.cluster, \
-                         node.locality.region, node.locality.zone, node.locality.sub_zone, node.user_agent_name, \
-                         node.metadata.KEY, identity.spiffe, identity.uri, identity.dns"
-                    ));
-                }
-            },
-        })
-    }
-}
-
-impl fmt::Display for NodeField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id => f.write_str("node.id"),
-            Self::Cluster => f.write_str("node.cluster"),
-            Self::Region => f.write_str("node.locality.region"),
-            Self::Zone => f.write_str("node.locality.zone"),
-            Self::SubZone => f.write_str("node.locality.sub_zone"),
-            Self::UserAgentName => f.write_str("node.user_agent_name"),
-            Self::Metadata(path) => write!(f, "node.metadata.{}", path.join(".")),
-            Self::Identity(IdentityField::Spiffe) => f.write_str("identity.spiffe"),
-            Self::Identity(IdentityField::Uri) => f.write_str("identity.uri"),
-            Self::Identity(IdentityField::Dns) => f.write_str("identity.dns"),
-        }
     }
 }

@@ -109,9 +109,11 @@ fn profile(node: &Node) -> Arc<[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use weir_types::NodeField;
+
     use super::*;
+    use crate::rules::NodeRule;
     use crate::rules::tests::{node, rule};
-    use crate::rules::{NodeField, NodeRule};
 
     #[test]
     fn p13_locators_are_filled_only_where_the_rule_says_so() {

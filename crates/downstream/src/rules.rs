@@ -1,112 +1,47 @@
 //! Rules by which clients get dynamic parameters: from their `Node`, and from the names in their certificates.
 
-use std::fmt;
 use std::sync::Arc;
 
+use prost_types::Struct;
 use prost_types::value::Kind;
-use prost_types::{Struct, Value};
 use regex::Regex;
 use weir_tls::Identity;
-use weir_types::DynamicParameters;
+use weir_types::{DynamicParameters, IdentityField, NodeField};
 use weir_wire::discovery::Node;
 
-/// A field of the `Node` that a parameter is taken from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeField {
-    /// `node.id`
-    Id,
-    /// `node.cluster`
-    Cluster,
-    /// `node.locality.region`
-    Region,
-    /// `node.locality.zone`
-    Zone,
-    /// `node.locality.sub_zone`
-    SubZone,
-    /// `node.metadata.A.B`: the path below the metadata.
-    Metadata(Vec<String>),
-    /// `node.user_agent_name`
-    UserAgentName,
-    /// Not of the node: a name in the client's certificate.
-    Identity(IdentityField),
-}
+use crate::metadata;
 
-/// A name in a client's certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdentityField {
-    /// The SPIFFE id.
-    Spiffe,
-    /// A URI.
-    Uri,
-    /// A DNS name.
-    Dns,
-}
-
-impl IdentityField {
-    fn read(self, identity: &Identity) -> Vec<String> {
-        match self {
-            Self::Spiffe => identity.spiffe().into_iter().map(str::to_owned).collect(),
-            Self::Uri => identity.uris().to_vec(),
-            Self::Dns => identity.dns().to_vec(),
+/// What there is of `field`: several names may be in a certificate.
+fn read(field: &NodeField, node: &Node, identity: Option<&Identity>) -> Vec<String> {
+    match (field, identity) {
+        (NodeField::Identity(_), None) => Vec::new(),
+        (NodeField::Identity(IdentityField::Spiffe), Some(identity)) => {
+            identity.spiffe().into_iter().map(str::to_owned).collect()
         }
+        (NodeField::Identity(IdentityField::Uri), Some(identity)) => identity.uris().to_vec(),
+        (NodeField::Identity(IdentityField::Dns), Some(identity)) => identity.dns().to_vec(),
+        _ => read_node(field, node).into_iter().collect(),
     }
 }
 
-impl NodeField {
-    /// What there is of it: several names may be in a certificate.
-    fn read(&self, node: &Node, identity: Option<&Identity>) -> Vec<String> {
-        match self {
-            Self::Identity(field) => identity.map(|identity| field.read(identity)).unwrap_or_default(),
-            _ => self.read_node(node).into_iter().collect(),
-        }
-    }
-
-    fn read_node(&self, node: &Node) -> Option<String> {
-        let locality = || node.locality.as_ref();
-        let text = match self {
-            Self::Id => node.id.clone(),
-            Self::Cluster => node.cluster.clone(),
-            Self::Region => locality()?.region.clone(),
-            Self::Zone => locality()?.zone.clone(),
-            Self::SubZone => locality()?.sub_zone.clone(),
-            Self::Metadata(path) => metadata(node.metadata.as_ref()?, path)?,
-            Self::UserAgentName => node.user_agent_name.clone(),
-            Self::Identity(_) => return None,
-        };
-        (!text.is_empty()).then_some(text)
-    }
-}
-
-/// As the configuration file calls it.
-impl fmt::Display for NodeField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id => f.write_str("node.id"),
-            Self::Cluster => f.write_str("node.cluster"),
-            Self::Region => f.write_str("node.locality.region"),
-            Self::Zone => f.write_str("node.locality.zone"),
-            Self::SubZone => f.write_str("node.locality.sub_zone"),
-            Self::UserAgentName => f.write_str("node.user_agent_name"),
-            Self::Metadata(path) => write!(f, "node.metadata.{}", path.join(".")),
-            Self::Identity(IdentityField::Spiffe) => f.write_str("identity.spiffe"),
-            Self::Identity(IdentityField::Uri) => f.write_str("identity.uri"),
-            Self::Identity(IdentityField::Dns) => f.write_str("identity.dns"),
-        }
-    }
+fn read_node(field: &NodeField, node: &Node) -> Option<String> {
+    let locality = || node.locality.as_ref();
+    let text = match field {
+        NodeField::Id => node.id.clone(),
+        NodeField::Cluster => node.cluster.clone(),
+        NodeField::Region => locality()?.region.clone(),
+        NodeField::Zone => locality()?.zone.clone(),
+        NodeField::SubZone => locality()?.sub_zone.clone(),
+        NodeField::Metadata(path) => scalar(node.metadata.as_ref()?, path)?,
+        NodeField::UserAgentName => node.user_agent_name.clone(),
+        NodeField::Identity(_) => return None,
+    };
+    (!text.is_empty()).then_some(text)
 }
 
 /// The scalar at `path`, as text.
-fn metadata(metadata: &Struct, path: &[String]) -> Option<String> {
-    let (last, parents) = path.split_last()?;
-    let mut fields = &metadata.fields;
-    for parent in parents {
-        match &fields.get(parent)?.kind {
-            Some(Kind::StructValue(inner)) => fields = &inner.fields,
-            _ => return None,
-        }
-    }
-    let Value { kind } = fields.get(last)?;
-    match kind.as_ref()? {
+fn scalar(metadata: &Struct, path: &[String]) -> Option<String> {
+    match metadata::at(metadata, path)?.kind.as_ref()? {
         Kind::StringValue(text) => Some(text.clone()),
         Kind::NumberValue(number) => Some(number.to_string()),
         Kind::BoolValue(truth) => Some(truth.to_string()),
@@ -133,7 +68,7 @@ pub struct NodeRule {
 
 impl NodeRule {
     fn derive(&self, node: &Node, identity: Option<&Identity>) -> Derived {
-        let fields = self.from.read(node, identity);
+        let fields = read(&self.from, node, identity);
         let matched = fields.iter().find_map(|text| match &self.pattern {
             None => Some(text.clone()),
             Some(pattern) => {
@@ -213,6 +148,8 @@ impl NodeRules {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use prost_types::Value;
+
     use super::*;
 
     pub(crate) fn node() -> Node {

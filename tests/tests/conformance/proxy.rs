@@ -9,12 +9,12 @@ use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use weir_database::{Database, DemandChange};
-use weir_downstream::{NodeField, NodeRule, NodeRules, Server};
+use weir_downstream::{NodeRule, NodeRules, Server};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::node::NodeBuilder;
 use weir_testkit::resource::PROBE;
 use weir_testkit::{Dialect, Published, XdsClient, node};
-use weir_types::{Absence, Answered, Batch, Reach, ResourceLocator, TypeUrl, Variant};
+use weir_types::{Absence, Answered, Batch, NodeField, Reach, ResourceLocator, TypeUrl, Variant};
 
 use crate::observed;
 

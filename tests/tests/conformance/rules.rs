@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use weir_database::ParameterSets;
-use weir_downstream::{NodeField, NodeRule, NodeRules};
+use weir_downstream::{NodeRule, NodeRules};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::{all, locator, value};
 use weir_testkit::{Published, node, type_url};
+use weir_types::NodeField;
 
 use crate::observed;
 use crate::parameters::{r_for, variant_for};

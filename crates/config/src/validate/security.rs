@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_types::Pattern;
+use weir_types::{NodeField, Pattern};
 
 use super::Findings;
 use crate::file::{self, File};
 use crate::settings::{AccessRule, Admin, AdminTls, DownstreamTls, KeyPair};
-use crate::values::{ClientCertificate, NodeField, Text};
+use crate::values::{ClientCertificate, Text};
 
 /// What a valid file says.
 pub(super) struct Secured {

@@ -8,13 +8,13 @@ use tokio::time::Instant;
 use weir_database::{Database, DemandChange};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Constraints, Content, Reach, ResourceLocator, Variant, VariantKey,
+    Absence, Answered, Batch, Constraints, Content, NodeField, Reach, ResourceLocator, Variant, VariantKey,
 };
 use weir_wire::json::any_from;
 
 use super::*;
 use crate::server::Settings;
-use crate::{Admission, Limits, NodeField, NodeRule, NodeRules, Rate};
+use crate::{Admission, Limits, NodeRule, NodeRules, Rate};
 
 const CLUSTERS: &str = "/v3/discovery:clusters";
 const ENDPOINTS: &str = "/v3/discovery:endpoints";

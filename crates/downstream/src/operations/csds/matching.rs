@@ -12,6 +12,8 @@ use weir_wire::status::struct_matcher::path_segment::Segment;
 use weir_wire::status::value_matcher::MatchPattern;
 use weir_wire::status::{NodeMatcher, StringMatcher, StructMatcher, ValueMatcher};
 
+use crate::metadata;
+
 /// How deep matchers may nest.
 const MAX_DEPTH: usize = 16;
 
@@ -94,23 +96,10 @@ impl Matcher {
 
     fn matches(&self, node: &Node) -> bool {
         let nothing = Struct::default();
-        let metadata = node.metadata.as_ref().unwrap_or(&nothing);
+        let fields = node.metadata.as_ref().unwrap_or(&nothing);
         self.id.as_ref().is_none_or(|id| id.matches(&node.id))
-            && self.metadata.iter().all(|(path, test)| test.matches(at(metadata, path)))
+            && self.metadata.iter().all(|(path, test)| test.matches(metadata::at(fields, path)))
     }
-}
-
-/// What stands at a path.
-fn at<'a>(metadata: &'a Struct, path: &[String]) -> Option<&'a Value> {
-    let (last, parents) = path.split_last()?;
-    let mut fields = &metadata.fields;
-    for parent in parents {
-        match &fields.get(parent)?.kind {
-            Some(Kind::StructValue(inner)) => fields = &inner.fields,
-            _ => return None,
-        }
-    }
-    fields.get(last)
 }
 
 impl Test {
