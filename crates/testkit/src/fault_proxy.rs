@@ -57,6 +57,27 @@ pub enum Fault {
     Duplicate,
 }
 
+impl Fault {
+    /// Any of them.
+    pub fn draw(random: &mut fastrand::Rng) -> Self {
+        match random.u32(..8) {
+            0 => Self::Reset,
+            1 => Self::HalfOpen,
+            2 => Self::Garbage(Side::Client),
+            3 => Self::Garbage(Side::Server),
+            4 => Self::Refuse,
+            5 => Self::Stall,
+            6 => Self::Slow(random.u32(1 << 10..64 << 10)),
+            _ => Self::Duplicate,
+        }
+    }
+
+    /// Whether it lasts until all is well again.
+    pub fn lasts(self) -> bool {
+        !matches!(self, Self::Reset | Self::HalfOpen | Self::Garbage(_))
+    }
+}
+
 /// What is to happen to connections; how often what happens once has happened.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weather {
@@ -142,17 +163,7 @@ impl FaultProxy {
 
     /// The next fault of the seed.
     pub fn pick(&self) -> Fault {
-        let mut random = self.random.lock();
-        match random.u32(..8) {
-            0 => Fault::Reset,
-            1 => Fault::HalfOpen,
-            2 => Fault::Garbage(Side::Client),
-            3 => Fault::Garbage(Side::Server),
-            4 => Fault::Refuse,
-            5 => Fault::Stall,
-            6 => Fault::Slow(random.u32(1 << 10..64 << 10)),
-            _ => Fault::Duplicate,
-        }
+        Fault::draw(&mut self.random.lock())
     }
 
     /// How many connections there are.

@@ -10,19 +10,16 @@ use weir_testkit::resource::PROBE;
 use weir_testkit::{Dialect, Received, Service, node, type_url};
 
 use super::truth::{ENVIRONMENTS, Held, wanted_names};
+use super::world::Pace;
 
-/// After how much silence the server is pinged.
-const KEEPALIVE: Duration = Duration::from_secs(1);
-/// How long it may take to answer, and to accept a connection, on a machine that is busy with all the others.
-const TIMEOUT: Duration = Duration::from_secs(4);
 /// Between two attempts.
 const BACKOFF: Duration = Duration::from_millis(100);
 
 /// The client with this number, which shows what it holds, for ever.
-pub(crate) async fn run(number: usize, server: SocketAddr, shown: watch::Sender<Held>) {
+pub(crate) async fn run(number: usize, server: SocketAddr, pace: Pace, shown: watch::Sender<Held>) {
     let mut client = Client { number, dialect: DIALECTS[number / 2 % 2], versions: BTreeMap::new(), shown };
     loop {
-        if let Some(connection) = Connection::kept_alive(server, KEEPALIVE, TIMEOUT).await {
+        if let Some(connection) = Connection::kept_alive(server, pace.keepalive, pace.patience).await {
             client.stream(&connection).await;
         }
         tokio::time::sleep(BACKOFF).await;

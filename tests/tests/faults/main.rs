@@ -12,20 +12,24 @@
 )]
 
 mod client;
+mod soak;
 mod trouble;
 mod truth;
 mod world;
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use self::trouble::Trouble;
-use self::world::World;
+use self::world::{Pace, World};
 
 /// What a run of all tests can afford.
 const FAULTS: usize = 50;
 const CLIENTS: usize = 40;
 /// Any other is a campaign of its own.
 const SEED: u64 = 1;
+/// Many faults in a short time.
+const HASTY: Pace = Pace { keepalive: Duration::from_secs(1), patience: Duration::from_secs(4) };
 
 fn setting<T: FromStr>(variable: &str, otherwise: T) -> T {
     let given = std::env::var(variable).ok().map(|text| text.parse());
@@ -38,10 +42,10 @@ async fn campaign(protocol: &str, half: u64) {
     let clients = setting("WEIR_FAULTS_CLIENTS", CLIENTS);
     let seed = setting("WEIR_FAULTS_SEED", SEED) * 2 + half;
     println!("{faults} faults, {clients} clients, seed {seed}, {protocol} upstream");
-    let mut world = World::start(protocol, clients, seed).await;
+    let mut world = World::start(protocol, clients, seed, HASTY).await;
     world.converge("the start").await;
     for number in 1..=faults {
-        let trouble = Trouble::draw(world.random());
+        let trouble = Trouble::draw(world.random(), HASTY);
         let what = format!("fault {number}: {trouble:?}");
         println!("{what}");
         world.suffer(trouble).await;

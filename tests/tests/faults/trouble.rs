@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use weir_testkit::{Fault, Side};
+use weir_testkit::Fault;
 
-/// How long what lasts may last: about as long as it takes a keepalive to notice.
-const LONGEST: u64 = 6000;
+use super::world::Pace;
 
 /// Where there is a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,8 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    pub(crate) fn draw(random: &mut fastrand::Rng) -> Self {
+    /// Any of them. What lasts, lasts about as long as it takes a keepalive to notice.
+    pub(crate) fn draw(random: &mut fastrand::Rng, pace: Pace) -> Self {
         match random.u32(..4) {
             0 => Self::Kill(match random.u32(..4) {
                 0 => Party::ControlPlane,
@@ -47,21 +47,8 @@ impl Trouble {
             }),
             _ => {
                 let link = if random.bool() { Link::Upstream } else { Link::Downstream };
-                Self::Network(link, fault(random), Duration::from_millis(random.u64(..LONGEST)))
+                Self::Network(link, Fault::draw(random), pace.longest().mul_f64(random.f64()))
             }
         }
-    }
-}
-
-fn fault(random: &mut fastrand::Rng) -> Fault {
-    match random.u32(..8) {
-        0 => Fault::Reset,
-        1 => Fault::HalfOpen,
-        2 => Fault::Garbage(Side::Client),
-        3 => Fault::Garbage(Side::Server),
-        4 => Fault::Refuse,
-        5 => Fault::Stall,
-        6 => Fault::Slow(random.u32(1 << 10..64 << 10)),
-        _ => Fault::Duplicate,
     }
 }

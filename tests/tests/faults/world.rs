@@ -6,9 +6,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use weir_testkit::FaultProxy;
 use weir_testkit::process::Weir;
 use weir_testkit::wait::until;
-use weir_testkit::{Fault, FaultProxy};
 
 use super::client;
 use super::trouble::{Link, Party, Trouble};
@@ -19,7 +19,30 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How much memory Weir may have in the end, in bytes: many times what this takes.
 const MEMORY: f64 = 256e6;
 
+/// How soon the dead are noticed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// After how much silence the other side is pinged.
+    pub(crate) keepalive: Duration,
+    /// How long it may take to answer, and to accept a connection, on a machine that is busy with all the others.
+    pub(crate) patience: Duration,
+}
+
+impl Pace {
+    /// How long what lasts may last.
+    pub(crate) fn longest(self) -> Duration {
+        self.keepalive + self.patience
+    }
+
+    /// As a configuration has it.
+    fn keys(self) -> String {
+        let Self { keepalive, patience } = self;
+        format!("keepalive_interval = \"{keepalive:?}\"\nkeepalive_timeout = \"{patience:?}\"\n")
+    }
+}
+
 pub(crate) struct World {
+    pace: Pace,
     random: fastrand::Rng,
     truth: Truth,
     /// A Weir of files is a control plane that can be killed, and that speaks both dialects and TP2.
@@ -38,16 +61,16 @@ struct Client {
 }
 
 impl Client {
-    fn start(number: usize, server: SocketAddr) -> Self {
+    fn start(number: usize, server: SocketAddr, pace: Pace) -> Self {
         let (shown, held) = watch::channel(Held::new());
         let mut running = JoinSet::new();
-        running.spawn(client::run(number, server, shown));
+        running.spawn(client::run(number, server, pace, shown));
         Self { held, _running: running }
     }
 }
 
 impl World {
-    pub(crate) async fn start(protocol: &str, clients: usize, seed: u64) -> Self {
+    pub(crate) async fn start(protocol: &str, clients: usize, seed: u64, pace: Pace) -> Self {
         let truth = Truth::new();
         let control_plane = Weir::builder().log_level("info").resources(&truth.resources()).start().await;
         let upstream = FaultProxy::seeded(control_plane.address(), seed).await;
@@ -55,26 +78,28 @@ impl World {
         let weir = Weir::builder()
             .log_level("info")
             .parameter_from_metadata("env")
-            .downstream("keepalive_interval = \"1s\"\nkeepalive_timeout = \"4s\"")
+            .downstream(&pace.keys())
             .section(&format!("[store]\npath = \"{}\"\n", store.path().join("store").display()))
             .upstream_at(upstream.address(), protocol, "native")
-            .section(
-                "keepalive_interval = \"1s\"\nkeepalive_timeout = \"4s\"\nconnect_timeout = \"4s\"\n\
-                 backoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n",
-            )
+            .section(&format!(
+                "{}connect_timeout = \"{:?}\"\nbackoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n",
+                pace.keys(),
+                pace.patience
+            ))
             .start()
             .await;
         let downstream = FaultProxy::seeded(weir.address(), seed).await;
-        let clients = (0..clients).map(|number| Client::start(number, downstream.address())).collect();
+        let clients = (0..clients).map(|number| Client::start(number, downstream.address(), pace)).collect();
         let random = fastrand::Rng::with_seed(seed);
-        Self { random, truth, control_plane, upstream, weir, downstream, clients, _store: store }
+        Self { pace, random, truth, control_plane, upstream, weir, downstream, clients, _store: store }
     }
 
     pub(crate) fn random(&mut self) -> &mut fastrand::Rng {
         &mut self.random
     }
 
-    fn change(&mut self) {
+    /// Changes several things at once.
+    pub(crate) fn change(&mut self) {
         self.truth.change(&mut self.random);
         self.control_plane.write_resources(&self.truth.resources());
     }
@@ -86,7 +111,7 @@ impl World {
             Trouble::Network(link, fault, duration) => {
                 self.network(link).inject(fault);
                 self.change();
-                if !matches!(fault, Fault::Reset | Fault::HalfOpen | Fault::Garbage(_)) {
+                if fault.lasts() {
                     tokio::time::sleep(duration).await;
                     self.change();
                 }
@@ -127,7 +152,7 @@ impl World {
             Party::Clients => {
                 let server = self.downstream.address();
                 for (number, client) in self.clients.iter_mut().enumerate().step_by(2) {
-                    *client = Client::start(number, server);
+                    *client = Client::start(number, server, self.pace);
                 }
             }
         }
@@ -152,17 +177,19 @@ impl World {
         }
     }
 
+    /// The sum over all labels of one of Weir's metrics.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
+        metric(&self.weir.admin("/metrics").await.body, name)
+    }
+
     /// Everybody goes, and nothing is left of them.
     pub(crate) async fn end(mut self) {
         self.clients.clear();
-        let weir = &self.weir;
         until("no stream of a client to be left", || async {
-            let streams = metric(&weir.admin("/metrics").await.body, "weir_downstream_streams");
-            (streams == 0.0).then_some(())
+            (self.metric("weir_downstream_streams").await == 0.0).then_some(())
         })
         .await;
-        let metrics = weir.admin("/metrics").await.body;
-        let memory = metric(&metrics, "process_memory_usage");
+        let memory = self.metric("process_memory_usage").await;
         println!("no stream is left; {:.1} MB are resident", memory / 1e6);
         assert!(memory < MEMORY, "{memory} bytes are resident");
         self.expect_no_panic();
