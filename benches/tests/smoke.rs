@@ -110,6 +110,13 @@ fn distinct_names_and_variants_run() {
 }
 
 #[test]
+fn tracing_is_told_to_a_collector() {
+    let runs = load("tracing -n 5 -c 5");
+    let told: Vec<_> = runs.iter().map(|run| figure(run, "told to the collector")).collect();
+    assert!(told[0] == 0.0 && told[2] > 0.0, "{told:?}");
+}
+
+#[test]
 fn the_floor_stands_alone_too() {
     assert!(figure(&load("floor -n 20 -c 3")[0], "CPU per delivery") > 0.0);
 }

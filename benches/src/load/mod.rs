@@ -6,6 +6,7 @@
 //! server's process is the server's alone.
 
 mod bare;
+mod collector;
 mod control_plane;
 mod floor;
 mod http2;

@@ -76,6 +76,9 @@ pub(crate) struct Options {
     /// How much the server keeps of encoded responses, as in its configuration
     #[arg(long, default_value = "256MiB", value_name = "SIZE")]
     pub(crate) frame_cache: String,
+    /// Have so large a share of the changes traced (0 to 1), and a collector told of them
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) sample_ratio: Option<f64>,
     /// The program to measure [default: the one beside this, built by cargo if it runs this]
     #[arg(long, value_name = "FILE", env = "WEIR_BIN")]
     pub(crate) weir: Option<PathBuf>,
@@ -118,6 +121,8 @@ pub(crate) enum Scenario {
     Distinct,
     /// Many variants of the same content: memory of the server
     Variants,
+    /// What tracing costs: without, with 1 % and with all changes sampled
+    Tracing,
     /// Plain TCP: the physical limit
     Floor,
     /// What the project promises, one after the other

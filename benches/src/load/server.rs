@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
+use super::collector::Collector;
 use super::control_plane::ControlPlane;
 use super::options::Options;
 use super::process::{self, Cpu};
@@ -48,10 +49,16 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts what is to be measured and waits until it listens.
-    pub(crate) fn start(options: &Options, control_plane: &ControlPlane) -> Result<Self> {
+    pub(crate) fn start(
+        options: &Options,
+        control_plane: &ControlPlane,
+        collector: Option<&Collector>,
+    ) -> Result<Self> {
         let directory = tempfile::tempdir().context("make a directory for the configuration")?;
-        let mut command =
-            if options.bare { bare(control_plane)? } else { weir(options, control_plane, directory.path())? };
+        let mut command = match options.bare {
+            true => bare(control_plane)?,
+            false => weir(options, &configuration(options, control_plane, collector), directory.path())?,
+        };
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
         let output = child.stderr.take().context("its errors are piped")?;
@@ -69,24 +76,30 @@ fn bare(control_plane: &ControlPlane) -> Result<Command> {
 }
 
 /// `weir serve` with a configuration of its own.
-fn weir(options: &Options, control_plane: &ControlPlane, directory: &Path) -> Result<Command> {
+fn weir(options: &Options, configuration: &str, directory: &Path) -> Result<Command> {
     let config = directory.join("weir.toml");
-    std::fs::write(&config, configuration(control_plane, &options.frame_cache))
-        .context("write the configuration")?;
+    std::fs::write(&config, configuration).context("write the configuration")?;
     let mut command = Command::new(binary(options.weir.as_deref())?);
     command.arg("serve").arg("--config").arg(config);
+    // So that what they cost falls within the time that is measured.
+    command.env("OTEL_BSP_SCHEDULE_DELAY", "500");
     // The line that tells the port, and what goes wrong.
     command.env("WEIR_LOG", "warn,weir::serve=info");
     Ok(command)
 }
 
-fn configuration(control_plane: &ControlPlane, frame_cache: &str) -> String {
+fn configuration(options: &Options, control_plane: &ControlPlane, collector: Option<&Collector>) -> String {
+    let telemetry = collector.zip(options.sample_ratio).map(|(collector, ratio)| {
+        format!("[telemetry]\nendpoint = '{}'\nmetrics = false\nsample_ratio = {ratio:?}\n", collector.uri())
+    });
     format!(
         "[node]\nid = 'weir-load'\n\
          [downstream]\nlisten = ['127.0.0.1:0']\n\
          [log]\nformat = 'json'\n\
-         [cache]\nmax_frames_size = '{frame_cache}'\n\
-         [[upstream]]\nendpoints = ['http://{}']\nprotocol = 'ads-delta'\ndynamic_parameters = 'native'\n",
+         [cache]\nmax_frames_size = '{}'\n\
+         {}[[upstream]]\nendpoints = ['http://{}']\nprotocol = 'ads-delta'\ndynamic_parameters = 'native'\n",
+        options.frame_cache,
+        telemetry.unwrap_or_default(),
         control_plane.address()
     )
 }

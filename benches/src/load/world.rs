@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use super::collector::Collector;
 use super::control_plane::{ControlPlane, THREADS};
 use super::options::Options;
 use super::plan::{Known, Plan, Wanted};
@@ -35,6 +36,7 @@ pub(crate) struct World<'a> {
     // Before the control plane, so that it ends first and has no reason to complain.
     pub(crate) server: Server,
     pub(crate) control_plane: ControlPlane,
+    collector: Option<Collector>,
     pub(crate) swarm: Swarm,
     versions: u64,
     streams: usize,
@@ -50,9 +52,19 @@ impl<'a> World<'a> {
             keep: false,
         };
         let control_plane = ControlPlane::start()?;
-        let server = start_server(options, &control_plane)?;
+        let collector = options.sample_ratio.map(|_| Collector::start()).transpose()?;
+        let server = start_server(options, &control_plane, collector.as_ref())?;
         let swarm = Sockets::new(server.address, Tally::new(habits, Instant::now()))?;
-        Ok(Self { options, control_plane, server, swarm, versions: 0, streams: 0 })
+        Ok(Self { options, control_plane, collector, server, swarm, versions: 0, streams: 0 })
+    }
+
+    /// How many bytes of traces there were; waits for the first if all changes are sampled.
+    pub(crate) fn told(&mut self) -> Result<u64> {
+        let Some(collector) = self.collector.take() else { return Ok(0) };
+        if self.options.sample_ratio == Some(1.0) {
+            self.wait_for("traces", |_, _| collector.bytes() > 0)?;
+        }
+        Ok(self.collector.insert(collector).bytes())
     }
 
     /// Cuts all clients off.
@@ -193,8 +205,12 @@ impl<'a> World<'a> {
     }
 }
 
-fn start_server(options: &Options, control_plane: &ControlPlane) -> Result<Server> {
-    let start = || Server::start(options, control_plane);
+fn start_server(
+    options: &Options,
+    control_plane: &ControlPlane,
+    collector: Option<&Collector>,
+) -> Result<Server> {
+    let start = || Server::start(options, control_plane, collector);
     if !options.pin {
         return start();
     }

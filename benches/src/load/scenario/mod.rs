@@ -8,6 +8,7 @@ pub(crate) mod growth;
 pub(crate) mod herd;
 pub(crate) mod idle;
 pub(crate) mod slow;
+pub(crate) mod tracing;
 pub(crate) mod variants;
 
 use anyhow::Result;
@@ -47,6 +48,7 @@ fn run_once(options: &Options, streams: usize, resources: usize) -> Result<Vec<R
         Scenario::Slow => vec![slow::run(options, streams, resources)?],
         Scenario::Distinct => distinct::run(options, streams, resources)?,
         Scenario::Variants => variants::run(options, resources)?,
+        Scenario::Tracing => tracing::run(options, streams, resources)?,
         Scenario::Floor => vec![floor_alone(options, streams)?],
         Scenario::Targets | Scenario::FloorServer | Scenario::BareServer => vec![],
     })
