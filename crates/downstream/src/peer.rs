@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use weir_database::Quota;
-
 use weir_tls::Identity;
 
 /// Who connected, as far as the connection tells.
@@ -16,4 +15,11 @@ pub(crate) struct Peer {
     pub(crate) quota: Arc<Quota>,
     /// Whom its certificate names; nobody where it has shown none.
     pub(crate) identity: Option<Identity>,
+}
+
+impl Peer {
+    /// One that has asked for nothing yet.
+    pub(crate) fn new(address: SocketAddr, identity: Option<Identity>) -> Self {
+        Self { address, quota: Arc::default(), identity }
+    }
 }

@@ -220,34 +220,35 @@ impl Server {
         tls: Option<&Acceptor>,
         connections: &mut JoinSet<()>,
     ) {
-        if let Ok(connected) = self.shared.gate.connect(address.ip()) {
-            connections.spawn(self.accepted(client, address, tls.cloned(), connected));
-        }
-    }
-
-    async fn accepted(
-        self: Arc<Self>,
-        client: TcpStream,
-        address: SocketAddr,
-        tls: Option<Acceptor>,
-        _connected: Connected,
-    ) {
+        let Ok(connected) = self.shared.gate.connect(address.ip()) else { return };
         // Small responses should not wait for an acknowledgement of the last one.
         if let Err(error) = client.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
         }
-        let Some(tls) = tls else {
-            return self.connection(client, Peer { address, identity: None, quota: Arc::default() }).await;
+        // A task each: one for both would be as large as the larger, and ten thousand of them wait.
+        match tls {
+            Some(tls) => connections.spawn(self.secured(client, address, tls.clone(), connected)),
+            None => connections.spawn(self.connection(client, Peer::new(address, None), connected)),
         };
+    }
+
+    async fn secured(
+        self: Arc<Self>,
+        client: TcpStream,
+        address: SocketAddr,
+        tls: Acceptor,
+        connected: Connected,
+    ) {
         let stop = self.shared.phases.stop.clone();
         let shaken = tokio::select! {
-            shaken = tls.accept(client, TcpStream::readable) => shaken,
+            shaken = Box::pin(tls.accept(client, TcpStream::readable)) => shaken,
             () = stop.cancelled() => return,
         };
         self.shared.metrics.shaken(shaken.as_ref().err());
         match shaken {
             Ok((client, identity)) => {
-                self.connection(client, Peer { address, identity, quota: Arc::default() }).await
+                let client = Box::new(client);
+                self.connection(client, Peer::new(address, identity), connected).await
             }
             Err(error) => tracing::info!(peer = %address, reason = %error, "a client is not let in"),
         }
@@ -257,6 +258,7 @@ impl Server {
         self: Arc<Self>,
         client: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: Peer,
+        _connected: Connected,
     ) {
         let settings = self.shared.settings();
         let age = settings.drain.max_connection_age;
@@ -271,12 +273,13 @@ impl Server {
         let ending = shared.phases.stop.child_token();
         let (asking, granting) = (Arc::clone(&shared), Arc::clone(&shared));
         let asked = shared.phases.clone().time_to_go(age, move || asking.settings().drain.over);
-        let asked = asked.map(move |reason| metrics.moved(reason));
+        let asked = asked.map(move |reason| metrics.moved(reason)).boxed();
         let ended = ending.clone();
         let then = async move {
             tokio::time::sleep(granting.settings().drain.grace).await;
             ended.cancel();
-        };
+        }
+        .boxed();
         let operations = Arc::clone(&self.operations);
         let service = |within| Services { shared, operations, peer: Arc::new(peer), within, ending };
         if let Err(error) = connection::serve(client, settings, service, asked, then).await {
@@ -333,6 +336,19 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+
+    /// Each idle client holds as much.
+    #[tokio::test]
+    async fn a_connection_is_a_small_task() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (_served, address) = listener.accept().await.unwrap();
+        let server =
+            Arc::new(Server::new(Settings::default(), Database::new(weir_database::Settings::default())));
+        let connected = server.shared.gate.connect(address.ip()).unwrap();
+        let bytes = size_of_val(&server.connection(client, Peer::new(address, None), connected));
+        assert!(bytes <= 1200, "{bytes} bytes");
+    }
 
     #[tokio::test]
     async fn who_is_connected_when_a_listener_closes_is_served() {

@@ -8,11 +8,11 @@ mod cut;
 mod socket;
 mod turn;
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::rt::bounds::Http2ServerConnExec;
 use hyper::server::conn::{http1, http2};
@@ -82,8 +82,8 @@ pub(crate) async fn serve<S, V, B>(
     stream: S,
     settings: Settings,
     service: impl FnOnce(Within) -> V,
-    drain: impl Future<Output = ()> + Send + 'static,
-    then: impl Future<Output = ()> + Send + 'static,
+    mut drain: BoxFuture<'static, ()>,
+    then: BoxFuture<'static, ()>,
 ) -> Result<(), ConnectionError>
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -94,9 +94,9 @@ where
     Within: Http2ServerConnExec<V::Future, B>,
 {
     let socket = Socket::new(stream);
-    let mut drain = Box::pin(drain);
     let protocol = tokio::select! {
-        protocol = timeout(settings.receive_timeout, socket.protocol()) => protocol??,
+        // Boxed, since it is over soon.
+        protocol = Box::pin(timeout(settings.receive_timeout, socket.protocol())) => protocol??,
         () = &mut drain => return Ok(()),
     };
     let within = Within::default();
@@ -158,9 +158,10 @@ where
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::future::{pending, ready};
+    use std::future::{Future, pending, ready};
 
     use bytes::Bytes;
+    use futures_util::FutureExt as _;
     use http::{Request, Response};
     use http_body_util::{BodyExt, Full};
     use hyper::service::service_fn;
@@ -185,7 +186,7 @@ mod tests {
             let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
             Ok::<_, Infallible>(Response::new(Full::new(body.unwrap_or_default())))
         });
-        (client, serve(ours, SETTINGS, move |_| echo, drain, ready(())))
+        (client, serve(ours, SETTINGS, move |_| echo, drain.boxed(), ready(()).boxed()))
     }
 
     #[tokio::test]

@@ -57,12 +57,7 @@ impl Within {
     }
 
     /// Drains the connection once `drain` is over, and runs `then`.
-    pub(super) fn drain_after(
-        &self,
-        drain: impl Future<Output = ()> + Send + 'static,
-        then: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let then = then.boxed();
+    pub(super) fn drain_after(&self, drain: BoxFuture<'static, ()>, then: BoxFuture<'static, ()>) {
         self.0.lock().push(drain.map(|()| Event::Drain(then)).boxed());
     }
 }
@@ -365,7 +360,8 @@ mod tests {
         assert!(turned.turn().is_pending());
         let (http, seen) = (turned.http.clone(), Arc::new(Mutex::new(None)));
         let see = Arc::clone(&seen);
-        turned.turns.within.drain_after(ready(()), async move { *see.lock() = Some(http.0.lock().drained) });
+        let then = async move { *see.lock() = Some(http.0.lock().drained) };
+        turned.turns.within.drain_after(ready(()).boxed(), then.boxed());
         assert!(turned.turn().is_ready());
         assert_eq!(*seen.lock(), Some(true), "HTTP is told before the rest is done");
     }

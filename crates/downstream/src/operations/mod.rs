@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_status_of_clients_is_for_the_same_machine_unless_configured() {
         let code = |csds, from: &str| {
-            let peer = Peer { address: from.parse().unwrap(), quota: Arc::default(), identity: None };
+            let peer = Peer::new(from.parse().unwrap(), None);
             refusal(csds, &peer).map(|status| status.code())
         };
         for local in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {

@@ -27,7 +27,7 @@ struct Fixture {
 }
 
 fn peer() -> Arc<Peer> {
-    Arc::new(Peer { address: ([127, 0, 0, 1], 1).into(), quota: Arc::default(), identity: None })
+    Arc::new(Peer::new(([127, 0, 0, 1], 1).into(), None))
 }
 
 impl Fixture {
