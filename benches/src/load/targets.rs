@@ -192,8 +192,10 @@ fn stale(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
 
 fn stalled(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
     // Fast enough that the clients are not taken for dead meanwhile.
-    let options = scenario(options, Scenario::Slow, 200, 10);
-    one(Options { changes: Some(100_000), rate: Some(6000), ..options }, runs, slow::HELD)
+    let options = scenario(options, Scenario::Slow, 1000, 10);
+    // What is kept of encoded responses grows for as long as it may, and is not the clients'.
+    let frame_cache = "8MiB".to_owned();
+    one(Options { changes: Some(100_000), rate: Some(6000), frame_cache, ..options }, runs, slow::HELD)
 }
 
 fn own(options: &Options, runs: &mut Vec<Run>) -> Result<f64> {
