@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use futures_util::future::abortable;
 use hyper::body::Incoming;
 use hyper::rt::Executor as _;
@@ -194,7 +195,8 @@ impl Stream {
         });
         stream.entry.show(&stream);
         let (reading, reader) = abortable(Arc::clone(&stream).read(requests, ending));
-        within.execute(async { _ = reading.await });
+        // An async block would hold the future twice.
+        within.execute(reading.map(drop));
         ResponseBody { stream, reader, ended: false, within: within.clone(), _opened: opened }
     }
 
