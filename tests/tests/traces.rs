@@ -82,6 +82,9 @@ async fn one_trace_follows_a_response_to_the_last_acknowledgement() {
             ("xds.nack", "n-2", "no such thing")
         );
 
+        let rejected = format!("\"trace_id\":\"{}\"", root.trace);
+        weir.child().wait_for_line(&["what this trace follows was rejected", "n-2", &rejected]).await;
+
         let how = if protocol == "grpc" { "grpc" } else { "/v1/traces" };
         collector.look(|told| assert!(told.requests.iter().all(|(told, _)| told == how), "{protocol}"));
     }

@@ -141,6 +141,9 @@ impl ViewSpan {
         let said = [("xds.client", client), ("xds.message", message)];
         let attributes = said.map(|(key, value)| KeyValue::new(key, value.to_owned()));
         self.span.add_event_with_timestamp("xds.nack", at.time, attributes.into());
+        let context = Context::new().with_remote_span_context(self.span.span_context().clone());
+        let _within = context.attach();
+        tracing::warn!(node = client, reason = message, "what this trace follows was rejected");
     }
 
     /// Nothing more is waited for.
