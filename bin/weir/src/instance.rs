@@ -5,13 +5,14 @@ mod upstreams;
 
 use std::sync::Arc;
 
-use weir_admin::{Client, Nack, Upstream};
+use weir_admin::{Client, Draining, Nack, Upstream};
 use weir_database::Database;
 use weir_downstream::Control;
 use weir_downstream::clients::Registry;
 use weir_telemetry::{LogLevel, Metrics};
 use weir_types::{Fingerprint, TypeUrl};
 
+use crate::lifetime::Drain;
 use crate::ready::Readiness;
 
 /// This Weir, to be looked at.
@@ -23,6 +24,7 @@ pub(crate) struct Instance {
     pub(crate) control: Control,
     pub(crate) database: Database,
     pub(crate) log_level: LogLevel,
+    pub(crate) drain: Drain,
 }
 
 impl weir_admin::Instance for Instance {
@@ -36,6 +38,22 @@ impl weir_admin::Instance for Instance {
 
     fn upstreams(&self) -> Vec<Upstream> {
         self.upstream.links().into_iter().map(upstreams::shown).collect()
+    }
+
+    fn confirm_removals(&self, upstream: u64, type_url: &TypeUrl) -> bool {
+        self.upstream.confirm_removals(upstream, type_url)
+    }
+
+    fn draining(&self) -> Draining {
+        Draining {
+            draining: self.drain.draining.is_cancelled(),
+            streams: self.clients.ids().len(),
+            limit_seconds: self.drain.limit().as_secs_f64(),
+        }
+    }
+
+    fn drain(&self) {
+        self.drain.draining.cancel();
     }
 
     fn client_ids(&self) -> Vec<u64> {

@@ -45,11 +45,14 @@ enum Told {
     Terminate,
     /// By a person, who waits.
     Interrupt,
+    /// By an operator, over the admin interface: there is time.
+    Operator,
 }
 
 /// How clients are moved elsewhere before the end.
+#[derive(Clone)]
 pub(crate) struct Drain {
-    /// Cancelled when that begins.
+    /// Cancelled when that begins; whoever cancels it has it begin.
     pub(crate) draining: CancellationToken,
     /// Whose clients they are.
     pub(crate) clients: Control,
@@ -70,18 +73,19 @@ impl Drain {
     ) -> Result<()> {
         let told = tokio::select! {
             told = signals.next() => told,
+            () = self.draining.cancelled() => Told::Operator,
             Some(ended) = tasks.join_next() => return Err(unexpected(ended)),
         };
         if told == Told::Interrupt {
             tracing::info!("stopping");
             return Ok(());
         }
-        let limit = self.clients.settings().drain.longest() + self.patience;
+        let limit = self.limit();
         self.draining.cancel();
         self.clients.drain();
         tracing::info!(seconds = limit.as_secs(), "moving clients elsewhere");
         tokio::select! {
-            _ = signals.next() => tracing::info!("told again: stopping at once"),
+            () = told_again(told, signals) => tracing::info!("told again: stopping at once"),
             Some(ended) = tasks.join_next() => match ended {
                 Ok(Ok(())) => tracing::info!("the last client has gone"),
                 failed => return Err(unexpected(failed)),
@@ -90,6 +94,22 @@ impl Drain {
         }
         Ok(())
     }
+
+    /// How long it takes from its beginning to the end of the program, at most.
+    pub(crate) fn limit(&self) -> Duration {
+        self.clients.settings().drain.longest() + self.patience
+    }
+}
+
+/// Waits for who has no more time. An operator's wish is often followed by a SIGTERM that means the same: that of
+/// Kubernetes, after the hook with the wish.
+async fn told_again(told: Told, signals: &mut Signals) {
+    if told == Told::Operator && signals.next().await == Told::Terminate {
+        tracing::info!("told to do what it does already");
+    } else if told == Told::Operator {
+        return;
+    }
+    signals.next().await;
 }
 
 /// Why a part that should run for good has ended.

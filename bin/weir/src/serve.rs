@@ -80,9 +80,7 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
-    let draining = CancellationToken::new();
-    let (mut tasks, parts) = start(config, store.as_ref(), listeners, telemetry, &draining, &stop)?;
-    let drain = Drain { draining, clients: parts.clients.clone(), patience: PATIENCE };
+    let (mut tasks, parts, drain) = start(config, store.as_ref(), listeners, telemetry, &stop)?;
     let stopped = stop.clone();
     tasks.spawn(
         async move { stopped.run_until_cancelled(reload.run(hangups, parts)).await.unwrap_or(Ok(())) },
@@ -110,9 +108,8 @@ fn start(
     store: Option<&Store>,
     listeners: Listeners,
     telemetry: Telemetry,
-    draining: &CancellationToken,
     stop: &CancellationToken,
-) -> Result<(JoinSet<Result<()>>, Parts)> {
+) -> Result<(JoinSet<Result<()>>, Parts, Drain)> {
     let database = Database::new(convert::database(config));
     let status = weir_upstream::Status::default();
     let mut tasks = JoinSet::new();
@@ -127,12 +124,14 @@ fn start(
     let (exports, followed) = watch::channel(convert::exports(config));
     tasks.spawn(export(database.clone(), followed, stop.clone()));
 
+    let draining = CancellationToken::new();
     let readiness = Arc::new(Readiness::new(config, status.clone(), draining.clone()));
     let healthy = Arc::clone(&readiness);
     let ready = move || healthy.pending().is_empty();
     let settings = convert::downstream(config);
     let server = weir_downstream::Server::with_readiness(settings, database.clone(), ready);
     let (control, clients) = (server.control(), server.registry());
+    let drain = Drain { draining, clients: control.clone(), patience: PATIENCE };
     let tls = convert::tls::downstream(&config.downstream)?;
     let secured = listeners.clients.into_iter().map(|tcp| Listener { tcp, tls: tls.clone() });
     let plaintext = listeners.plaintext.into_iter().map(Listener::from);
@@ -144,13 +143,21 @@ fn start(
     if let (Some(listener), Some(admin)) = (listeners.admin, &config.admin) {
         let (tls, auth) = convert::tls::admin(admin)?;
         let Telemetry { metrics, log_level } = telemetry;
-        let instance =
-            Instance { readiness, metrics, upstream: status, clients, control, database, log_level };
+        let instance = Instance {
+            readiness,
+            metrics,
+            upstream: status,
+            clients,
+            control,
+            database,
+            log_level,
+            drain: drain.clone(),
+        };
         let admin =
             weir_admin::serve(listener, tls, auth, Arc::new(instance), stop.clone().cancelled_owned());
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
-    Ok((tasks, parts))
+    Ok((tasks, parts, drain))
 }
 
 /// Writes the files that are asked for now, and others when others are asked for.

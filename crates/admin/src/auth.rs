@@ -39,6 +39,12 @@ pub struct Peer {
     pub identity: Option<Identity>,
 }
 
+impl Peer {
+    fn name(&self) -> Option<String> {
+        self.identity.as_ref().map(ToString::to_string)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Look,
@@ -103,17 +109,33 @@ async fn check(State(auth): State<Arc<Auth>>, request: Request, next: Next) -> R
     }
     let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.clone());
     let identity = peer.as_ref().and_then(|peer| peer.identity.as_ref());
-    let Err(refusal) = auth.judge(wish, request.headers(), identity) else { return next.run(request).await };
-    refusal.note(wish, &request, peer.as_ref());
-    refusal.answer(wish)
+    match auth.judge(wish, request.headers(), identity) {
+        Ok(()) if wish == Wish::Look => next.run(request).await,
+        Ok(()) => change(request, peer.as_ref(), next).await,
+        Err(refusal) => {
+            refusal.note(wish, &request, peer.as_ref());
+            refusal.answer(wish)
+        }
+    }
+}
+
+/// Has something changed, and says who did it.
+async fn change(request: Request, peer: Option<&Peer>, next: Next) -> Response {
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let response = next.run(request).await;
+    weir_metrics::ADMIN_CHANGES.counter().add(1, &[]);
+    tracing::info!(
+        peer = peer.map(|peer| peer.address.to_string()), identity = peer.and_then(Peer::name), %method, %uri,
+        status = response.status().as_u16(), "an operator has changed something"
+    );
+    response
 }
 
 impl Refusal {
     fn note(self, wish: Wish, request: &Request, peer: Option<&Peer>) {
         weir_metrics::ADMIN_DENIED.counter().add(1, &[]);
-        let identity = peer.and_then(|peer| peer.identity.as_ref()).map(ToString::to_string);
         tracing::warn!(
-            peer = peer.map(|peer| peer.address.to_string()), identity, method = %request.method(),
+            peer = peer.map(|peer| peer.address.to_string()), identity = peer.and_then(Peer::name), method = %request.method(),
             path = request.uri().path(), ?wish, reason = ?self, "a request to the admin server is denied"
         );
     }

@@ -6,6 +6,7 @@
 mod ambiguities;
 mod auth;
 mod clients;
+mod draining;
 mod listener;
 mod log_level;
 mod nacks;
@@ -38,9 +39,10 @@ pub use auth::{Auth, Peer};
 pub use clients::{
     Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
 };
+pub use draining::Draining;
 pub use log_level::LogLevel;
 pub use nacks::Nack;
-pub use upstreams::Upstream;
+pub use upstreams::{Upstream, WithheldRemovals};
 
 /// What the admin server tells about. All of it is asked often, and none of it may wait.
 pub trait Instance: Send + Sync + 'static {
@@ -50,8 +52,17 @@ pub trait Instance: Send + Sync + 'static {
     /// The metrics in the text format of Prometheus, or why there are none.
     fn metrics(&self) -> Result<String, String>;
 
-    /// The streams to control planes, and the files, in an order that stays.
+    /// The streams to control planes, and the files, by id.
     fn upstreams(&self) -> Vec<Upstream>;
+
+    /// Has the removals of a type believed that a stream to a control plane withholds; false where there are none.
+    fn confirm_removals(&self, upstream: u64, type_url: &TypeUrl) -> bool;
+
+    /// Whether clients are moved elsewhere.
+    fn draining(&self) -> Draining;
+
+    /// Begins that, as SIGTERM does; nothing happens where it has begun.
+    fn drain(&self);
 
     /// The ids of the open streams, ascending.
     fn client_ids(&self) -> Vec<u64>;

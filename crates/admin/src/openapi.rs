@@ -6,7 +6,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::{
-    Shared, TAG, ambiguities, clients, log_level, nacks, probes, problem, resources, upstreams, views,
+    Shared, TAG, ambiguities, clients, draining, log_level, nacks, probes, problem, resources, upstreams,
+    views,
 };
 
 /// What the description says beside the endpoints.
@@ -34,6 +35,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(probes::ready))
         .routes(routes!(probes::metrics))
         .routes(routes!(upstreams::upstreams))
+        .routes(routes!(upstreams::confirm_removals))
         .routes(routes!(clients::clients))
         .routes(routes!(clients::client))
         .routes(routes!(clients::given))
@@ -44,6 +46,7 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(ambiguities::ambiguities))
         .routes(routes!(views::views))
         .routes(routes!(log_level::log_level, log_level::set_log_level))
+        .routes(routes!(draining::draining, draining::drain))
         .routes(routes!(description))
 }
 

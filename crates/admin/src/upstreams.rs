@@ -1,12 +1,14 @@
 //! Where resources come from, and how that is going.
 
+mod removals;
+
 use std::time::SystemTime;
 
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
-use weir_types::DynamicParameters;
+use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use crate::page::{Page, Part};
 use crate::problem::Problem;
@@ -14,9 +16,13 @@ use crate::query::Query;
 use crate::time::{rfc3339, seconds_since};
 use crate::{Shared, TAG};
 
+pub(crate) use removals::{__path_confirm_removals, confirm_removals};
+
 /// How a stream to a control plane, or a set of files, is doing.
 #[derive(Clone, Debug)]
 pub struct Upstream {
+    /// Never given twice; the larger is the younger.
+    pub id: u64,
     /// The authority that it is for; empty for names without one.
     pub authority: String,
     /// The parameter set that it is for; none where one stream serves all.
@@ -31,12 +37,33 @@ pub struct Upstream {
     pub since: SystemTime,
     /// The last thing that went wrong, and when; also when it is connected again.
     pub last_error: Option<(String, SystemTime)>,
+    /// How many resources of each type are served from the store, and not vouched for since.
+    pub unconfirmed: Vec<(TypeUrl, usize)>,
+    /// The removals that wait to be confirmed, by type.
+    pub withheld: Vec<WithheldRemovals>,
+}
+
+/// Removals of one type that are too many to be believed at first sight.
+#[derive(Clone, Debug)]
+pub struct WithheldRemovals {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// How many.
+    pub count: usize,
+    /// Of how many that the stream held.
+    pub of: usize,
+    /// The first names of these.
+    pub names: Vec<Name>,
+    /// When the last of them were withheld.
+    pub since: SystemTime,
 }
 
 /// How a stream to a control plane, or a set of files, is doing.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Upstream)]
 pub(crate) struct Shown {
+    /// Never given twice; the larger is the younger.
+    id: u64,
     /// The authority that it is for; empty for names without one.
     authority: String,
     /// `in-sync`, `syncing` (connected, and something is not answered yet) or `disconnected`.
@@ -53,6 +80,40 @@ pub(crate) struct Shown {
     age_seconds: f64,
     /// The last thing that went wrong; also when it is connected again.
     last_error: Option<LastError>,
+    /// Of which types how many resources are served from the store, and not vouched for since.
+    unconfirmed: Vec<Unconfirmed>,
+    /// The removals that are too many to be believed at once, and wait to be confirmed.
+    withheld: Vec<Withheld>,
+}
+
+/// Resources of a type that are served from the store.
+#[derive(Serialize, ToSchema)]
+struct Unconfirmed {
+    /// `cds`, `lds`, …; `other` for types that Weir does not know.
+    #[serde(rename = "type")]
+    short_name: &'static str,
+    /// The type's URL.
+    type_url: String,
+    /// How many.
+    resources: usize,
+}
+
+/// Removals of a type that wait to be confirmed.
+#[derive(Serialize, ToSchema)]
+struct Withheld {
+    /// `cds`, `lds`, …; `other` for types that Weir does not know.
+    #[serde(rename = "type")]
+    short_name: &'static str,
+    /// The type's URL.
+    type_url: String,
+    /// How many.
+    removals: usize,
+    /// Of how many resources that the stream held.
+    of: usize,
+    /// The first names of those that would be removed.
+    names: Vec<String>,
+    /// When the last of them were withheld.
+    since: String,
 }
 
 /// Something that went wrong.
@@ -75,6 +136,7 @@ impl From<Upstream> for Shown {
             parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
         Self {
+            id: upstream.id,
             authority: upstream.authority,
             state,
             parameters: upstream.parameters.map(pairs),
@@ -83,11 +145,32 @@ impl From<Upstream> for Shown {
             since: rfc3339(upstream.since),
             age_seconds: seconds_since(upstream.since),
             last_error: upstream.last_error.map(|(message, at)| LastError { at: rfc3339(at), message }),
+            unconfirmed: upstream.unconfirmed.into_iter().map(Unconfirmed::from).collect(),
+            withheld: upstream.withheld.into_iter().map(Withheld::from).collect(),
         }
     }
 }
 
-/// The streams to control planes, and the files.
+impl From<(TypeUrl, usize)> for Unconfirmed {
+    fn from((type_url, resources): (TypeUrl, usize)) -> Self {
+        Self { short_name: type_url.short_name(), type_url: type_url.to_string(), resources }
+    }
+}
+
+impl From<WithheldRemovals> for Withheld {
+    fn from(withheld: WithheldRemovals) -> Self {
+        Self {
+            short_name: withheld.type_url.short_name(),
+            type_url: withheld.type_url.to_string(),
+            removals: withheld.count,
+            of: withheld.of,
+            names: withheld.names.iter().map(ToString::to_string).collect(),
+            since: rfc3339(withheld.since),
+        }
+    }
+}
+
+/// The streams to control planes, and the files; by age.
 #[utoipa::path(
     get, path = "/upstreams", tag = TAG,
     params(
@@ -106,11 +189,11 @@ pub(crate) async fn upstreams(State(instance): State<Shared>, mut query: Query) 
     let state = query.parse("state", &format!("allowed are {}", allowed.join(", ")), known)?;
     query.finish()?;
     let after = part.after_number()?;
-    let rows = instance.upstreams().into_iter().zip(1..).filter(move |(_, number)| *number > after);
-    let rows = rows.map(|(upstream, number): (_, u64)| (number.to_string(), Shown::from(upstream)));
-    let wanted = move |(_, shown): &(String, Shown)| {
-        authority.as_ref().is_none_or(|wanted| *wanted == shown.authority)
+    let wanted = move |shown: &Shown| {
+        shown.id > after
+            && authority.as_ref().is_none_or(|wanted| *wanted == shown.authority)
             && state.is_none_or(|wanted| wanted == shown.state)
     };
-    Ok(part.answer(rows.filter(wanted)))
+    let rows = instance.upstreams().into_iter().map(Shown::from).filter(wanted);
+    Ok(part.answer(rows.map(|shown| (shown.id.to_string(), shown))))
 }

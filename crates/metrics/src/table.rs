@@ -32,6 +32,8 @@ instruments! {
         "Files and sockets that the process has open";
     PROCESS_UPTIME = Gauge "process.uptime" "s" []
         "How long the process has been running";
+    ADMIN_CHANGES = Counter "weir.admin.changes" "{request}" []
+        "Requests to the admin server that may change something";
     ADMIN_DENIED = Counter "weir.admin.denied" "{request}" []
         "Requests to the admin server from those who may not make them";
     CONFIG_PENDING = Gauge "weir.config.pending" "{setting}" []

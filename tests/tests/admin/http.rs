@@ -11,14 +11,15 @@ use weir_wire::discovery::ResourceLocator;
 
 use crate::{CDS, one_accepts_and_one_rejects};
 
-async fn ask(weir: &Weir, path: &str) -> Value {
+/// The JSON that stands there.
+pub(crate) async fn ask(weir: &Weir, path: &str) -> Value {
     let answer = weir.admin(path).await;
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
     serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{path}: {error}: {}", answer.body))
 }
 
 /// What is listed at `path` as soon as `good` says that it is there.
-async fn listed(weir: &Weir, path: &str, good: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+pub(crate) async fn listed(weir: &Weir, path: &str, good: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     until(path, || async {
         let page = ask(weir, path).await;
         let items = page["items"].as_array().expect("a list").clone();

@@ -4,6 +4,7 @@ mod grpc;
 mod http;
 #[path = "../support/mod.rs"]
 mod support;
+mod verbs;
 
 use support::{Bed, Source, for_all};
 use weir_testkit::resources::static_cluster;

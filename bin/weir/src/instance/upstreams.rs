@@ -1,6 +1,6 @@
 //! Streams to control planes, and files.
 
-use weir_admin::Upstream;
+use weir_admin::{Upstream, WithheldRemovals};
 use weir_upstream::{LinkFailure, LinkState, Role};
 
 /// As the admin server shows it.
@@ -11,7 +11,12 @@ pub(super) fn shown(link: LinkState) -> Upstream {
         (Role::Primary, Some(type_url)) => format!("{}, or its names", type_url.short_name()),
         (Role::Secondary, Some(type_url)) => format!("names of {}", type_url.short_name()),
     };
+    let withheld = |(type_url, held): (_, weir_upstream::WithheldRemovals)| {
+        let weir_upstream::WithheldRemovals { count, of, names, since } = held;
+        WithheldRemovals { type_url, count, of, names, since }
+    };
     Upstream {
+        id: link.id,
         authority: link.authority,
         parameters: link.parameters,
         carries,
@@ -22,5 +27,7 @@ pub(super) fn shown(link: LinkState) -> Upstream {
             let LinkFailure { endpoint, reason, at } = failure;
             (format!("{endpoint}: {reason}"), at)
         }),
+        unconfirmed: link.unconfirmed.into_iter().filter(|(_, count)| *count > 0).collect(),
+        withheld: link.withheld.into_iter().map(withheld).collect(),
     }
 }

@@ -53,6 +53,13 @@ async fn upstreams_are_listed_with_what_went_wrong() {
     assert_eq!(first["since"], "2023-11-14T22:13:20Z");
     assert_eq!((&second["authority"], &second["state"]), (&json!("other"), &json!("disconnected")));
     assert_eq!(second["last_error"]["message"], "connection refused");
+    let withheld = json!([{
+        "type": "cds", "type_url": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "removals": 40, "of": 100,
+        "names": ["a", "b"], "since": "2023-11-14T22:13:20Z",
+    }]);
+    assert_eq!((&first["id"], &first["withheld"], &first["unconfirmed"]), (&json!(3), &withheld, &json!([])));
+    assert_eq!((&second["unconfirmed"][0]["resources"], &second["withheld"]), (&json!(7), &json!([])));
+    assert_eq!(get(&instance(0), "/upstreams?after=3").await.json()["items"][0]["id"], 5);
     let page = get(&instance(0), "/upstreams?state=disconnected").await.json();
     assert_eq!(page["items"][0]["authority"], "other");
     assert_eq!(get(&instance(0), "/upstreams?authority=none").await.json()["items"], json!([]));
@@ -173,4 +180,39 @@ async fn the_log_level_is_shown_and_changed() {
         );
     }
     assert_eq!(get(&fake, "/log-level").await.json(), level("info", "configuration"));
+}
+
+#[tokio::test]
+async fn u11_removals_are_confirmed_once() {
+    let fake = instance(0);
+    for (target, status) in [
+        ("/upstreams/x/confirm-removals", 404),
+        ("/upstreams/4/confirm-removals", 404),
+        ("/upstreams/5/confirm-removals", 409),
+        ("/upstreams/3/confirm-removals?type=lds", 409),
+        ("/upstreams/3/confirm-removals?type=x", 400),
+        ("/upstreams/3/confirm-removals?all=1", 400),
+    ] {
+        let answer = request(&fake, "POST", target, "").await;
+        assert_eq!((answer.status, &*answer.content_type), (status, "application/problem+json"), "{target}");
+    }
+    assert_eq!(get(&fake, "/upstreams/3/confirm-removals").await.status, 405);
+    let answer = request(&fake, "POST", "/upstreams/3/confirm-removals?type=cds", "").await;
+    assert_eq!(answer.status, 200);
+    let removals = &answer.json()["confirmed"][0];
+    assert_eq!((&removals["type"], &removals["removals"]), (&json!("cds"), &json!(40)));
+    let again = request(&fake, "POST", "/upstreams/3/confirm-removals", "").await;
+    assert_eq!((again.status, again.json()["detail"].as_str()), (409, Some("the stream 3 withholds no removals")));
+}
+
+#[tokio::test]
+async fn a_drain_is_begun_and_looked_at() {
+    let fake = instance(2);
+    let state = |draining: bool| json!({ "draining": draining, "streams": 2, "limit_seconds": 21.5 });
+    assert_eq!(get(&fake, "/drain").await.json(), state(false));
+    for _ in 0..2 {
+        let answer = request(&fake, "POST", "/drain", "").await;
+        assert_eq!((answer.status, answer.json()), (202, state(true)));
+    }
+    assert_eq!(get(&fake, "/drain").await.json(), state(true));
 }

@@ -12,8 +12,8 @@ use weir_types::{
 };
 
 use crate::{
-    Accepted, Client, Condition, Instance, Locality, LogLevel, Nack, Nacked, Node, Origin, Parameter, Sent,
-    TypeState, Upstream,
+    Accepted, Client, Condition, Draining, Instance, Locality, LogLevel, Nack, Nacked, Node, Origin,
+    Parameter, Sent, TypeState, Upstream, WithheldRemovals,
 };
 
 /// With two upstreams, of which one is away, and any number of clients, of which every third rejects.
@@ -22,12 +22,33 @@ pub(super) struct Fake {
     pub(super) clients: u64,
     pub(super) database: Database,
     level: Mutex<Option<String>>,
+    draining: AtomicBool,
+    /// Whether the removals that are withheld are believed.
+    confirmed: AtomicBool,
 }
 
 impl Fake {
     pub(super) fn new(clients: u64) -> Arc<Self> {
         let database = Database::new(Settings::default());
-        Arc::new(Self { ready: true.into(), clients, database, level: Mutex::default() })
+        Arc::new(Self {
+            ready: true.into(),
+            clients,
+            database,
+            level: Mutex::default(),
+            draining: false.into(),
+            confirmed: false.into(),
+        })
+    }
+
+    fn withheld(&self) -> Vec<WithheldRemovals> {
+        let withheld = WithheldRemovals {
+            type_url: TypeUrl::new(CDS),
+            count: 40,
+            of: 100,
+            names: vec!["a".into(), "b".into()],
+            since: at(),
+        };
+        if self.confirmed.load(Ordering::Relaxed) { Vec::new() } else { vec![withheld] }
     }
 
     /// Holds these variants of clusters: name, constraints, and the seconds of a timeout.
@@ -83,7 +104,8 @@ impl Instance for Fake {
     }
 
     fn upstreams(&self) -> Vec<Upstream> {
-        let upstream = |authority: &str, endpoint: Option<&str>| Upstream {
+        let upstream = |id, authority: &str, endpoint: Option<&str>| Upstream {
+            id,
             authority: authority.to_owned(),
             parameters: endpoint.map(|_| [("env", "prod")].into_iter().collect()),
             carries: "names".to_owned(),
@@ -91,8 +113,27 @@ impl Instance for Fake {
             in_sync: endpoint.is_some(),
             since: at(),
             last_error: endpoint.is_none().then(|| ("connection refused".to_owned(), at())),
+            unconfirmed: if endpoint.is_none() { vec![(TypeUrl::new(CDS), 7)] } else { Vec::new() },
+            withheld: if endpoint.is_some() { self.withheld() } else { Vec::new() },
         };
-        vec![upstream("", Some("http://10.0.0.1:18000")), upstream("other", None)]
+        vec![upstream(3, "", Some("http://10.0.0.1:18000")), upstream(5, "other", None)]
+    }
+
+    fn confirm_removals(&self, upstream: u64, type_url: &TypeUrl) -> bool {
+        let withheld = *type_url.as_str() == *CDS && upstream == 3;
+        withheld && !self.confirmed.swap(true, Ordering::Relaxed)
+    }
+
+    fn draining(&self) -> Draining {
+        Draining {
+            draining: self.draining.load(Ordering::Relaxed),
+            streams: self.clients as usize,
+            limit_seconds: 21.5,
+        }
+    }
+
+    fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
     }
 
     fn client_ids(&self) -> Vec<u64> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
@@ -21,7 +21,7 @@ pub struct Answer {
 /// A connection that is kept while it works.
 pub struct Connection {
     server: SocketAddr,
-    sender: Option<SendRequest<Empty<Bytes>>>,
+    sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 /// One request on a connection of its own.
@@ -37,7 +37,21 @@ pub async fn get(server: SocketAddr, path: &str) -> Result<Answer, String> {
 /// # Errors
 /// When no whole answer came.
 pub async fn get_with(server: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Answer, String> {
-    Connection::to(server).try_get(path, headers).await.map_err(|e| e.to_string())
+    Connection::to(server).send("GET", path, headers, "").await.map_err(|e| e.to_string())
+}
+
+/// One request of any kind on a connection of its own.
+///
+/// # Errors
+/// When no whole answer came.
+pub async fn request(
+    server: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Result<Answer, String> {
+    Connection::to(server).send(method, path, headers, body).await.map_err(|e| e.to_string())
 }
 
 impl Connection {
@@ -51,26 +65,28 @@ impl Connection {
     /// # Errors
     /// When no whole answer came.
     pub async fn get(&mut self, path: &str) -> Result<Answer, String> {
-        let outcome = self.try_get(path, &[("host", "test")]).await;
+        let outcome = self.send("GET", path, &[("host", "test")], "").await;
         if outcome.is_err() {
             self.sender = None;
         }
         outcome.map_err(|e| e.to_string())
     }
 
-    async fn try_get(
+    async fn send(
         &mut self,
+        method: &str,
         path: &str,
         headers: &[(&str, &str)],
+        body: &str,
     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
         let mut sender = match self.sender.take() {
             Some(sender) if !sender.is_closed() => sender,
             _ => self.connect().await?,
         };
         sender.ready().await?;
-        let request = Request::get(path);
+        let request = Request::builder().method(method).uri(path);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let request = request.body(Empty::new())?;
+        let request = request.body(Full::new(Bytes::copy_from_slice(body.as_bytes())))?;
         let response = sender.send_request(request).await?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await?.to_bytes();
@@ -78,7 +94,7 @@ impl Connection {
         Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
-    async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect(self.server).await?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);

@@ -190,6 +190,17 @@ impl Weir {
         answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; it said\n{}", self.child.output()))
     }
 
+    /// Has its admin interface change something. Panics if it does not answer.
+    pub async fn change(&self, method: &str, path: &str, body: &str) -> http::Answer {
+        let answer = http::request(self.admin, method, path, &[("host", "test")], body).await;
+        answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; it said\n{}", self.child.output()))
+    }
+
+    /// Where its admin interface is.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin
+    }
+
     /// Its output.
     pub fn child(&self) -> &Child {
         &self.child
