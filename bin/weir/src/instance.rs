@@ -5,7 +5,7 @@ mod upstreams;
 
 use std::sync::Arc;
 
-use weir_admin::{Client, Draining, Nack, Upstream};
+use weir_admin::{Client, Condition, Draining, Nack, Propagated, Upstream};
 use weir_database::Database;
 use weir_downstream::Control;
 use weir_downstream::clients::Registry;
@@ -72,6 +72,15 @@ impl weir_admin::Instance for Instance {
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
         let snapshot = self.clients.get(id)?;
         Some(snapshot.types.into_iter().map(|status| (status.type_url, status.subscription)).collect())
+    }
+
+    fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>> {
+        let standing = self.clients.standing(id)?.into_iter();
+        Some(standing.map(|(view, standing)| (view, clients::condition(standing))).collect())
+    }
+
+    fn propagated(&self) -> Vec<Propagated> {
+        self.upstream.propagated().into_iter().map(upstreams::propagated).collect()
     }
 
     fn nacks(&self) -> Vec<Nack> {

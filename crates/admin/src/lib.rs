@@ -7,6 +7,7 @@ mod ambiguities;
 mod auth;
 mod clients;
 mod draining;
+mod events;
 mod listener;
 mod log_level;
 mod nacks;
@@ -14,8 +15,11 @@ mod openapi;
 mod page;
 mod probes;
 mod problem;
+mod propagation;
 mod query;
 mod resources;
+mod summary;
+mod tally;
 mod time;
 mod upstreams;
 mod views;
@@ -28,11 +32,13 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::FromRef;
 use tokio::net::TcpListener;
 use weir_database::Database;
 use weir_tls::Acceptor;
 use weir_types::{Fingerprint, TypeUrl};
 
+use events::Events;
 use listener::Operators;
 
 pub use auth::{Auth, Peer};
@@ -42,6 +48,7 @@ pub use clients::{
 pub use draining::Draining;
 pub use log_level::LogLevel;
 pub use nacks::Nack;
+pub use propagation::Propagated;
 pub use upstreams::{Upstream, WithheldRemovals};
 
 /// What the admin server tells about. All of it is asked often, and none of it may wait.
@@ -74,8 +81,14 @@ pub trait Instance: Send + Sync + 'static {
     /// gone.
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>>;
 
+    /// How an open stream stands with each of its types, and the ids of its views; none if it is gone.
+    fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>>;
+
     /// The newest rejections, the newest first.
     fn nacks(&self) -> Vec<Nack>;
+
+    /// The newest changes that were followed to the clients, the newest first.
+    fn propagated(&self) -> Vec<Propagated>;
 
     /// Resources, variants and views.
     fn database(&self) -> Database;
@@ -93,6 +106,25 @@ pub trait Instance: Send + Sync + 'static {
 /// What every endpoint is given.
 type Shared = Arc<dyn Instance>;
 
+/// What the server has.
+#[derive(Clone)]
+struct State {
+    instance: Shared,
+    events: Arc<Events>,
+}
+
+impl FromRef<State> for Shared {
+    fn from_ref(state: &State) -> Self {
+        Self::clone(&state.instance)
+    }
+}
+
+impl FromRef<State> for Arc<Events> {
+    fn from_ref(state: &State) -> Self {
+        Self::clone(&state.events)
+    }
+}
+
 /// The part of the description where the endpoints stand.
 const TAG: &str = "admin";
 
@@ -107,11 +139,13 @@ pub async fn serve(
     instance: Arc<dyn Instance>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let service = auth.guard(router(instance)).into_make_service_with_connect_info::<Peer>();
+    let events = Arc::new(Events::of(Arc::clone(&instance)));
+    let router: Router = openapi::routes().with_state(State { instance, events: Arc::clone(&events) });
+    let service = auth.guard(router).into_make_service_with_connect_info::<Peer>();
+    let shutdown = async move {
+        shutdown.await;
+        // What has no end of its own would hold up the end of the server.
+        events.end();
+    };
     axum::serve(Operators::new(listener, tls), service).with_graceful_shutdown(shutdown).await
-}
-
-/// Every endpoint: for whoever serves them in a way of its own.
-pub fn router(instance: Arc<dyn Instance>) -> Router {
-    openapi::routes().with_state(instance)
 }

@@ -6,8 +6,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::{
-    Shared, TAG, ambiguities, clients, draining, log_level, nacks, probes, problem, resources, upstreams,
-    views,
+    State, TAG, ambiguities, clients, draining, events, log_level, nacks, probes, problem, propagation,
+    resources, upstreams, views,
 };
 
 /// What the description says beside the endpoints.
@@ -29,7 +29,7 @@ async fn description() -> Json<utoipa::openapi::OpenApi> {
 }
 
 /// Every endpoint with its description: none can be without.
-fn described() -> OpenApiRouter<Shared> {
+fn described() -> OpenApiRouter<State> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(probes::live))
         .routes(routes!(probes::ready))
@@ -40,6 +40,8 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(clients::client))
         .routes(routes!(clients::given))
         .routes(routes!(nacks::nacks))
+        .routes(routes!(propagation::propagation))
+        .routes(routes!(events::events))
         .routes(routes!(resources::resources))
         .routes(routes!(resources::resource))
         .routes(routes!(resources::explain))
@@ -50,6 +52,6 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(description))
 }
 
-pub(crate) fn routes() -> Router<Shared> {
+pub(crate) fn routes() -> Router<State> {
     Router::from(described())
 }

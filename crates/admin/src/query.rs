@@ -40,6 +40,12 @@ impl Query {
         parse(&text).map(Some).ok_or_else(|| Problem::invalid(field, &text, limit))
     }
 
+    /// A parameter that is one of a few words.
+    pub(crate) fn one_of<'a>(&mut self, field: &str, words: &[&'a str]) -> Result<Option<&'a str>, Problem> {
+        let known = |text: &str| words.iter().copied().find(|word| *word == text);
+        self.parse(field, &format!("allowed are {}", words.join(", ")), known)
+    }
+
     /// `type`: a resource type.
     pub(crate) fn type_url(&mut self) -> Result<Option<TypeUrl>, Problem> {
         self.parse("type", &NoSuchType.to_string(), |text| text.parse().ok())

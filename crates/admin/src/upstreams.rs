@@ -4,7 +4,7 @@ mod removals;
 
 use std::time::SystemTime;
 
-use axum::extract::State;
+use axum::extract::State as Extract;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -58,6 +58,41 @@ pub struct WithheldRemovals {
     pub since: SystemTime,
 }
 
+/// Whether a stream to a control plane is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = UpstreamState)]
+pub(crate) enum State {
+    /// It is connected, and everything that was asked for is answered.
+    InSync,
+    /// It is connected, and something is not answered yet.
+    Syncing,
+    /// It is not connected.
+    Disconnected,
+}
+
+impl State {
+    const ALL: [Self; 3] = [Self::InSync, Self::Syncing, Self::Disconnected];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::InSync => "in-sync",
+            Self::Syncing => "syncing",
+            Self::Disconnected => "disconnected",
+        }
+    }
+}
+
+impl Upstream {
+    pub(crate) fn state(&self) -> State {
+        match (&self.endpoint, self.in_sync) {
+            (None, _) => State::Disconnected,
+            (Some(_), false) => State::Syncing,
+            (Some(_), true) => State::InSync,
+        }
+    }
+}
+
 /// How a stream to a control plane, or a set of files, is doing.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Upstream)]
@@ -67,7 +102,7 @@ pub(crate) struct Shown {
     /// The authority that it is for; empty for names without one.
     authority: String,
     /// `in-sync`, `syncing` (connected, and something is not answered yet) or `disconnected`.
-    state: &'static str,
+    state: State,
     /// The dynamic parameters that it is for; null where one stream serves all.
     parameters: Option<Vec<(String, String)>>,
     /// What it carries.
@@ -127,11 +162,7 @@ struct LastError {
 
 impl From<Upstream> for Shown {
     fn from(upstream: Upstream) -> Self {
-        let state = match (&upstream.endpoint, upstream.in_sync) {
-            (None, _) => "disconnected",
-            (Some(_), false) => "syncing",
-            (Some(_), true) => "in-sync",
-        };
+        let state = upstream.state();
         let pairs = |parameters: DynamicParameters| {
             parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
@@ -181,18 +212,19 @@ impl From<WithheldRemovals> for Withheld {
     ),
     responses((status = 200, body = Page<Shown>), (status = 400, body = Problem)),
 )]
-pub(crate) async fn upstreams(State(instance): State<Shared>, mut query: Query) -> Result<Response, Problem> {
+pub(crate) async fn upstreams(
+    Extract(instance): Extract<Shared>,
+    mut query: Query,
+) -> Result<Response, Problem> {
     let part = Part::of(&mut query)?;
     let authority = query.take("authority")?;
-    let allowed = ["in-sync", "syncing", "disconnected"];
-    let known = |text: &str| allowed.into_iter().find(|state| *state == text);
-    let state = query.parse("state", &format!("allowed are {}", allowed.join(", ")), known)?;
+    let state = query.one_of("state", &State::ALL.map(State::as_str))?;
     query.finish()?;
     let after = part.after_number()?;
     let wanted = move |shown: &Shown| {
         shown.id > after
             && authority.as_ref().is_none_or(|wanted| *wanted == shown.authority)
-            && state.is_none_or(|wanted| wanted == shown.state)
+            && state.is_none_or(|wanted| wanted == shown.state.as_str())
     };
     let rows = instance.upstreams().into_iter().map(Shown::from).filter(wanted);
     Ok(part.answer(rows.map(|shown| (shown.id.to_string(), shown))))

@@ -12,6 +12,7 @@ use weir_types::{DynamicParameters, Form, Name, TypeUrl};
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::tally::{Counts, Tally};
 use crate::{Shared, TAG};
 
 /// How many of the names of a view are shown.
@@ -29,6 +30,9 @@ pub(crate) struct View {
     type_url: String,
     /// How many streams share it.
     streams: usize,
+    /// How many of them stand how with it.
+    #[serde(flatten)]
+    counts: Counts,
     /// How many names, locators and collections it consists of.
     subscribed: usize,
     /// The first 20 of them.
@@ -53,7 +57,12 @@ struct Subscribed {
 }
 
 impl View {
-    fn of(type_url: &TypeUrl, view: &ViewSummary, names: Vec<(Name, Form, DynamicParameters)>) -> Self {
+    fn of(
+        type_url: &TypeUrl,
+        view: &ViewSummary,
+        counts: Counts,
+        names: Vec<(Name, Form, DynamicParameters)>,
+    ) -> Self {
         let subscribed = |(name, form, parameters): (Name, Form, DynamicParameters)| Subscribed {
             name: name.to_string(),
             located: form == Form::Located,
@@ -64,6 +73,7 @@ impl View {
             short_name: type_url.short_name(),
             type_url: type_url.to_string(),
             streams: view.streams,
+            counts,
             subscribed: view.selectors,
             names: names.into_iter().map(subscribed).collect(),
             unanswered: view.unsettled.names + view.unsettled.collections,
@@ -89,6 +99,7 @@ pub(crate) async fn views(State(instance): State<Shared>, mut query: Query) -> R
     query.finish()?;
     // The first of all has the number 0.
     let from = if part.after.is_some() { part.after_number()? + 1 } else { 0 };
+    let tally = Tally::of(&instance).await;
     let database = instance.database();
     let types = type_url.map_or_else(|| database.types(), |one| vec![one]);
     let mut views: Vec<_> = types
@@ -99,7 +110,7 @@ pub(crate) async fn views(State(instance): State<Shared>, mut query: Query) -> R
     views.sort_unstable_by_key(|(_, view)| view.id);
     let rows = views.into_iter().filter_map(move |(type_url, view)| {
         let names = database.subscribed(&type_url, view.subscription, SHOWN)?;
-        Some((view.id.to_string(), View::of(&type_url, &view, names)))
+        Some((view.id.to_string(), View::of(&type_url, &view, tally.view(view.id), names)))
     });
     Ok(part.answer(rows))
 }

@@ -196,6 +196,11 @@ impl Database {
         self.0.demand.announce();
     }
 
+    /// The number of the newest commit.
+    pub fn position(&self) -> Commit {
+        Commit(self.0.commits.load(Ordering::Acquire))
+    }
+
     /// How many subscriptions were refused since the start, by authority and limit; authorities without limits are
     /// one.
     pub fn refused(&self) -> BTreeMap<(String, &'static str), u64> {

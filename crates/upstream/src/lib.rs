@@ -37,6 +37,7 @@ pub use credentials::Credentials;
 pub use debounce::Debounce;
 pub use failover::Trial;
 pub use node::{NodeTemplate, escape};
+pub use propagation::Propagated;
 pub use rest::Polling;
 pub use settings::{ColdStart, Naming, Services, Settings};
 pub use status::{LinkFailure, LinkState, Status, WithheldRemovals};

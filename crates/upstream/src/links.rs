@@ -235,7 +235,11 @@ impl Context {
             metrics: self.metrics.clone(),
             status,
             name: Name { authority: settings.authority.clone(), parameters: set, lane: lane.clone() },
-            propagation: Propagation::new(&settings.authority, settings.propagation_deadline),
+            propagation: Propagation::new(
+                &settings.authority,
+                settings.propagation_deadline,
+                self.status.recent(),
+            ),
             acknowledge: settings.acknowledge,
             answered: Arc::clone(&answered),
             held: 0,

@@ -12,6 +12,7 @@ use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use crate::Lane;
 use crate::link::Command;
+use crate::propagation::{Propagated, Recent};
 
 const AWAY: &str = "away";
 /// Something that was asked for is not answered yet.
@@ -87,7 +88,10 @@ pub struct LinkFailure {
 
 /// The states of all streams. Cheap to clone; all clones show the same.
 #[derive(Clone, Debug, Default)]
-pub struct Status(Arc<Mutex<Links>>);
+pub struct Status {
+    links: Arc<Mutex<Links>>,
+    recent: Recent,
+}
 
 #[derive(Debug, Default)]
 struct Links {
@@ -102,17 +106,22 @@ struct Links {
 impl Status {
     /// Every stream that there is now; there is none where nothing is wanted.
     pub fn links(&self) -> Vec<LinkState> {
-        self.0.lock().states.values().cloned().collect()
+        self.links.lock().states.values().cloned().collect()
     }
 
     /// Whether every stream of `authority` is connected; true when there is none.
     pub fn is_connected(&self, authority: &str) -> bool {
-        self.0.lock().states.values().filter(|link| link.authority == authority).all(LinkState::is_connected)
+        self.links
+            .lock()
+            .states
+            .values()
+            .filter(|link| link.authority == authority)
+            .all(LinkState::is_connected)
     }
 
     /// Whether every stream of `authority` is connected and in sync; true when there is none.
     pub fn is_in_sync(&self, authority: &str) -> bool {
-        let links = self.0.lock();
+        let links = self.links.lock();
         links
             .states
             .values()
@@ -122,16 +131,26 @@ impl Status {
 
     /// Believes the removals of a type that a stream withholds. False where there are none.
     pub fn confirm_removals(&self, id: u64, type_url: &TypeUrl) -> bool {
-        let links = self.0.lock();
+        let links = self.links.lock();
         let waits = links.states.get(&id).is_some_and(|link| link.withheld.contains_key(type_url));
         let stream = links.commands.get(&id).filter(|_| waits).and_then(WeakUnboundedSender::upgrade);
         stream.is_some_and(|stream| stream.send(Command::ConfirmRemovals(type_url.clone())).is_ok())
     }
 
+    /// The newest changes that were followed to the clients, the newest first; not all are.
+    pub fn propagated(&self) -> Vec<Propagated> {
+        self.recent.all()
+    }
+
+    /// Where they are noted.
+    pub(crate) fn recent(&self) -> Recent {
+        self.recent.clone()
+    }
+
     /// How many removals wait, by authority and type.
     fn withheld(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut counts = BTreeMap::new();
-        for link in self.0.lock().states.values() {
+        for link in self.links.lock().states.values() {
             for (type_url, removals) in &link.withheld {
                 *counts.entry((link.authority.clone(), type_url.short_name())).or_default() +=
                     removals.count as u64;
@@ -167,7 +186,7 @@ impl Status {
     /// because nothing is heard of it.
     fn by_state(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut counts = BTreeMap::new();
-        for link in self.0.lock().states.values() {
+        for link in self.links.lock().states.values() {
             for state in STATES {
                 *counts.entry((link.authority.clone(), state)).or_default() +=
                     u64::from(link.state() == state);
@@ -179,7 +198,7 @@ impl Status {
     /// For how long some stream of each authority has been away.
     fn staleness(&self, now: SystemTime) -> BTreeMap<String, Duration> {
         let mut longest = BTreeMap::new();
-        for link in self.0.lock().states.values() {
+        for link in self.links.lock().states.values() {
             let away = match link.is_connected() {
                 true => Duration::ZERO,
                 false => now.duration_since(link.since).unwrap_or_default(),
@@ -196,7 +215,7 @@ impl Status {
         parameters: Option<DynamicParameters>,
         lane: Lane,
     ) -> LinkStatus {
-        let mut links = self.0.lock();
+        let mut links = self.links.lock();
         links.next += 1;
         let (id, since) = (links.next, SystemTime::now());
         let state = LinkState {
@@ -228,7 +247,7 @@ pub(crate) struct LinkStatus {
 
 impl LinkStatus {
     fn change(&self, change: impl FnOnce(&mut LinkState)) {
-        if let Some(state) = self.status.0.lock().states.get_mut(&self.id) {
+        if let Some(state) = self.status.links.lock().states.get_mut(&self.id) {
             change(state);
         }
     }
@@ -251,7 +270,7 @@ impl LinkStatus {
 
     /// Has the stream obey operators.
     pub(crate) fn obeys(&self, commands: &UnboundedSender<Command>) {
-        self.status.0.lock().commands.insert(self.id, commands.downgrade());
+        self.status.links.lock().commands.insert(self.id, commands.downgrade());
     }
 
     pub(crate) fn shrunk(&self, shrink: Shrink) {
@@ -277,7 +296,7 @@ impl LinkStatus {
 
 impl Drop for LinkStatus {
     fn drop(&mut self) {
-        let mut links = self.status.0.lock();
+        let mut links = self.status.links.lock();
         links.states.remove(&self.id);
         links.commands.remove(&self.id);
     }

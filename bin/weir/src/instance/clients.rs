@@ -100,7 +100,8 @@ fn json(value: Value) -> serde_json::Value {
     }
 }
 
-fn condition(standing: Standing) -> Condition {
+/// As the admin server calls it.
+pub(super) fn condition(standing: Standing) -> Condition {
     match standing {
         Standing::InSync => Condition::InSync,
         Standing::Behind => Condition::Behind,

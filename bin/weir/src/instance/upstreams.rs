@@ -1,6 +1,6 @@
 //! Streams to control planes, and files.
 
-use weir_admin::{Upstream, WithheldRemovals};
+use weir_admin::{Propagated, Upstream, WithheldRemovals};
 use weir_upstream::{LinkFailure, LinkState, Role};
 
 /// As the admin server shows it.
@@ -30,4 +30,10 @@ pub(super) fn shown(link: LinkState) -> Upstream {
         unconfirmed: link.unconfirmed.into_iter().filter(|(_, count)| *count > 0).collect(),
         withheld: link.withheld.into_iter().map(withheld).collect(),
     }
+}
+
+/// A change that was followed, as the admin server shows it.
+pub(super) fn propagated(change: weir_upstream::Propagated) -> Propagated {
+    let weir_upstream::Propagated { number, at, authority, type_url, streams, took, outcome } = change;
+    Propagated { number, at, authority, type_url, streams, took, outcome }
 }

@@ -98,7 +98,7 @@ pub enum Origin {
 }
 
 /// How a client stands with a type, or with all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// It has accepted everything that there is for it.

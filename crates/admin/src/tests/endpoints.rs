@@ -126,6 +126,21 @@ async fn e04_nacks_are_listed_the_newest_first() {
 }
 
 #[tokio::test]
+async fn changes_that_were_followed_are_listed_the_newest_first() {
+    let page = get(&instance(0), "/propagation?limit=2").await.json();
+    let newest = &page["items"][0];
+    assert_eq!(
+        (&newest["number"], &newest["seconds"], &page["next"]),
+        (&json!(30), &json!(0.03), &json!("29"))
+    );
+    assert_eq!((&newest["type"], &newest["streams"]), (&json!("cds"), &json!(3)));
+    let page = get(&instance(0), "/propagation?outcome=late&after=28&limit=1").await.json();
+    assert_eq!(page["items"][0]["number"], 27);
+    assert_eq!(get(&instance(0), "/propagation?type=lds").await.json()["items"], json!([]));
+    assert_eq!(get(&instance(0), "/propagation?authority=x").await.json()["items"], json!([]));
+}
+
+#[tokio::test]
 async fn e05_what_is_not_understood_is_named_with_what_is_allowed() {
     for (target, field, value, limit) in [
         ("/clients?limit=0", "limit", "0", "it is a number from 1 to 100000"),
@@ -133,6 +148,7 @@ async fn e05_what_is_not_understood_is_named_with_what_is_allowed() {
         ("/clients?state=bad", "state", "bad", "allowed are in-sync, behind, rejecting"),
         ("/nacks?what=1", "what", "1", "there is no such parameter here; see /openapi.json"),
         ("/upstreams?state=x", "state", "x", "allowed are in-sync, syncing, disconnected"),
+        ("/propagation?outcome=x", "outcome", "x", "allowed are accepted, rejected, late"),
         ("/clients?param=env", "param", "env", "it is written KEY=VALUE"),
     ] {
         let answer = get(&instance(1), target).await;
@@ -148,7 +164,7 @@ async fn every_endpoint_is_described_and_documented() {
     let description = get(&instance(0), "/openapi.json").await.json();
     let documentation = include_str!("../../../../docs/admin.md");
     let paths = description["paths"].as_object().unwrap();
-    assert!(paths.len() >= 14, "{paths:?}");
+    assert!(paths.len() >= 18, "{paths:?}");
     for (path, methods) in paths {
         for (method, endpoint) in methods.as_object().unwrap() {
             assert!(endpoint["summary"].is_string(), "{method} {path} says nothing of itself");
@@ -202,7 +218,10 @@ async fn u11_removals_are_confirmed_once() {
     let removals = &answer.json()["confirmed"][0];
     assert_eq!((&removals["type"], &removals["removals"]), (&json!("cds"), &json!(40)));
     let again = request(&fake, "POST", "/upstreams/3/confirm-removals", "").await;
-    assert_eq!((again.status, again.json()["detail"].as_str()), (409, Some("the stream 3 withholds no removals")));
+    assert_eq!(
+        (again.status, again.json()["detail"].as_str()),
+        (409, Some("the stream 3 withholds no removals"))
+    );
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! An instance that is made up.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -13,22 +13,24 @@ use weir_types::{
 
 use crate::{
     Accepted, Client, Condition, Draining, Instance, Locality, LogLevel, Nack, Nacked, Node, Origin,
-    Parameter, Sent, TypeState, Upstream, WithheldRemovals,
+    Parameter, Propagated, Sent, TypeState, Upstream, WithheldRemovals,
 };
 
 /// With two upstreams, of which one is away, and any number of clients, of which every third rejects.
-pub(super) struct Fake {
-    pub(super) ready: AtomicBool,
-    pub(super) clients: u64,
-    pub(super) database: Database,
+pub(crate) struct Fake {
+    pub(crate) ready: AtomicBool,
+    pub(crate) clients: u64,
+    pub(crate) database: Database,
     level: Mutex<Option<String>>,
     draining: AtomicBool,
+    /// How often all clients were looked at.
+    pub(crate) looks: AtomicU64,
     /// Whether the removals that are withheld are believed.
     confirmed: AtomicBool,
 }
 
 impl Fake {
-    pub(super) fn new(clients: u64) -> Arc<Self> {
+    pub(crate) fn new(clients: u64) -> Arc<Self> {
         let database = Database::new(Settings::default());
         Arc::new(Self {
             ready: true.into(),
@@ -36,6 +38,7 @@ impl Fake {
             database,
             level: Mutex::default(),
             draining: false.into(),
+            looks: 0.into(),
             confirmed: false.into(),
         })
     }
@@ -52,7 +55,7 @@ impl Fake {
     }
 
     /// Holds these variants of clusters: name, constraints, and the seconds of a timeout.
-    pub(super) fn hold(&self, variants: &[(&str, Expr, u32)]) {
+    pub(crate) fn hold(&self, variants: &[(&str, Expr, u32)]) {
         let mut batch = Batch::new(TypeUrl::new(CDS), Reach::Local);
         for (name, constraints, seconds) in variants {
             let body =
@@ -65,14 +68,14 @@ impl Fake {
     }
 
     /// Holds a variant no longer.
-    pub(super) fn withdraw(&self, name: &str, constraints: &Expr) {
+    pub(crate) fn withdraw(&self, name: &str, constraints: &Expr) {
         let mut batch = Batch::new(TypeUrl::new(CDS), Reach::Local);
         batch.removals.push(VariantKey::new(name, Constraints::new(constraints.clone())));
         self.database.commit(batch);
     }
 
     /// A stream that asks for a name.
-    pub(super) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> Attachment {
+    pub(crate) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> Attachment {
         let selector = Selector::plain(name, parameters.iter().copied().collect());
         self.database.attach(&TypeUrl::new(CDS), &[selector], Arc::new(Nobody)).unwrap()
     }
@@ -84,7 +87,7 @@ impl Subscriber for Nobody {
     fn wake(&self) {}
 }
 
-pub(super) const AT: Duration = Duration::from_secs(1_700_000_000);
+pub(crate) const AT: Duration = Duration::from_secs(1_700_000_000);
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -137,6 +140,7 @@ impl Instance for Fake {
     }
 
     fn client_ids(&self) -> Vec<u64> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
         (1..=self.clients).collect()
     }
 
@@ -196,6 +200,25 @@ impl Instance for Fake {
         let selector = Selector::plain("*", [("env", "prod")].into_iter().collect());
         let subscription: Subscription = [selector].into_iter().collect();
         (id <= self.clients).then(|| vec![(TypeUrl::new(CDS), subscription.fingerprint())])
+    }
+
+    fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>> {
+        let standing =
+            |client: Client| client.types.iter().map(|of_type| (of_type.view, of_type.state)).collect();
+        self.client(id, false).map(standing)
+    }
+
+    fn propagated(&self) -> Vec<Propagated> {
+        let change = |number| Propagated {
+            number,
+            at: at(),
+            authority: String::new(),
+            type_url: TypeUrl::new(CDS),
+            streams: 3,
+            took: Duration::from_millis(number),
+            outcome: if number.is_multiple_of(2) { "accepted" } else { "late" },
+        };
+        (1..=30).rev().map(change).collect()
     }
 
     fn nacks(&self) -> Vec<Nack> {

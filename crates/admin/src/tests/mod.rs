@@ -1,7 +1,7 @@
 //! Requests to a server whose instance is made up.
 
 mod endpoints;
-mod fake;
+pub(crate) mod fake;
 mod resources;
 
 use std::sync::Arc;

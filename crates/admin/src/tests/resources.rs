@@ -126,6 +126,7 @@ async fn views_are_listed_with_what_they_are_subscribed_to() {
         (&second["streams"], &second["names"][0], &second["unanswered"]),
         (&json!(1), &wildcard, &json!(1))
     );
+    assert_eq!((&first["in_sync"], &first["behind"], &first["rejecting"]), (&json!(0), &json!(0), &json!(0)));
     let next = get(&fake, "/views?limit=1").await.json();
     assert_eq!(next["items"][0]["id"], first["id"]);
     let rest = get(&fake, &format!("/views?after={}", next["next"].as_str().unwrap())).await.json();

@@ -86,10 +86,14 @@ impl Database {
     ) -> Option<Vec<(Name, Form, DynamicParameters)>> {
         let view = self.look_at(type_url, |core| core.shared_view(subscription))??;
         let mut selectors: Vec<_> = view.subscription.iter().collect();
+        if limit < selectors.len() {
+            // There may be a hundred thousand of them, and few are shown.
+            selectors.select_nth_unstable(limit);
+            selectors.truncate(limit);
+        }
         selectors.sort_unstable();
-        let selectors = selectors.into_iter().take(limit);
         let shown = |s: &Selector| (s.locator.name.clone(), s.form, s.locator.parameters.clone());
-        Some(selectors.map(shown).collect())
+        Some(selectors.into_iter().map(shown).collect())
     }
 }
 

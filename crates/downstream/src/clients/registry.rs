@@ -7,12 +7,15 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::nacks::Nacks;
-use super::{Nack, Snapshot};
+use super::{Condition, Nack, Snapshot};
 
 /// What can be looked at while it is open.
 pub(crate) trait Observed: Send + Sync {
     /// How it is now; none before its client is known.
     fn observe(&self) -> Option<Snapshot>;
+
+    /// How it stands with each of its types, and the views of these; none before its client is known.
+    fn stand(&self) -> Option<Vec<(u64, Condition)>>;
 }
 
 /// The open streams of a server, and the newest rejections. Cheap to clone; all clones show the same.
@@ -37,6 +40,13 @@ impl Registry {
         // Not in one expression: if this was the last one to hold it, it leaves the list when it is dropped.
         let observed = self.0.open.lock().get(&id)?.upgrade();
         observed?.observe()
+    }
+
+    /// How what is open under this id stands with each of its types, and the views of these; none as with
+    /// [`Self::get`], but for less.
+    pub fn standing(&self, id: u64) -> Option<Vec<(u64, Condition)>> {
+        let observed = self.0.open.lock().get(&id)?.upgrade();
+        observed?.stand()
     }
 
     /// The newest rejections, the newest first.
@@ -89,6 +99,10 @@ mod tests {
 
     impl Observed for Nobody {
         fn observe(&self) -> Option<Snapshot> {
+            None
+        }
+
+        fn stand(&self) -> Option<Vec<(u64, Condition)>> {
             None
         }
     }

@@ -100,6 +100,22 @@ pub struct Held {
     pub message: Arc<str>,
 }
 
+impl Condition {
+    /// How a stream stands with a type.
+    pub(crate) fn of(logical: &Logical<Attached>) -> Self {
+        let attachment = &logical.view().place;
+        let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
+        let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
+        let answered = logical.outstanding().is_none_or(|(_, answered)| answered);
+        let waits = unsettled.names + unsettled.collections > 0;
+        match (logical.rejects(), told_all && answered && !waits) {
+            (true, _) => Self::Rejecting,
+            (false, false) => Self::Behind,
+            (false, true) => Self::InSync,
+        }
+    }
+}
+
 impl Snapshot {
     /// The worst of its types.
     pub fn condition(&self) -> Condition {
@@ -113,14 +129,6 @@ impl TypeStatus {
         let attachment = &logical.view().place;
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let outstanding = logical.outstanding();
-        let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
-        let answered = outstanding.is_none_or(|(_, answered)| answered);
-        let waits = unsettled.names + unsettled.collections > 0;
-        let condition = match (logical.rejects(), told_all && answered && !waits) {
-            (true, _) => Condition::Rejecting,
-            (false, false) => Condition::Behind,
-            (false, true) => Condition::InSync,
-        };
         let sent = |(nonce, answered)| Sent { nonce, version: told.sent, at: told.sent_at.into(), answered };
         Self {
             type_url: logical.type_url().clone(),
@@ -139,7 +147,7 @@ impl TypeStatus {
                 code: rejection.code,
                 message: Arc::clone(&rejection.message),
             }),
-            condition,
+            condition: Condition::of(logical),
         }
     }
 }

@@ -17,7 +17,7 @@ use weir_wire::json::discovery::ResponseError;
 
 use super::Failure;
 use super::frames::{Json, PollFrames};
-use crate::clients::{Entry, Millis, Observed, Snapshot, Told, TypeStatus};
+use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
@@ -62,6 +62,10 @@ impl Observed for Seen {
             since: self.since.into(),
             types: self.types.lock().clone(),
         })
+    }
+
+    fn stand(&self) -> Option<Vec<(u64, Condition)>> {
+        Some(self.types.lock().iter().map(|status| (status.view, status.condition)).collect())
     }
 }
 

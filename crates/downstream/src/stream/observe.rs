@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_types::TypeUrl;
 
 use super::{Open, Stream};
-use crate::clients::{Observed, Snapshot, Told, TypeStatus};
+use crate::clients::{Condition, Observed, Snapshot, Told, TypeStatus};
 
 impl Open {
     /// What is remembered of a type, from its first request on.
@@ -36,5 +36,11 @@ impl Observed for Stream {
             since: self.since.into(),
             types: types.map(|(logical, told)| TypeStatus::of(logical, told)).collect(),
         })
+    }
+
+    fn stand(&self) -> Option<Vec<(u64, Condition)>> {
+        let state = self.state.lock();
+        let logical = state.open.as_ref()?.machine.logical().iter();
+        Some(logical.map(|logical| (logical.view().place.view(), Condition::of(logical))).collect())
     }
 }

@@ -5,6 +5,7 @@
 //! when upstream is acknowledged: whoever waits for that is told as if nobody else watched.
 
 mod progress;
+mod recent;
 mod trace;
 
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ use weir_database::{Database, Observer, Watch};
 use weir_types::{Batch, TypeUrl};
 
 use self::progress::Progress;
+pub use self::recent::Propagated;
+pub(crate) use self::recent::Recent;
 pub(crate) use self::trace::Trace;
 use crate::arrival::{Arrival, Moment};
 
@@ -31,15 +34,17 @@ pub(crate) struct Propagation {
     authority: String,
     deadline: Duration,
     duration: Histogram<f64>,
+    recent: Recent,
     /// When a commit of each type was measured last.
     measured: HashMap<TypeUrl, Instant>,
 }
 
 impl Propagation {
     /// Of a control plane that is asked for the names of `authority`. Commits are followed for `deadline` at most.
-    pub(crate) fn new(authority: &str, deadline: Duration) -> Self {
+    /// What becomes of them is noted in `recent`.
+    pub(crate) fn new(authority: &str, deadline: Duration, recent: Recent) -> Self {
         let duration = weir_metrics::PROPAGATION_DURATION.histogram();
-        Self { authority: authority.to_owned(), deadline, duration, measured: HashMap::new() }
+        Self { authority: authority.to_owned(), deadline, duration, recent, measured: HashMap::new() }
     }
 
     /// Starts the trace of a response; none where it is not sampled, or nobody traces.
@@ -69,17 +74,19 @@ impl Propagation {
         }
         let waited = waiter.is_some();
         let (percent, waiter) = waiter.map_or((100, None), |(percent, waiter)| (percent, Some(waiter)));
-        let type_name = batch.type_url.short_name();
+        let type_url = batch.type_url.clone();
         let progress = Arc::new(Progress::new(waiter, trace));
         let started = Moment::now();
         let watch = database.commit_watched(batch, percent, Arc::clone(&progress) as Arc<dyn Observer>);
         progress.committed(started, Moment::now());
         let follow = Follow {
             progress,
-            arrived: arrival.at.instant,
+            authority: self.authority.clone(),
+            type_url,
+            arrived: arrival.at,
             deadline: self.deadline,
             duration: self.duration.clone(),
-            labels: [KeyValue::new("authority", self.authority.clone()), KeyValue::new("type", type_name)],
+            recent: self.recent.clone(),
         };
         follow.start(watch.clone());
         waited.then_some(watch)
@@ -98,10 +105,12 @@ impl Propagation {
 /// A commit on its way.
 struct Follow {
     progress: Arc<Progress>,
-    arrived: Instant,
+    authority: String,
+    type_url: TypeUrl,
+    arrived: Moment,
     deadline: Duration,
     duration: Histogram<f64>,
-    labels: [KeyValue; 2],
+    recent: Recent,
 }
 
 impl Follow {
@@ -124,10 +133,22 @@ impl Follow {
             (false, true) => "late",
             (false, false) => "accepted",
         };
-        let [authority, type_label] = self.labels;
-        let spent = self.progress.end().saturating_duration_since(self.arrived);
-        let labels = [authority, type_label, KeyValue::new("outcome", outcome)];
-        self.duration.record(spent.as_secs_f64(), &labels);
+        let took = self.progress.end().saturating_duration_since(self.arrived.instant);
+        let labels = [
+            KeyValue::new("authority", self.authority.clone()),
+            KeyValue::new("type", self.type_url.short_name()),
+            KeyValue::new("outcome", outcome),
+        ];
+        self.duration.record(took.as_secs_f64(), &labels);
+        self.recent.add(Propagated {
+            number: 0,
+            at: self.arrived.time,
+            authority: self.authority,
+            type_url: self.type_url,
+            streams: self.progress.streams(),
+            took,
+            outcome,
+        });
         self.progress.finish();
     }
 }

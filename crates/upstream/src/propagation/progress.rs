@@ -89,9 +89,13 @@ impl Progress {
     /// The commit was made between these two.
     pub(super) fn committed(&self, from: Moment, to: Moment) {
         if let Some(trace) = &self.trace {
-            let streams = self.views().iter().map(|view| view.streams).sum();
-            trace.committed(self.views().len(), streams, from, to);
+            trace.committed(self.views().len(), self.streams(), from, to);
         }
+    }
+
+    /// How many streams it concerns.
+    pub(super) fn streams(&self) -> usize {
+        self.views().iter().map(|view| view.streams).sum()
     }
 
     fn views(&self) -> &[View] {
