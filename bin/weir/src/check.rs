@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use serde_json::json;
 use weir_config::{Acknowledge, Config, ControlPlane, NackUpstream, Parameters, Protocol, Source, Transport};
-use weir_types::constraints::{Overlap, overlap};
+use weir_database::explain::overlaps;
 use weir_types::{Name, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
 
 use crate::convert;
-use crate::output::count;
+use crate::operate::output::{Format, show};
+use crate::output::{complain, count, whether};
 use crate::table::Table;
 
 /// Validate a configuration and show what was understood
@@ -29,27 +31,53 @@ pub(crate) struct Args {
     /// The configuration file
     #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
     config: PathBuf,
+    /// How to show it: json and yaml have what is wrong only
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Format,
+}
+
+/// What is wrong.
+#[derive(Default)]
+struct Report {
+    problems: Vec<String>,
+    warnings: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
-    let config = weir_config::load(&args.config)?;
+    let mut report = Report::default();
+    let mut understood = Vec::new();
+    check(args, &mut report, &mut understood)?;
+    let good = report.problems.is_empty();
+    let document = json!({ "valid": good, "problems": report.problems, "warnings": report.warnings });
+    show(args.output, &document, out, |out| Ok(out.write_all(&understood)?))?;
+    Ok(whether(good))
+}
+
+/// Writes what was understood, and finds what is wrong.
+fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<()> {
+    let config = match weir_config::load(&args.config) {
+        Ok(config) => config,
+        Err(bad) => {
+            report.problems.push(bad.to_string());
+            complain(&bad.into());
+            return Ok(());
+        }
+    };
     write_instance(&config, out)?;
-    let mut good = true;
     for upstream in &config.upstreams {
         writeln!(out, "\nupstream for {}", authority(&upstream.authority))?;
         match &upstream.source {
-            Source::Files(path) => good &= check_files(path, out)?,
+            Source::Files(path) => check_files(path, report, out)?,
             Source::ControlPlane(control_plane) => write_control_plane(control_plane, out)?,
         }
     }
     write_rules(&config, out)?;
     for problem in convert::tls::problems(&config) {
-        good = false;
         writeln!(out, "\nproblem: {problem}")?;
+        report.problems.push(problem.to_string());
     }
-    let verdict = if good { "valid" } else { "bad" };
-    writeln!(out, "\n{} is {verdict}", args.config.display())?;
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let verdict = if report.problems.is_empty() { "valid" } else { "bad" };
+    Ok(writeln!(out, "\n{} is {verdict}", args.config.display())?)
 }
 
 fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
@@ -116,13 +144,14 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
     Ok(table.write(out, "  ")?)
 }
 
-/// Whether the files are good.
-fn check_files(path: &Path, out: &mut dyn Write) -> Result<bool> {
+/// What is wrong with the files.
+fn check_files(path: &Path, report: &mut Report, out: &mut dyn Write) -> Result<()> {
     let loaded = match files::load(path, &Loaded::default()) {
         Ok(loaded) => loaded,
         Err(unreadable) => {
             writeln!(out, "  error: {unreadable}")?;
-            return Ok(false);
+            report.problems.push(unreadable.to_string());
+            return Ok(());
         }
     };
     let mut table = Table::default();
@@ -131,9 +160,13 @@ fn check_files(path: &Path, out: &mut dyn Write) -> Result<bool> {
     table.write(out, "  ")?;
     for problem in loaded.problems() {
         writeln!(out, "  error: {problem}")?;
+        report.problems.push(problem.to_string());
     }
-    warn_of_overlaps(&loaded, out)?;
-    Ok(loaded.problems().is_empty())
+    for warning in overlapping(&loaded) {
+        writeln!(out, "  warning: {warning}")?;
+        report.warnings.push(warning);
+    }
+    Ok(())
 }
 
 /// `2 cds, 1 eds`
@@ -155,27 +188,21 @@ fn short(type_url: &TypeUrl) -> &str {
     }
 }
 
-fn warn_of_overlaps(loaded: &Loaded, out: &mut dyn Write) -> Result<()> {
+/// Variants that can match the same client.
+fn overlapping(loaded: &Loaded) -> Vec<String> {
     let mut variants: BTreeMap<(&TypeUrl, &Name), Vec<&Resource>> = BTreeMap::new();
     for resource in loaded.resources() {
         variants.entry((&resource.type_url, resource.variant.name())).or_default().push(resource);
     }
+    let mut warnings = Vec::new();
     for ((type_url, name), variants) in variants {
-        for (i, left) in variants.iter().enumerate() {
-            for right in &variants[i + 1..] {
-                let constraints = |resource: &Resource| resource.variant.key().constraints.clone();
-                if let Overlap::Witness(witness) = overlap(&constraints(left), &constraints(right)) {
-                    let (first, second) = (&left.origin, &right.origin);
-                    let short = short(type_url);
-                    writeln!(
-                        out,
-                        "  warning: {first} and {second}: both variants of {short} {name} match {witness}"
-                    )?;
-                }
-            }
+        for pair in overlaps(&variants) {
+            let Some(witness) = pair.witness else { continue };
+            let ([first, second], short) = (pair.pair.map(|resource| &resource.origin), short(type_url));
+            warnings.push(format!("{first} and {second}: both variants of {short} {name} match {witness}"));
         }
     }
-    Ok(())
+    warnings
 }
 
 fn write_rules(config: &Config, out: &mut dyn Write) -> Result<()> {

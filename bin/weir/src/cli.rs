@@ -8,9 +8,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::operate::{clients, diff, log_level, resources, status};
-use crate::output::complain;
-use crate::{check, explain, export, get, serve};
+use crate::operate::{clients, diff, log_level, resources, status, trace_change};
+use crate::output::{TROUBLE, complain};
+use crate::{check, explain, export, get, lint, manual, serve};
 
 /// A caching xDS proxy
 ///
@@ -38,11 +38,14 @@ enum Command {
     Get(get::Args),
     Export(export::Args),
     Explain(explain::Args),
+    Lint(lint::Args),
     Status(status::Args),
     Clients(clients::Args),
     Resources(resources::Args),
     Diff(diff::Args),
+    TraceChange(trace_change::Args),
     LogLevel(log_level::Args),
+    Man(manual::Args),
     /// Print a completion script for a shell
     #[command(
         after_help = "Examples:\n  weir completions bash > /etc/bash_completion.d/weir\n  weir completions zsh > ~/.zfunc/_weir"
@@ -61,11 +64,14 @@ impl Cli {
             Command::Get(args) => get::run(&args),
             Command::Export(args) => export::run(&args),
             Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
+            Command::Lint(args) => lint::run(&args, &mut io::stdout().lock()),
             Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
             Command::Clients(args) => clients::run(&args, &mut io::stdout().lock()),
             Command::Resources(args) => resources::run(&args, &mut io::stdout().lock()),
             Command::Diff(args) => diff::run(&args, &mut io::stdout().lock()),
+            Command::TraceChange(args) => trace_change::run(&args, &mut io::stdout().lock()),
             Command::LogLevel(args) => log_level::run(&args, &mut io::stdout().lock()),
+            Command::Man(args) => manual::run(&args, Self::command()),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Self::command(), "weir", &mut script);
@@ -86,11 +92,11 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             _ = error.print();
-            ExitCode::FAILURE
+            ExitCode::from(TROUBLE)
         }
         _ => {
             complain(&anyhow!(one_line(&error.to_string())));
-            ExitCode::FAILURE
+            ExitCode::from(TROUBLE)
         }
     }
 }
@@ -110,7 +116,13 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Args;
+
     use super::*;
+    use crate::inputs::NodeArgs;
+    use crate::operate::AdminArgs;
 
     #[test]
     fn wrong_arguments_are_one_line() {
@@ -128,6 +140,46 @@ mod tests {
             let error = Cli::try_parse_from(arguments).unwrap_err().to_string();
             assert_eq!(one_line(&error), wanted);
         }
+    }
+
+    /// What begins with two dashes in a text.
+    fn flags(text: &str) -> BTreeSet<String> {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        let flags = words
+            .filter(|word| word.strip_prefix("--").is_some_and(|name| name.starts_with(char::is_alphabetic)));
+        flags.map(str::to_owned).collect()
+    }
+
+    fn longs(command: &clap::Command) -> BTreeSet<String> {
+        let longs = command.get_arguments().filter_map(|argument| argument.get_long());
+        longs.filter(|long| !["help", "version"].contains(long)).map(|long| format!("--{long}")).collect()
+    }
+
+    #[test]
+    fn every_command_and_flag_is_documented_and_no_other() {
+        let page = include_str!("../../../docs/command-line.md");
+        let (shared, _) = page.split_once("## `weir ").unwrap_or_default();
+        let of_several = NodeArgs::augment_args(AdminArgs::augment_args(clap::Command::new("several")));
+        let of_several = longs(&of_several);
+        assert!(flags(shared).is_superset(&of_several), "{of_several:?}");
+        let mut command = Cli::command();
+        command.build();
+        let mut documented: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("## `weir ")).collect();
+        for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            let name = command.get_name();
+            documented.retain(|other| other.trim_end_matches('`') != name);
+            let heading = format!("## `weir {name}`\n");
+            let (_, section) =
+                page.split_once(&heading).unwrap_or_else(|| panic!("weir {name} has no section"));
+            let section = section.split("\n## ").next().unwrap_or_default();
+            let own: BTreeSet<_> = longs(command).difference(&of_several).cloned().collect();
+            assert_eq!(flags(section), own, "weir {name}");
+            for place in command.get_positionals() {
+                let value = place.get_value_names().map(|names| names[0].to_string()).unwrap_or_default();
+                assert!(section.contains(&value), "weir {name}: {value}");
+            }
+        }
+        assert!(documented.is_empty(), "there are no such commands: {documented:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use weir_downstream::export::write;
 use weir_types::{Absence, FileFormat, Form, TypeUrl, Variant};
 use weir_wire::file::{response, write_as};
 
-use crate::output::{MISSING, note};
+use crate::output::{note, whether};
 use crate::subscribe::{Change, Held, Sink, SubscriptionArgs};
 
 /// Write what a server sends to a file
@@ -24,7 +24,7 @@ Examples:
   weir export eds backend --to eds.pb --server 127.0.0.1:18000 --node-metadata env=test --watch
 
 To export all the time, a running instance can do it itself: see [[export]] in docs/configuration.md.
-Exits with 2 if the server does not have a resource that was named.")]
+Exits with 1 if the server does not have a resource that was named.")]
 pub(crate) struct Args {
     #[command(flatten)]
     subscription: SubscriptionArgs,
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let type_url = args.subscription.type_url.clone();
     let missing = args.subscription.run(&mut Export { type_url, to: args.to.clone(), format })?;
-    Ok(if missing { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })
+    Ok(whether(!missing))
 }
 
 struct Export {

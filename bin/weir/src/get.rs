@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use self::show::{Format, Show};
-use crate::output::MISSING;
+use self::show::Show;
+use crate::operate::output::Format;
+use crate::output::whether;
 use crate::subscribe::{Change, Held, Sink, SubscriptionArgs};
 
 /// Subscribe like a client and show what comes
@@ -23,12 +24,12 @@ Examples:
   weir get lds --server 127.0.0.1:18000 --node-metadata env=test --watch
 
 YAML and JSON have the form of a resource file, so that what a server sends can be served from files.
-Exits with 2 if the server does not have a resource that was named.")]
+Exits with 1 if the server does not have a resource that was named.")]
 pub(crate) struct Args {
     #[command(flatten)]
     subscription: SubscriptionArgs,
-    /// How to show what comes
-    #[arg(long, short, value_enum, default_value_t = Format::Table)]
+    /// How to show what comes: json has a line, and yaml a document, for each change when watching
+    #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         located: subscription.is_located(),
     };
     let missing = subscription.run(&mut show)?;
-    Ok(if missing { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })
+    Ok(whether(!missing))
 }
 
 impl Sink for Show {

@@ -1,11 +1,12 @@
 //! What the admin server tells, gathered from the parts that know it.
 
 mod clients;
+mod delivery;
 mod upstreams;
 
 use std::sync::Arc;
 
-use weir_admin::{Client, Condition, Draining, Nack, Propagated, Upstream};
+use weir_admin::{Changed, Client, Condition, Delivery, Draining, Nack, Propagated, Upstream};
 use weir_database::Database;
 use weir_downstream::Control;
 use weir_downstream::clients::Registry;
@@ -81,6 +82,10 @@ impl weir_admin::Instance for Instance {
 
     fn propagated(&self) -> Vec<Propagated> {
         self.upstream.propagated().into_iter().map(upstreams::propagated).collect()
+    }
+
+    fn deliveries(&self, type_url: &TypeUrl, changed: &Changed) -> Vec<Delivery> {
+        delivery::of(&self.clients, type_url, changed)
     }
 
     fn nacks(&self) -> Vec<Nack> {

@@ -9,8 +9,11 @@ mod get;
 mod inputs;
 mod instance;
 mod lifetime;
+mod lint;
+mod manual;
 mod operate;
 mod output;
+mod progress;
 mod ready;
 mod reload;
 mod serve;
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
-            ExitCode::FAILURE
+            ExitCode::from(output::TROUBLE)
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The commands for a running instance: they ask its admin interface.
 
-mod admin;
+pub(crate) mod admin;
+pub(crate) mod client;
 pub(crate) mod clients;
 pub(crate) mod diff;
 pub(crate) mod log_level;
-mod output;
+pub(crate) mod output;
 pub(crate) mod resources;
 pub(crate) mod status;
+pub(crate) mod trace_change;
 
 /// Where the instance is.
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,21 @@
 //! What is said to the person at the terminal.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
-/// Exit code when what was asked for is not there.
-pub(crate) const MISSING: u8 = 2;
+/// Exit code where the answer is no: something is missing, different, wrong or rejected.
+pub(crate) const NO: u8 = 1;
+
+/// Exit code where there is no answer: a bad argument, a file that cannot be read, nobody who can be asked.
+pub(crate) const TROUBLE: u8 = 2;
+
+/// Exit code where what was waited for did not come in time.
+pub(crate) const LATE: u8 = 3;
+
+/// Success where it is so, else the exit code for no.
+pub(crate) fn whether(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::from(NO) }
+}
 
 /// Prints an error, a line for each problem.
 pub(crate) fn complain(error: &anyhow::Error) {

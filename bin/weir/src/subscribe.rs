@@ -1,20 +1,21 @@
 //! Being a client of a server: what `weir get` and `weir export` have in common.
 
 mod held;
-mod literal;
+pub(crate) mod literal;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::time::{Instant, sleep_until};
 use weir_protocol::Dialect;
-use weir_types::{ResourceLocator, TypeUrl, WILDCARD};
+use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, WILDCARD};
 use weir_upstream::client::{Applied, Client, Event, Reported};
 use weir_upstream::{Naming, Settings};
 
 pub(crate) use self::held::{Change, Held};
 use crate::inputs::{NodeArgs, Pair, parameters, resource_name};
 use crate::output::note;
+use crate::progress::Progress;
 
 /// How much longer than for a single resource is waited for an answer at all.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -78,7 +79,16 @@ impl SubscriptionArgs {
             .enable_all()
             .build()
             .context("start the runtime")?;
-        runtime.block_on(async { Subscription::start(self, settings, sink).run().await })
+        let wanted = Wanted {
+            type_url: &self.type_url,
+            names: &self.names,
+            parameters: parameters(&self.parameters),
+            server: &self.server,
+            timeout: self.timeout,
+            watch: self.watch,
+        };
+        let held = runtime.block_on(async { follow(wanted, Client::start(settings), sink).await })?;
+        Ok(held.is_missing_some())
     }
 
     fn settings(&self) -> Result<Settings> {
@@ -99,9 +109,31 @@ impl SubscriptionArgs {
     }
 }
 
+/// What a client subscribes to.
+pub(crate) struct Wanted<'a> {
+    pub(crate) type_url: &'a TypeUrl,
+    /// None are the wildcard.
+    pub(crate) names: &'a [String],
+    pub(crate) parameters: DynamicParameters,
+    /// Who is asked, to people.
+    pub(crate) server: &'a str,
+    /// How long to wait for the answer.
+    pub(crate) timeout: Duration,
+    /// Whether to go on with changes.
+    pub(crate) watch: bool,
+}
+
+/// Subscribes, and gives `sink` the answer and, if they are watched, all changes. Returns what is held at the end.
+///
+/// # Errors
+/// When there is no answer, or the sink fails.
+pub(crate) async fn follow(wanted: Wanted<'_>, client: Client, sink: &mut dyn Sink) -> Result<Held> {
+    Subscription::start(wanted, client, sink).run().await
+}
+
 /// A subscription under way.
 struct Subscription<'a> {
-    args: &'a SubscriptionArgs,
+    wanted: Wanted<'a>,
     client: Client,
     held: Held,
     sink: &'a mut dyn Sink,
@@ -109,33 +141,36 @@ struct Subscription<'a> {
     answered: bool,
     /// By when it has to be there, once there is a connection.
     deadline: Option<Instant>,
+    /// How much of the first answer is there.
+    progress: Option<Progress>,
 }
 
 impl<'a> Subscription<'a> {
-    fn start(args: &'a SubscriptionArgs, settings: Settings, sink: &'a mut dyn Sink) -> Self {
-        let client = Client::start(settings);
+    fn start(wanted: Wanted<'a>, client: Client, sink: &'a mut dyn Sink) -> Self {
         let wildcard = [WILDCARD.to_owned()];
-        let names = if args.names.is_empty() { &wildcard[..] } else { &args.names };
+        let names = if wanted.names.is_empty() { &wildcard[..] } else { wanted.names };
         for name in names {
-            client
-                .subscribe(&args.type_url, ResourceLocator::new(name.as_str(), parameters(&args.parameters)));
+            let locator = ResourceLocator::new(name.as_str(), wanted.parameters.clone());
+            client.subscribe(wanted.type_url, locator);
         }
-        Self { args, client, held: Held::new(&args.names), sink, answered: false, deadline: None }
+        let held = Held::new(wanted.names);
+        let progress = Some(Progress::new("resources", wanted.names.len()));
+        Self { wanted, client, held, sink, answered: false, deadline: None, progress }
     }
 
     /// Goes on until the answer is complete, or for as long as there are changes to watch.
-    async fn run(mut self) -> Result<bool> {
+    async fn run(mut self) -> Result<Held> {
         loop {
             let event = tokio::select! {
                 event = self.client.next() => event,
                 () = sleep_until(self.deadline.unwrap_or_else(Instant::now)), if self.is_pressed() => {
-                    bail!("{}: no answer within {:?}", self.args.server, self.args.timeout);
+                    bail!("{}: no answer within {:?}", self.wanted.server, self.wanted.timeout);
                 }
             };
-            let Some(event) = event else { bail!("{}: the connection has ended", self.args.server) };
+            let Some(event) = event else { bail!("{}: the connection has ended", self.wanted.server) };
             self.handle(event)?;
-            if self.answered && !self.args.watch {
-                return Ok(self.held.is_missing_some());
+            if self.answered && !self.wanted.watch {
+                return Ok(self.held);
             }
         }
     }
@@ -143,8 +178,8 @@ impl<'a> Subscription<'a> {
     fn handle(&mut self, event: Event) -> Result<()> {
         match event {
             // Resources that do not come are given up after the timeout, counted from the request.
-            Event::Connected { .. } => self.deadline = Some(Instant::now() + self.args.timeout + MARGIN),
-            Event::Disconnected { endpoint, reason } if self.args.watch => {
+            Event::Connected { .. } => self.deadline = Some(Instant::now() + self.wanted.timeout + MARGIN),
+            Event::Disconnected { endpoint, reason } if self.wanted.watch => {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
             Event::Disconnected { endpoint, reason } => bail!("{endpoint}: {reason}"),
@@ -154,6 +189,9 @@ impl<'a> Subscription<'a> {
                     note(&format!("{}: {code}: {message}", key.name));
                 }
                 let changes = self.held.apply(batch);
+                if let Some(progress) = &mut self.progress {
+                    progress.set(self.held.variants().count(), self.wanted.names.len());
+                }
                 self.tell(&changes)?;
             }
             Event::Known(batch) | Event::Remembered(batch) => {
@@ -162,6 +200,7 @@ impl<'a> Subscription<'a> {
             }
             Event::InSync(true) if !self.answered => {
                 self.answered = true;
+                self.progress = None;
                 self.sink.all(&self.held)?;
             }
             Event::InSync(_)

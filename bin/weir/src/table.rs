@@ -11,8 +11,11 @@ pub(crate) struct Table {
 }
 
 /// The colours of states, as terminals number them: good, under way, bad.
-const COLOURS: [(&[&str], u8); 3] =
-    [(&["in-sync"], 32), (&["behind", "syncing"], 33), (&["rejecting", "disconnected"], 31)];
+const COLOURS: [(&[&str], u8); 3] = [
+    (&["in-sync"], 32),
+    (&["behind", "syncing", "unanswered", "waiting"], 33),
+    (&["rejecting", "rejected", "disconnected"], 31),
+];
 
 impl Table {
     /// With colours, or without.

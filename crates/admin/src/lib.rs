@@ -49,6 +49,7 @@ pub use draining::Draining;
 pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use propagation::Propagated;
+pub use resources::{Changed, Delivery, Standing};
 pub use upstreams::{Upstream, WithheldRemovals};
 
 /// What the admin server tells about. All of it is asked often, and none of it may wait.
@@ -83,6 +84,9 @@ pub trait Instance: Send + Sync + 'static {
 
     /// How an open stream stands with each of its types, and the ids of its views; none if it is gone.
     fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>>;
+
+    /// How each open stream stands with a resource of a type that one of these subscriptions shows; by age.
+    fn deliveries(&self, type_url: &TypeUrl, changed: &Changed) -> Vec<Delivery>;
 
     /// The newest rejections, the newest first.
     fn nacks(&self) -> Vec<Nack>;

@@ -45,6 +45,7 @@ fn described() -> OpenApiRouter<State> {
         .routes(routes!(resources::resources))
         .routes(routes!(resources::resource))
         .routes(routes!(resources::explain))
+        .routes(routes!(resources::delivery))
         .routes(routes!(ambiguities::ambiguities))
         .routes(routes!(views::views))
         .routes(routes!(log_level::log_level, log_level::set_log_level))

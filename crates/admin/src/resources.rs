@@ -1,5 +1,6 @@
 //! What is held: resources with their variants, and who asks for them.
 
+mod delivery;
 mod explanation;
 mod model;
 
@@ -14,6 +15,8 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::{Shared, TAG};
 
+pub(crate) use delivery::{__path_delivery, delivery};
+pub use delivery::{Changed, Delivery, Standing};
 pub(crate) use explanation::{__path_explain, explain};
 use model::{Detail, Resource};
 

@@ -80,18 +80,15 @@ fn preferred<R: Candidate>(matching: &[&R]) -> Option<usize> {
 
 fn mismatch<'a, R: Candidate>(resource: &'a R, parameters: &DynamicParameters) -> Option<Mismatch<'a, R>> {
     let first = resource.variant().key().constraints.expr().first_mismatch(parameters)?;
-    let mut keys = Vec::new();
-    first.visit_keys(&mut |key| keys.push(Arc::clone(key)));
-    keys.sort_unstable();
-    keys.dedup();
-    let given = keys.into_iter().map(|key| {
+    let given = first.keys().into_iter().map(|key| {
         let value = parameters.get(&key).map(str::to_owned);
         (key, value)
     });
     Some(Mismatch { resource, requirement: first.to_string(), given: given.collect() })
 }
 
-fn overlaps<'a, R: Candidate>(candidates: &[&'a R]) -> Vec<OverlapPair<'a, R>> {
+/// The pairs of the same rank that can match the same client.
+pub fn overlaps<'a, R: Candidate>(candidates: &[&'a R]) -> Vec<OverlapPair<'a, R>> {
     let mut pairs = Vec::new();
     for (i, left) in candidates.iter().copied().enumerate() {
         for right in candidates[i + 1..].iter().copied().filter(|right| right.rank() == left.rank()) {

@@ -9,6 +9,7 @@ mod database;
 mod demand;
 pub mod explain;
 mod limits;
+pub mod lint;
 pub mod matching;
 mod selection;
 mod split;

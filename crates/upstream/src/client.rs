@@ -34,6 +34,11 @@ impl Client {
     ///
     /// To be called in a tokio runtime.
     pub fn start(settings: crate::Settings) -> Self {
+        Self::start_on(settings, &Lane::default())
+    }
+
+    /// As [`Self::start`], over the service that `settings` have for a lane. If there is none, there are no events.
+    pub fn start_on(settings: crate::Settings, lane: &Lane) -> Self {
         let (naming, form, node) = match &settings.naming {
             crate::Naming::Native { node } => (Naming::Locators, Form::Located, node.clone()),
             crate::Naming::Streams { keys, node } => {
@@ -45,7 +50,7 @@ impl Client {
         let (commands, receiver) = mpsc::unbounded_channel();
         let (sender, events) = mpsc::unbounded_channel();
         // Whatever is subscribed, one stream carries it.
-        let Some(method) = settings.method(&Lane::default()) else { return Self { commands, events } };
+        let Some(method) = settings.method(lane) else { return Self { commands, events } };
         let link = Link {
             method,
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },

@@ -123,11 +123,19 @@ fn as_file(items: &[Item]) -> String {
     file(&resources)
 }
 
+/// As a control plane has it that knows nothing of constraints, and goes by the node.
+pub fn for_nodes((env, resource): &Item) -> Published {
+    let published = published(resource);
+    match env {
+        Some(env) => published.for_metadata("env", env),
+        None => published,
+    }
+}
+
 fn as_published(source: Source, items: &[Item]) -> Vec<Published> {
-    let publish = |(env, resource): &Item| match (env, source) {
-        (None, _) => published(resource),
-        (Some(env), Source::Native(_)) => published(resource).constrained(value("env", env)),
-        (Some(env), _) => published(resource).for_metadata("env", env),
+    let publish = |item: &Item| match (item, source) {
+        ((Some(env), resource), Source::Native(_)) => published(resource).constrained(value("env", env)),
+        _ => for_nodes(item),
     };
     items.iter().map(publish).collect()
 }

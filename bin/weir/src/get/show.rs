@@ -4,30 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost::Message;
-use prost_types::Any;
 use serde_json::{Map, Value, json};
-use weir_types::{Absence, Constraints, Name, TypeUrl, Variant};
-use weir_wire::constraints::encode;
-use weir_wire::json::any_to_json;
+use weir_types::{Absence, Name, TypeUrl, Variant};
+use weir_wire::json::{any_to_json, constraints_to_json};
 
+use crate::operate::output::{Format, write_document};
 use crate::subscribe::{Change, Held};
 use crate::table::Table;
-
-/// How constraints are written as an Any.
-const CONSTRAINTS_TYPE_URL: &str =
-    "type.googleapis.com/envoy.service.discovery.v3.DynamicParameterConstraints";
-
-/// How resources are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
-    /// Names, constraints and versions
-    Table,
-    /// Everything, as JSON; a line for each change when watching
-    Json,
-    /// Everything, as YAML; a document for each change when watching
-    Yaml,
-}
 
 /// Shows resources of one type.
 #[derive(Debug)]
@@ -43,8 +26,7 @@ impl Show {
     pub(super) fn write_all(&self, held: &Held, out: &mut dyn Write) -> io::Result<()> {
         match self.format {
             Format::Table => self.all_in_table(held, out),
-            Format::Json => writeln!(out, "{:#}", self.document(held)),
-            Format::Yaml => write_yaml(&self.document(held), out),
+            Format::Json | Format::Yaml => write_document(self.format, &self.document(held), out),
         }
     }
 
@@ -55,7 +37,7 @@ impl Show {
             Format::Json => changes.iter().try_for_each(|change| writeln!(out, "{}", change_to_json(change))),
             Format::Yaml => changes.iter().try_for_each(|change| {
                 writeln!(out, "---")?;
-                write_yaml(&change_to_json(change), out)
+                write_document(self.format, &change_to_json(change), out)
             }),
         }
     }
@@ -112,12 +94,6 @@ impl Show {
     }
 }
 
-fn write_yaml(value: &Value, out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_saphyr::to_string(value).map_err(io::Error::other)?;
-    out.write_all(text.trim_end().as_bytes())?;
-    writeln!(out)
-}
-
 fn missing_row(name: &Name, absence: Absence) -> [String; 3] {
     [name.to_string(), "-".to_owned(), missing(absence).to_owned()]
 }
@@ -155,22 +131,14 @@ fn variant_to_json(variant: &Arc<Variant>) -> Map<String, Value> {
     if let Some(ttl) = content.ttl {
         set("ttl", seconds(ttl).into());
     }
-    if let Some(constraints) = constraints(&variant.key().constraints) {
+    let constraints = constraints_to_json(&variant.key().constraints);
+    if !constraints.is_null() {
         set("dynamic_parameter_constraints", constraints);
     }
     if let Some(body) = &content.body {
         set("resource", any_to_json(body));
     }
     object
-}
-
-/// The JSON form of constraints; none where there are none.
-fn constraints(constraints: &Constraints) -> Option<Value> {
-    let message = encode(constraints)?;
-    let any = Any { type_url: CONSTRAINTS_TYPE_URL.to_owned(), value: message.encode_to_vec() };
-    let mut json = any_to_json(&any.encode_to_vec());
-    json.as_object_mut()?.remove("@type");
-    Some(json)
 }
 
 /// The JSON form of a `google.protobuf.Duration`.
@@ -181,8 +149,10 @@ fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use prost::Message;
+    use prost_types::Any;
     use weir_types::constraints::Expr;
-    use weir_types::{Batch, Content, Reach, VariantKey};
+    use weir_types::{Batch, Constraints, Content, Reach, VariantKey};
 
     use super::*;
 

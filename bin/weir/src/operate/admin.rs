@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `http://HOST:PORT`
 #[derive(Clone, Debug)]
-pub(super) struct Address(String);
+pub(crate) struct Address(String);
 
 impl FromStr for Address {
     type Err = String;
@@ -38,19 +38,19 @@ impl FromStr for Address {
 }
 
 /// The admin interface of one instance.
-pub(super) struct Admin {
+pub(crate) struct Admin {
     address: String,
     runtime: Runtime,
 }
 
 impl Admin {
-    pub(super) fn new(args: &AdminArgs) -> Result<Self> {
+    pub(crate) fn new(args: &AdminArgs) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().context("start the runtime")?;
         Ok(Self { address: args.admin.0.clone(), runtime })
     }
 
     /// What stands at a path.
-    pub(super) fn get(&self, path: &str) -> Result<Value> {
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
         let (status, body) = self.send(Method::GET, path, None)?;
         // Not being ready is an answer too.
         if status != 200 && !body["ready"].is_boolean() {
@@ -60,19 +60,18 @@ impl Admin {
     }
 
     /// Puts something there, and gives what then stands there.
-    pub(super) fn put(&self, path: &str, body: &Value) -> Result<Value> {
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Result<Value> {
         let (status, answer) = self.send(Method::PUT, path, Some(body))?;
         if status == 200 { Ok(answer) } else { Err(problem(path, status, &answer)) }
     }
 
     /// Everything that is listed at a path with these parameters, page by page.
-    pub(super) fn list(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Value>> {
+    pub(crate) fn list(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Value>> {
         let (mut items, mut after) = (Vec::new(), None::<String>);
         loop {
-            let mut query = form_urlencoded::Serializer::new(String::new());
-            query.extend_pairs(parameters);
-            query.extend_pairs(after.iter().map(|after| ("after", after)));
-            let mut page = self.get(&format!("{path}?{}", query.finish()))?;
+            let after_last = after.iter().map(|after| ("after", after.as_str()));
+            let query = query(parameters.iter().copied().chain(after_last));
+            let mut page = self.get(&format!("{path}{query}"))?;
             let Value::Array(more) = page["items"].take() else {
                 bail!(
                     "http://{}{path} does not answer with a list: is that the admin interface?",
@@ -124,8 +123,16 @@ fn problem(path: &str, status: u16, body: &Value) -> anyhow::Error {
     }
 }
 
+/// Parameters of a request, as they stand behind its path; nothing for none.
+pub(crate) fn query<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(parameters);
+    let query = query.finish();
+    if query.is_empty() { query } else { format!("?{query}") }
+}
+
 /// A text as a part of a path.
-pub(super) fn part(text: &str) -> String {
+pub(crate) fn part(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::AdminArgs;
 use super::admin::Admin;
 use super::output::{Format, age, colour, show, table, text};
-use crate::output::MISSING;
+use crate::output::whether;
 
 /// List the clients of a running instance
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ Examples:
   weir clients --state rejecting
   weir clients --type cds --param env=prod --output json
 
-Exits with 2 if there are none.")]
+Exits with 1 if there are none.")]
 pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let none = clients.is_empty();
     let clients = Value::Array(clients);
     show(args.output, &clients, out, |out| write_clients(&clients, out))?;
-    Ok(if none { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })
+    Ok(whether(!none))
 }
 
 fn write_clients(clients: &Value, out: &mut dyn Write) -> Result<()> {

@@ -1,25 +1,33 @@
-//! `weir diff`: what two clients have that is not the same.
+//! `weir diff`: what two clients have that is not the same, or a client and the control plane.
 
-use std::collections::BTreeMap;
+mod clients;
+mod upstream;
+
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use serde_json::{Map, Value, json};
 
 use super::AdminArgs;
-use super::admin::{Admin, part};
-use super::output::{Format, colour, show, table, text};
-use crate::output::MISSING;
+use super::admin::Admin;
+use super::output::{Format, show};
+use crate::output::whether;
 
-/// Show what two clients of a running instance are given that is not the same
+/// Show what two clients of a running instance are given that is not the same, or a client and what the control plane
+/// says now
+///
+/// With --upstream, the control plane is asked anew for everything that the client is subscribed to: with the settings
+/// and the node of the instance, which stand in its configuration, and with the dynamic parameters of the client.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   weir diff web-1 web-2
   weir diff 17 42 --output json
+  weir diff web-1 --upstream --config config/control-plane.toml
 
-Exits with 0 if there is no difference, and with 2 if there is one.")]
+Exits with 0 if there is no difference, with 1 if there is one, and with 2 if somebody cannot be asked.")]
 pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,
@@ -27,8 +35,17 @@ pub(crate) struct Args {
     #[arg(value_name = "CLIENT_A")]
     left: String,
     /// The other one
-    #[arg(value_name = "CLIENT_B")]
-    right: String,
+    #[arg(value_name = "CLIENT_B", required_unless_present = "upstream", conflicts_with = "upstream")]
+    right: Option<String>,
+    /// Compare with what the control plane says now, or with what the files hold
+    #[arg(long)]
+    upstream: bool,
+    /// The configuration of the instance, for --upstream
+    #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
+    config: Option<PathBuf>,
+    /// How long to wait for the answers of the control plane
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = weir_config::parse_duration)]
+    timeout: Duration,
     /// How to show it
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
@@ -36,93 +53,17 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
-    let (left, right) = (Side::find(&admin, &args.left)?, Side::find(&admin, &args.right)?);
-    let parameters = differing(&left.parameters, &right.parameters);
-    let resources = differing(&left.resources, &right.resources);
-    let same = parameters.is_empty() && resources.is_empty();
-    let document = json!({ "parameters": parameters, "resources": resources });
-    show(args.output, &document, out, |out| {
-        if same {
-            return Ok(writeln!(out, "no difference: {} resources", left.resources.len())?);
-        }
-        let mut rows = table(["", &args.left, &args.right], colour());
-        for (what, pair) in parameters.iter().chain(&resources) {
-            rows.row([what.clone(), shown(&pair["left"]), shown(&pair["right"])]);
-        }
-        Ok(rows.write(out, "")?)
-    })?;
-    Ok(if same { ExitCode::SUCCESS } else { ExitCode::from(MISSING) })
-}
-
-fn shown(value: &Value) -> String {
-    if value.is_null() { "-".to_owned() } else { text(value) }
-}
-
-/// What a client has, by what it is called.
-struct Side {
-    parameters: BTreeMap<String, String>,
-    resources: BTreeMap<String, String>,
-}
-
-impl Side {
-    /// All streams of the node `who`, or the stream of that id.
-    fn find(admin: &Admin, who: &str) -> Result<Self> {
-        let named = admin.list("/clients", &[("node", who)])?;
-        let mut streams: Vec<_> = named.into_iter().filter(|client| client["node"]["id"] == who).collect();
-        if streams.is_empty() && who.parse::<u64>().is_ok() {
-            streams.push(admin.get(&format!("/clients/{}", part(who)))?);
-        }
-        if streams.is_empty() {
-            bail!("no client is connected whose node has the id {who:?}");
-        }
-        let mut side = Self { parameters: BTreeMap::new(), resources: BTreeMap::new() };
-        for stream in &streams {
-            for parameter in stream["parameters"].as_array().into_iter().flatten() {
-                let name = format!("parameter {}", text(&parameter["key"]));
-                side.parameters.insert(name, text(&parameter["value"]));
-            }
-            for resource in admin.list(&format!("/clients/{}/resources", text(&stream["id"])), &[])? {
-                let name = format!("{} {}", text(&resource["type"]), text(&resource["name"]));
-                let content = match &resource["version"] {
-                    Value::Null => text(&resource["absence"]),
-                    version => format!("{} ({})", text(version), text(&resource["constraints"])),
-                };
-                side.resources.insert(name, content);
-            }
-        }
-        Ok(side)
+    if let Some(right) = &args.right {
+        let compared = clients::compare(&admin, &args.left, right)?;
+        show(args.output, &compared.document, out, |out| compared.write(out))?;
+        return Ok(whether(compared.is_same()));
     }
-}
-
-/// What is not the same on both sides.
-fn differing(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>) -> Map<String, Value> {
-    let mut found = Map::new();
-    for name in left.keys().chain(right.keys()) {
-        let pair = (left.get(name), right.get(name));
-        if pair.0 != pair.1 {
-            found.insert(name.clone(), json!({ "left": pair.0, "right": pair.1 }));
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_differences_are_found() {
-        let side =
-            |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let left = side(&[("a", "1"), ("b", "1"), ("c", "1")]);
-        let right = side(&[("b", "1"), ("c", "2"), ("d", "1")]);
-        let found = Value::Object(differing(&left, &right));
-        let wanted = json!({
-            "a": { "left": "1", "right": null },
-            "c": { "left": "1", "right": "2" },
-            "d": { "left": null, "right": "1" },
-        });
-        assert_eq!(found, wanted);
-        assert!(differing(&left, &left).is_empty());
-    }
+    let Some(config) = &args.config else {
+        bail!(
+            "--upstream needs --config: how control planes are asked stands in the configuration of the instance"
+        );
+    };
+    let compared = upstream::compare(&admin, &args.left, config, args.timeout)?;
+    show(args.output, &compared.document, out, |out| compared.write(out))?;
+    Ok(whether(compared.is_same()))
 }

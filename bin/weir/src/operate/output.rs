@@ -20,37 +20,41 @@ pub(crate) enum Format {
 }
 
 /// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
-pub(super) fn colour() -> bool {
+pub(crate) fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Shows a document, or `table` where people read.
-pub(super) fn show(
+pub(crate) fn show(
     format: Format,
     document: &Value,
     out: &mut dyn Write,
     table: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     match format {
-        Format::Table => table(out)?,
-        Format::Json => writeln!(out, "{document:#}")?,
-        Format::Yaml => {
-            let text = serde_saphyr::to_string(document).map_err(io::Error::other)?;
-            out.write_all(text.as_bytes())?;
-        }
+        Format::Table => table(out),
+        Format::Json | Format::Yaml => Ok(write_document(format, document, out)?),
     }
-    Ok(())
+}
+
+/// Writes a document: as JSON, or else as YAML.
+pub(crate) fn write_document(format: Format, document: &Value, out: &mut dyn Write) -> io::Result<()> {
+    if format == Format::Json {
+        return writeln!(out, "{document:#}");
+    }
+    let text = serde_saphyr::to_string(document).map_err(io::Error::other)?;
+    writeln!(out, "{}", text.trim_end())
 }
 
 /// A table with a heading, painted if wanted.
-pub(super) fn table<const N: usize>(heading: [&str; N], painted: bool) -> Table {
+pub(crate) fn table<const N: usize>(heading: [&str; N], painted: bool) -> Table {
     let mut table = Table::painted(painted);
     table.row(heading);
     table
 }
 
 /// What stands in a field, for people: nothing for null.
-pub(super) fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -58,8 +62,20 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
+/// The items of a list; none where it is none.
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Dynamic parameters: `{env=test}`.
+pub(crate) fn set(parameters: &Value) -> String {
+    let pairs = parameters.as_object().into_iter().flatten();
+    let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}={}", text(value))).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
 /// `3.2 s`, `5 m`, `2 h`, `4 d`.
-pub(super) fn age(seconds: f64) -> String {
+pub(crate) fn age(seconds: f64) -> String {
     match seconds {
         s if s < 60.0 => format!("{s:.1} s"),
         s if s < 3600.0 => format!("{:.0} m", s / 60.0),

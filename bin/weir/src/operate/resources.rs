@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::AdminArgs;
 use super::admin::Admin;
 use super::output::{Format, colour, show, table, text};
-use crate::output::MISSING;
+use crate::output::whether;
 
 /// List the resources of a running instance, with their variants
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ Examples:
   weir resources --type cds --prefix back
   weir resources --type eds --output yaml
 
-Exits with 2 if there are none.")]
+Exits with 1 if there are none.")]
 pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let none = resources.is_empty();
     let resources = Value::Array(resources);
     show(args.output, &resources, out, |out| write_resources(&resources, out))?;
-    Ok(if none { ExitCode::from(MISSING) } else { ExitCode::SUCCESS })
+    Ok(whether(!none))
 }
 
 fn write_resources(resources: &Value, out: &mut dyn Write) -> Result<()> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::AdminArgs;
 use super::admin::Admin;
 use super::output::{Format, age, colour, show, table, text};
-use crate::output::MISSING;
+use crate::output::whether;
 
 /// How often it is looked at while it is watched.
 const EACH: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ Examples:
   weir status --admin http://10.0.0.1:19000 --watch
   weir status --output json | jq .ready
 
-Exits with 0 if the instance is ready and no client rejects what it was sent, with 2 if not, and with 1 if it cannot be
+Exits with 0 if the instance is ready and no client rejects what it was sent, with 1 if not, and with 2 if it cannot be
 asked.")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -52,8 +52,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         show(args.output, &status, out, |out| write_status(&status, painted, out))?;
         if !args.watch {
             let rejecting = status["clients"]["rejecting"].as_u64().unwrap_or_default();
-            let healthy = status["ready"] == true && rejecting == 0;
-            return Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(MISSING) });
+            return Ok(whether(status["ready"] == true && rejecting == 0));
         }
         out.flush()?;
         pause();

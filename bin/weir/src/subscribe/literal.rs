@@ -6,7 +6,7 @@ use weir_upstream::{NodeTemplate, escape};
 use weir_wire::discovery::Node;
 
 /// The template without placeholders.
-pub(super) fn template(mut node: Node) -> NodeTemplate {
+pub(crate) fn template(mut node: Node) -> NodeTemplate {
     let literal = |text: &mut String| *text = escape(text);
     literal(&mut node.id);
     literal(&mut node.cluster);

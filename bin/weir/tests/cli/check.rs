@@ -100,3 +100,19 @@ fn p12_overlapping_variants_are_warned_of_with_a_witness() {
     let wanted = "both variants of cds x match {env=test}\n";
     assert!(outcome.stdout.contains("  warning: ") && outcome.stdout.contains(wanted), "{}", outcome.stdout);
 }
+
+#[test]
+fn what_is_wrong_is_a_document_too() {
+    let bad = "resources: [{ constraints: 1 }]";
+    let directory = directory(&[
+        ("weir.toml", FILES),
+        ("resources/x.yaml", crate::explain::OVERLAPPING),
+        ("resources/bad.yaml", bad),
+    ]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--output", "json", "--config", path.to_str().unwrap()]);
+    let document: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((outcome.code, &document["valid"]), (1, &false.into()));
+    assert!(document["problems"][0].as_str().unwrap().contains("resources/bad.yaml:1: "), "{document:#}");
+    assert!(document["warnings"][0].as_str().unwrap().ends_with(" both variants of cds x match {env=test}"));
+}

@@ -21,6 +21,6 @@ fn every_subcommand_has_help_with_examples() {
 #[test]
 fn wrong_arguments_are_one_line() {
     let outcome = weir(&["check"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert_eq!(outcome.stderr, "weir: the following required arguments were not provided: --config <FILE>\n");
 }

@@ -39,7 +39,7 @@ fn p12_the_variant_that_is_served_and_those_that_are_not() {
     let wanted = "\
 parameters {env=test}
   env=test    sent by the client
-  no version  node.id is not set
+  no version  node.id is not set (dynamic_parameters[1])
 
 served
   env=prod or env=test  resources/x.yaml:3
@@ -62,18 +62,19 @@ fn p13_the_rules_that_gave_the_parameters() {
         (
             &["--node-metadata", "env=qa-7", "--node-id", "n"][..],
             "parameters {env=qa, version=n}\n  \
-             env=qa     node.metadata.env is \"qa-7\" for n, which matches ^[a-z]+\n  \
-             version=n  node.id is \"n\" for n\n",
+             env=qa     node.metadata.env is \"qa-7\" for n, which matches ^[a-z]+ (dynamic_parameters[0])\n  \
+             version=n  node.id is \"n\" for n (dynamic_parameters[1])\n",
         ),
         (
             &["--node-metadata", "env=7"],
             "parameters {env=dev}\n  \
-             env=dev     the default: node.metadata.env is \"7\", which does not match ^[a-z]+\n  \
-             no version  node.id is not set\n",
+             env=dev     the default: node.metadata.env is \"7\", which does not match ^[a-z]+ (dynamic_parameters[0])\n  \
+             no version  node.id is not set (dynamic_parameters[1])\n",
         ),
         (
             &["--param", "env=prod", "--node-id", "v2"],
-            "parameters {env=prod, version=v2}\n  env=prod    sent by the client\n  version=v2  node.id is \"v2\" for v2\n",
+            "parameters {env=prod, version=v2}\n  env=prod    sent by the client\n  \
+             version=v2  node.id is \"v2\" for v2 (dynamic_parameters[1])\n",
         ),
     ] {
         let outcome = explain(arguments);
@@ -84,29 +85,53 @@ fn p13_the_rules_that_gave_the_parameters() {
 #[test]
 fn nothing_served_is_exit_code_2() {
     let outcome = explain(&["--param", "env=none"]);
-    assert_eq!(outcome.code, 2);
+    assert_eq!(outcome.code, 1);
     assert!(outcome.stdout.contains("\nnothing is served: no variant matches\n"), "{}", outcome.stdout);
     let outcome = weir(&["explain", "nobody", "--type", "cds", "--config", "config/quickstart.toml"]);
-    assert_eq!(outcome.code, 2);
+    assert_eq!(outcome.code, 1);
     assert!(
-        outcome.stdout.contains("\nnot found: no file has a resource of this name\n"),
+        outcome.stdout.contains("\nnot found: there is no resource of this name\n"),
         "{}",
         outcome.stdout
     );
 }
 
 #[test]
-fn only_files_can_be_explained() {
+fn files_of_control_planes_cannot_be_explained() {
     for (name, config, wanted) in [
         (
             "x",
             "control-plane",
-            "weir: resources of authority \"\" come from a control plane; only files can be explained\n",
+            "weir: resources of authority \"\" come from a control plane; ask a running instance: \
+             leave out --config\n",
         ),
         ("xdstp://a/b/c", "quickstart", "weir: no upstream has authority \"a\"\n"),
     ] {
         let config = format!("config/{config}.toml");
         let outcome = weir(&["explain", name, "--type", "cds", "--config", &config]);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (1, wanted));
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (2, wanted));
     }
+}
+
+#[test]
+fn what_is_explained_is_a_document_too() {
+    let outcome = explain(&["--param", "env=test", "--output", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(
+        (&document["outcome"], &document["chosen"]["at"]),
+        (&"served".into(), &"resources/x.yaml:3".into())
+    );
+    assert_eq!(document["overlaps"][0]["witness"]["env"], "test");
+    assert_eq!(document["parameters"][1]["origin"]["rule"], 1);
+    let yaml = explain(&["--param", "env=test", "--output", "yaml"]).stdout;
+    assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&yaml).unwrap(), document);
+}
+
+#[test]
+fn a_node_is_for_files() {
+    let outcome = weir(&["explain", "x", "--type", "cds", "--node-id", "n"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.starts_with("weir: a node is for --config: "), "{outcome:?}");
+    let outcome = weir(&["explain", "x", "--type", "cds", "--client", "n", "--param", "a=b"]);
+    assert_eq!(outcome.code, 2, "{outcome:?}");
 }

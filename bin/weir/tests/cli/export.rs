@@ -43,13 +43,13 @@ fn f03_what_cannot_be_written_is_said_and_changes_nothing() {
         weir(&[&["export", "--server", server.address(), "--to", to], arguments].concat())
     };
     let outcome = export(&["cds"], "cds.toml");
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("cds.toml: the name says no format; use one of .yaml"), "{outcome:?}");
     let outcome = export(&["cds"], "nowhere/cds.yaml");
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("nowhere/cds.yaml: No such file or directory"), "{outcome:?}");
     let outcome = export(&["cds", "a", "nobody"], "cds.json");
-    assert_eq!(outcome.code, 2, "something named is missing, which is known: {outcome:?}");
+    assert_eq!(outcome.code, 1, "something named is missing, which is known: {outcome:?}");
     let text = fs::read_to_string(files.path().join("cds.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["resources"].as_array().unwrap().len(), 1);
 }

@@ -74,11 +74,11 @@ fn i06_a_missing_resource_is_shown_and_is_exit_code_2() {
     let outcome = get(&server, &["eds", "x", "nobody", "--param", "env=test"]);
     assert_eq!(
         (outcome.code, rows(&outcome)),
-        (2, vec!["x env=test".to_owned(), "nobody -".to_owned()]),
+        (1, vec!["x env=test".to_owned(), "nobody -".to_owned()]),
         "{outcome:?}"
     );
     let outcome = get(&server, &["eds", "x", "--param", "env=qa", "--output", "json"]);
-    assert_eq!(outcome.code, 2);
+    assert_eq!(outcome.code, 1);
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(document["missing"][0], "x");
 }
@@ -146,7 +146,7 @@ fn replace(file: &Path, text: &str) {
 #[test]
 fn a_server_that_is_away_is_one_line() {
     let outcome = weir(&["get", "cds", "--server", "127.0.0.1:1"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.starts_with("weir: http://127.0.0.1:1: "), "{}", outcome.stderr);
     assert_eq!(outcome.stderr.lines().count(), 1);
 }

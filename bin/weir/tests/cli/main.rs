@@ -6,6 +6,9 @@ mod completions;
 mod explain;
 mod export;
 mod get;
+mod instance;
+mod lint;
+mod manual;
 mod operate;
 mod serve;
 mod server;
@@ -24,8 +27,12 @@ struct Outcome {
 /// Runs the program from the root of the repository.
 fn weir(arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let command =
-        command.args(arguments).current_dir(repository()).env_remove("WEIR_CONFIG").env_remove("WEIR_LOG");
+    let command = command
+        .args(arguments)
+        .current_dir(repository())
+        .env_remove("WEIR_CONFIG")
+        .env_remove("WEIR_LOG")
+        .env_remove("WEIR_ADMIN");
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Outcome { code: status.code().unwrap(), stdout: text(stdout), stderr: text(stderr) }

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ from = 'node.metadata.env'
 files = 'resources'
 ";
 
-const ENDPOINTS: &str = "
+pub(crate) const ENDPOINTS: &str = "
 resources:
 - constraints: { env: prod }
   resource: { '@type': type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment, cluster_name: x }
@@ -30,7 +31,7 @@ resources:
 ";
 
 /// A client that stays connected until it is dropped.
-struct Watching(Child);
+pub(crate) struct Watching(Child);
 
 impl Drop for Watching {
     fn drop(&mut self) {
@@ -41,48 +42,76 @@ impl Drop for Watching {
 }
 
 /// An instance with two clients, of different `env`.
-struct Bed {
-    server: Server,
-    _clients: [Watching; 2],
-    _directory: tempfile::TempDir,
+pub(crate) struct Bed {
+    pub(crate) server: Server,
+    clients: Vec<Watching>,
+    directory: tempfile::TempDir,
 }
 
 impl Bed {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let directory = directory(&[("weir.toml", CONFIG), ("resources/x.yaml", ENDPOINTS)]);
         let mut server = Server::start(&directory.path().join("weir.toml"));
         server.wait_for("resource files read");
-        let client = |id: &str, env: &str| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-            command.args(["get", "eds", "x", "--watch", "--server", server.address(), "--node-id", id]);
-            command.args(["--node-metadata", env]).stdout(Stdio::null());
-            Watching(command.spawn().unwrap())
+        let mut bed = Self { server, clients: Vec::new(), directory };
+        bed.clients = vec![bed.client("web-1", "env=prod"), bed.client("web-2", "env=test")];
+        bed.wait_for_clients("in-sync", 2);
+        bed
+    }
+
+    /// Another client.
+    pub(crate) fn client(&self, id: &str, env: &str) -> Watching {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(["get", "eds", "x", "--watch", "--server", self.server.address(), "--node-id", id]);
+        command.args(["--node-metadata", env]).stdout(Stdio::null());
+        Watching(command.spawn().unwrap())
+    }
+
+    pub(crate) fn wait_for_clients(&self, state: &str, number: usize) {
+        let listed = |outcome: &Outcome| {
+            let clients: Value = serde_json::from_str(&outcome.stdout).unwrap();
+            clients.as_array().is_some_and(|clients| clients.len() == number)
         };
-        let _clients = [client("web-1", "env=prod"), client("web-2", "env=test")];
-        let bed = Self { server, _clients, _directory: directory };
-        let deadline = Instant::now() + Duration::from_secs(30);
+        self.until(&["clients", "--state", state, "--output", "json"], listed);
+    }
+
+    /// Runs a command until its outcome is good.
+    pub(crate) fn until(&self, arguments: &[&str], good: impl Fn(&Outcome) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            let clients = bed.json(&["clients", "--state", "in-sync"]);
-            if clients.as_array().is_some_and(|clients| clients.len() == 2) {
-                return bed;
+            let outcome = self.run(arguments);
+            if good(&outcome) {
+                return;
             }
-            assert!(Instant::now() < deadline, "{clients:#}");
+            assert!(Instant::now() < deadline, "{outcome:?}");
         }
     }
 
-    fn run(&self, arguments: &[&str]) -> Outcome {
+    pub(crate) fn config(&self) -> PathBuf {
+        self.directory.path().join("weir.toml")
+    }
+
+    /// Replaces the resources.
+    pub(crate) fn write(&self, text: &str) {
+        let file = self.directory.path().join("resources/x.yaml");
+        let beside = file.with_extension("new");
+        std::fs::write(&beside, text).unwrap();
+        std::fs::rename(&beside, file).unwrap();
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         let admin = format!("http://{}", self.server.admin());
         weir(&[arguments, &["--admin", &admin]].concat())
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let outcome = self.run(&[arguments, &["--output", "json"]].concat());
         serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
     }
 }
 
 /// The rows of a table, each with one space between the cells.
-fn rows(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn rows(outcome: &Outcome) -> Vec<String> {
     let rows = outcome.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     rows.collect()
 }
@@ -108,14 +137,14 @@ fn clients_and_resources_are_listed() {
     assert_eq!((outcome.code, rows(&outcome).len()), (0, 2), "{outcome:?}");
     assert!(rows(&outcome)[1].contains("web-2 delta eds in-sync"), "{outcome:?}");
     let outcome = bed.run(&["clients", "--node", "nobody"]);
-    assert_eq!((outcome.code, rows(&outcome).len()), (2, 1), "{outcome:?}");
+    assert_eq!((outcome.code, rows(&outcome).len()), (1, 1), "{outcome:?}");
     let outcome = bed.run(&["resources", "--type", "eds"]);
     let rows = rows(&outcome);
     assert!(rows[1].starts_with("eds x env=prod ") && rows[1].ends_with(" 1"), "{rows:?}");
     assert!(rows[2].starts_with("eds x env=test ") && rows[2].ends_with(" 1"), "{rows:?}");
-    assert_eq!(bed.run(&["resources", "--type", "cds"]).code, 2);
+    assert_eq!(bed.run(&["resources", "--type", "cds"]).code, 1);
     let outcome = bed.run(&["resources", "--type", "xds"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("type: \"xds\" is not allowed; allowed are cds, eds"), "{outcome:?}");
 }
 
@@ -124,12 +153,12 @@ fn two_clients_are_compared() {
     let bed = Bed::start();
     let outcome = bed.run(&["diff", "web-1", "web-2"]);
     let rows = rows(&outcome);
-    assert_eq!((outcome.code, &*rows[0], &*rows[1]), (2, "web-1 web-2", "parameter env prod test"));
+    assert_eq!((outcome.code, &*rows[0], &*rows[1]), (1, "web-1 web-2", "parameter env prod test"));
     assert!(rows[2].starts_with("eds x ") && rows[2].ends_with("(env=test)"), "{rows:?}");
     let same = bed.run(&["diff", "web-1", "web-1"]);
     assert_eq!((same.code, &*same.stdout), (0, "no difference: 1 resources\n"));
     let outcome = bed.run(&["diff", "web-1", "web-3"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert_eq!(outcome.stderr, "weir: no client is connected whose node has the id \"web-3\"\n");
 }
 
@@ -147,7 +176,7 @@ fn the_log_level_is_changed() {
     let yaml = bed.run(&["log-level", "--output", "yaml"]).stdout;
     assert!(yaml.contains("level: info\n"), "{yaml}");
     let outcome = bed.run(&["log-level", "loud"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.starts_with("weir: level: \"loud\" is not allowed; "), "{outcome:?}");
 }
 
@@ -155,7 +184,7 @@ fn the_log_level_is_changed() {
 fn an_instance_that_is_away_is_one_line() {
     for command in ["status", "clients", "resources", "log-level"] {
         let outcome = weir(&[command, "--admin", "http://127.0.0.1:1"]);
-        assert_eq!((outcome.code, outcome.stderr.lines().count()), (1, 1), "{outcome:?}");
+        assert_eq!((outcome.code, outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
         assert!(outcome.stderr.starts_with("weir: ask http://127.0.0.1:1/"), "{outcome:?}");
     }
 }

@@ -54,7 +54,7 @@ fn it_is_not_ready_without_its_control_plane() {
     let server = Server::start(&directory.path().join("weir.toml"));
     // Nothing is asked of the control plane before a client comes.
     let outcome = weir(&["get", "cds", "--server", server.address(), "--timeout", "100ms"]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("no answer within 100ms"), "{}", outcome.stderr);
     let answer = get(server.admin(), "/ready");
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
@@ -78,7 +78,7 @@ fn what_keeps_it_from_starting_is_one_line() {
     let directory = directory(&[("weir.toml", &config), ("resources/none.yaml", "resources: []")]);
     let path = directory.path().join("weir.toml");
     let outcome = weir(&["serve", "--config", path.to_str().unwrap()]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     let wanted = format!("weir: listen on {address} for clients: Address already in use (os error 98)\n");
     assert_eq!(outcome.stderr, wanted);
 }
@@ -88,7 +88,7 @@ fn f01_it_does_not_start_without_its_files() {
     let directory = directory(&[("weir.toml", CONFIG)]);
     let path = directory.path().join("weir.toml");
     let outcome = weir(&["serve", "--config", path.to_str().unwrap()]);
-    assert_eq!(outcome.code, 1);
+    assert_eq!(outcome.code, 2);
     let last = outcome.stderr.lines().last().unwrap_or_default();
     let files = directory.path().join("resources");
     let wanted = format!(

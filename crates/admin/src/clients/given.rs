@@ -32,6 +32,8 @@ pub(crate) struct Given {
     parameters: BTreeMap<String, String>,
     /// The version that the client is told; null where there is nothing.
     version: Option<String>,
+    /// The version of the content alone, whoever asks and however; null where there is nothing.
+    content: Option<String>,
     /// The constraints of the variant.
     constraints: Option<String>,
     /// What is known where there is nothing: `unknown`, `timed-out`, `absent`.
@@ -59,6 +61,7 @@ impl Given {
             located: selector.form == Form::Located,
             parameters: parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
             version: variant.as_ref().map(|variant| variant.version(selector.form).to_string()),
+            content: variant.as_ref().map(|variant| variant.version(Form::Plain).to_string()),
             constraints: variant.as_ref().map(|variant| variant.key().constraints.to_string()),
             absence: variant.is_none().then_some(absence),
             error: error.map(|error| format!("{}: {}", error.code, error.message)),

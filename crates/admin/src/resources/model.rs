@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use weir_database::survey::{self, HeldVariant};
 use weir_types::{Absence, DynamicParameters, Form, Reach, TypeUrl};
-use weir_wire::json::any_to_json;
+use weir_wire::json::{any_to_json, constraints_to_json};
 use weir_wire::redact::redacted;
 
 /// What there is of a name.
@@ -42,6 +42,8 @@ pub(crate) struct Detail {
 pub(crate) struct Variant {
     /// For whom it is, as in `env=prod and zone exists`, or `anyone`.
     constraints: String,
+    /// The same, in the form of a resource file; null for anyone.
+    dynamic_parameter_constraints: Value,
     /// How it came: `named`, for somebody who asked for it; `wildcard`; `local`, from files.
     reach: &'static str,
     /// The version that clients are told who ask by plain name.
@@ -115,6 +117,7 @@ impl Variant {
         let seconds = |time: Duration| time.as_millis() as f64 / 1000.0;
         Self {
             constraints: variant.key().constraints.to_string(),
+            dynamic_parameter_constraints: constraints_to_json(&variant.key().constraints),
             reach: match held.reach {
                 Reach::Named => "named",
                 Reach::Wildcard => "wildcard",

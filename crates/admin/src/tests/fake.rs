@@ -12,8 +12,8 @@ use weir_types::{
 };
 
 use crate::{
-    Accepted, Client, Condition, Draining, Instance, Locality, LogLevel, Nack, Nacked, Node, Origin,
-    Parameter, Propagated, Sent, TypeState, Upstream, WithheldRemovals,
+    Accepted, Changed, Client, Condition, Delivery, Draining, Instance, Locality, LogLevel, Nack, Nacked,
+    Node, Origin, Parameter, Propagated, Sent, Standing, TypeState, Upstream, WithheldRemovals,
 };
 
 /// With two upstreams, of which one is away, and any number of clients, of which every third rejects.
@@ -219,6 +219,19 @@ impl Instance for Fake {
             outcome: if number.is_multiple_of(2) { "accepted" } else { "late" },
         };
         (1..=30).rev().map(change).collect()
+    }
+
+    fn deliveries(&self, type_url: &TypeUrl, changed: &Changed) -> Vec<Delivery> {
+        let states = [Standing::Accepted, Standing::Waiting, Standing::Rejected, Standing::Unanswered];
+        let delivery = |id: u64| {
+            let views = self.client_views(id)?;
+            views.iter().find(|(of, view)| of == type_url && changed.contains_key(view))?;
+            let state = states[usize::try_from(id).unwrap() % states.len()];
+            let message = (state == Standing::Rejected).then(|| "no".to_owned());
+            let sent = Some(at() - Duration::from_secs(id));
+            Some(Delivery { client: id, node: format!("node-{id}"), state, sent, message })
+        };
+        self.client_ids().into_iter().filter_map(delivery).collect()
     }
 
     fn nacks(&self) -> Vec<Nack> {

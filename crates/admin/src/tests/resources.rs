@@ -152,3 +152,27 @@ async fn it_is_shown_what_a_client_is_given() {
     assert_eq!(get(&fake, "/clients/1/resources?type=lds").await.json()["items"], json!([]));
     assert_eq!(get(&fake, "/clients/2/resources").await.status, 404);
 }
+
+#[tokio::test]
+async fn it_is_told_how_far_a_change_has_come() {
+    let fake = Fake::new(30);
+    fake.hold(&[("a", env("prod"), 1), ("b", env("prod"), 1)]);
+    let _stream = fake.ask("*", &[("env", "prod")]);
+    let progress = get(&fake, "/resources/cds/a/delivery").await.json();
+    let counts = ["streams", "accepted", "waiting", "rejected", "unanswered"]
+        .map(|key| progress[key].as_u64().unwrap());
+    assert_eq!(counts, [30, 7, 8, 8, 7]);
+    let open = progress["open"].as_array().unwrap();
+    assert_eq!((open.len(), &open[0]["state"], &open[0]["client"]), (20, &json!("rejected"), &json!(30)));
+    assert_eq!((&open[0]["message"], &open[0]["sent"]), (&json!("no"), &json!("2023-11-14T22:12:50Z")));
+    assert_eq!((&open[8]["state"], &open[8]["client"]), (&json!("unanswered"), &json!(27)));
+    assert_eq!(progress["versions"].as_object().unwrap().len(), 1);
+
+    let first = progress["versions"].clone();
+    fake.hold(&[("a", env("prod"), 2)]);
+    let changed = get(&fake, "/resources/cds/a/delivery").await.json()["versions"].clone();
+    let commit = |versions: &Value| versions.as_object().unwrap().values().next().unwrap().as_u64().unwrap();
+    assert!(changed != first && commit(&changed) > commit(&first), "{first} {changed}");
+    let nobody = get(&fake, "/resources/cds/x/delivery").await.json();
+    assert_eq!((&nobody["streams"], &nobody["versions"]), (&json!(0), &json!({})));
+}

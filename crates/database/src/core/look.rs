@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weir_types::{Fingerprint, Name, Reach, Variant, VariantKey};
 
 use super::{Core, NameEntry};
-use crate::selection::Selection;
-use crate::survey::Shown;
+use crate::selection::{Member, Selection};
+use crate::survey::{Showing, Shown};
 use crate::view::{Identity, SelectionId, Shared, View};
 
 /// What there is under one name.
@@ -78,6 +78,30 @@ impl Core {
 
     pub(crate) fn shared_view(&self, subscription: Fingerprint) -> Option<Arc<Shared>> {
         self.view_of(subscription).map(|view| Arc::clone(&view.shared))
+    }
+
+    /// What each subscription shows of `name`.
+    pub(crate) fn showing(&self, name: &Name) -> Showing {
+        let mut showing = Showing::new();
+        let Some(entry) = self.entry(name) else { return showing };
+        for (_, selection) in entry.selections().chain(self.collecting_selections(name)) {
+            let member = match selection.is_collection() {
+                true => selection.member(name),
+                false => selection.live().next(),
+            };
+            if member.is_none() && selection.is_collection() {
+                continue;
+            }
+            for view in selection.views.iter().map(|view| &self.views[view.0]) {
+                let shown = showing.entry(view.shared.subscription.fingerprint()).or_default();
+                // Where a name and a collection both bring it, the younger counts.
+                let is_younger = |member: &&Member| shown.as_ref().is_none_or(|(_, at)| *at < member.changed);
+                if let Some(member) = member.filter(is_younger) {
+                    *shown = Some((Arc::clone(&member.variant), member.changed));
+                }
+            }
+        }
+        showing
     }
 
     /// What a view shows; for a selector with nothing, that there is nothing.

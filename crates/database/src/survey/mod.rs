@@ -9,7 +9,7 @@ mod resources;
 mod views;
 
 pub use ambiguities::Ambiguous;
-pub use resources::{Asked, HeldVariant, Resource};
+pub use resources::{Asked, HeldVariant, Resource, Showing};
 pub use views::{Shown, ViewSummary};
 
 pub(crate) use ambiguities::Ambiguities;

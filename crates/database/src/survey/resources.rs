@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Constraints, DynamicParameters, Name, Reach, ResourceError, TypeUrl, Variant, VariantKey,
+    Absence, Commit, Constraints, DynamicParameters, Fingerprint, Name, Reach, ResourceError, TypeUrl,
+    Variant, VariantKey,
 };
 
 use crate::Database;
@@ -52,6 +53,10 @@ pub struct Asked {
     pub error: Option<Arc<ResourceError>>,
 }
 
+/// What each subscription of streams shows of a name: a variant, and when it was selected or its content last changed;
+/// none where the name is asked for in vain.
+pub type Showing = HashMap<Fingerprint, Option<(Arc<Variant>, Commit)>>;
+
 impl Candidate for HeldVariant {
     fn variant(&self) -> &Arc<Variant> {
         &self.variant
@@ -91,6 +96,11 @@ impl Database {
             names.iter().filter_map(|name| core.describe(name, &mut streams)).collect()
         });
         described.unwrap_or_default()
+    }
+
+    /// What each subscription of streams shows of `name`.
+    pub fn showing(&self, type_url: &TypeUrl, name: &Name) -> Showing {
+        self.look_at(type_url, |core| core.showing(name)).unwrap_or_default()
     }
 
     /// The variants that may answer whoever asks for `name`: its own, or those of resources that list it as an alias.

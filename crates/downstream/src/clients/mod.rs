@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use nacks::Nack;
 pub use registry::Registry;
-pub use snapshot::{Condition, Held, Sent, Snapshot, TypeStatus};
+pub use snapshot::{Condition, Held, Sent, Snapshot, Standing, TypeStatus};
 
 pub(crate) use interned::Interned;
 pub(crate) use registry::{Entry, Observed};

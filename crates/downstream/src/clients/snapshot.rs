@@ -44,6 +44,19 @@ pub enum Condition {
     Rejecting,
 }
 
+/// How a client stands with one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There is something newer than it was told.
+    Waiting,
+    /// It was sent it, and has not answered.
+    Unanswered,
+    /// It has accepted it.
+    Accepted,
+    /// It has rejected it, or the response that it came in.
+    Rejected,
+}
+
 /// A type on a stream.
 #[derive(Clone, Debug)]
 pub struct TypeStatus {
@@ -124,6 +137,26 @@ impl Snapshot {
 }
 
 impl TypeStatus {
+    /// How the client stands with what was committed at `changed`.
+    pub fn standing(&self, changed: Commit) -> Standing {
+        let answered = self.sent.is_none_or(|sent| sent.answered);
+        let rejects = self.condition == Condition::Rejecting;
+        let accepted = match (rejects, answered) {
+            // Everything that it was told, also without a response where it had it already.
+            (false, true) => self.cursor.additions,
+            _ => self.accepted.map_or(Commit::NONE, |(commit, _)| commit),
+        };
+        if changed > self.cursor.additions {
+            Standing::Waiting
+        } else if changed <= accepted {
+            Standing::Accepted
+        } else if rejects {
+            Standing::Rejected
+        } else {
+            Standing::Unanswered
+        }
+    }
+
     /// How a type stands of which `told` is remembered.
     pub(crate) fn of(logical: &Logical<Attached>, told: &Told) -> Self {
         let attachment = &logical.view().place;

@@ -26,7 +26,7 @@ pub use load::{Answers, Load};
 pub use ports::free_port;
 pub use python::GrpcServers;
 pub use sovereign::Sovereign;
-pub use weir::{Weir, WeirBuilder};
+pub use weir::{Ran, Weir, WeirBuilder};
 
 use std::path::PathBuf;
 

@@ -124,6 +124,17 @@ impl WeirBuilder {
     }
 }
 
+/// What came of a command.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit code.
+    pub code: i32,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
 /// A running Weir.
 pub struct Weir {
     child: Child,
@@ -199,6 +210,18 @@ impl Weir {
     /// Where its admin interface is.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
+    }
+
+    /// Runs a command of the program against it: `weir clients …`.
+    pub async fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(binary());
+        command.args(arguments).current_dir(workspace());
+        let command =
+            command.env("WEIR_ADMIN", format!("http://{}", self.admin)).env("WEIR_CONFIG", &self.config);
+        let output = command.output().await.expect("the program runs");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let code = output.status.code().expect("it ends by itself");
+        Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
     /// Its output.

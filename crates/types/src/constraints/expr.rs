@@ -108,12 +108,21 @@ impl Expr {
     }
 
     /// Calls `visit` for each mention of a key.
-    pub fn visit_keys<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<str>)) {
+    fn visit_keys<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<str>)) {
         match self {
             Self::Value { key, .. } | Self::Exists { key } => visit(key),
             Self::Not(inner) => inner.visit_keys(visit),
             Self::All(list) | Self::Any(list) => list.iter().for_each(|e| e.visit_keys(visit)),
         }
+    }
+
+    /// The distinct keys that are mentioned, in order.
+    pub fn keys(&self) -> Vec<Arc<str>> {
+        let mut keys = Vec::new();
+        self.visit_keys(&mut |key| keys.push(Arc::clone(key)));
+        keys.sort_unstable();
+        keys.dedup();
+        keys
     }
 
     pub(super) fn stable_hash(&self) -> u64 {

@@ -2,17 +2,21 @@
 //!
 //! An expression is compiled once into a canonical form, so that equal constraints are equal values and
 //! comparing, hashing and matching them is cheap. Matching itself is in [`Expr::matches`]; whether two
-//! constraints can both match somebody is in [`overlap`].
+//! constraints can both match somebody is in [`overlap`], and whom none of several matches in [`uncovered`].
 
+mod coverage;
 mod expr;
 mod overlap;
+mod search;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
+pub use coverage::{KnownValues, uncovered};
 pub use expr::Expr;
 pub use overlap::{Overlap, overlap};
+pub use search::TooLarge;
 
 use crate::DynamicParameters;
 
@@ -54,11 +58,8 @@ impl Constraints {
     /// The canonical form of `expr`.
     pub fn new(expr: Expr) -> Self {
         let expr = expr.canonical();
-        let mut keys = Vec::new();
-        expr.visit_keys(&mut |key| keys.push(Arc::clone(key)));
-        keys.sort_unstable();
-        keys.dedup();
-        Self(Arc::new(Inner { hash: expr.stable_hash(), keys: keys.len(), expr }))
+        let keys = expr.keys().len();
+        Self(Arc::new(Inner { hash: expr.stable_hash(), keys, expr }))
     }
 
     /// The constraints that everyone matches.

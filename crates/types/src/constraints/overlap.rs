@@ -1,13 +1,8 @@
 //! Whether two constraints can match the same client (TP2, "Matching Ambiguity").
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use super::{Constraints, Expr};
+use super::Constraints;
+use super::search::{Domain, another};
 use crate::DynamicParameters;
-
-/// How many partial assignments are tried before the question is left open.
-const MAX_STEPS: usize = 100_000;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,110 +18,18 @@ pub enum Overlap {
 /// Looks for a parameter set that matches both.
 ///
 /// A key's value matters only by which of the mentioned values it equals, so it is enough to try, per key,
-/// absence, each mentioned value, and one that nobody mentions. Assignments that already decide against one
-/// of the two are not continued.
+/// absence, each mentioned value, and one that nobody mentions.
 pub fn overlap(left: &Constraints, right: &Constraints) -> Overlap {
-    let mut domain: BTreeMap<&Arc<str>, BTreeSet<Option<Arc<str>>>> = BTreeMap::new();
-    for expr in [left.expr(), right.expr()] {
-        collect(expr, &mut domain);
+    let exprs = [left.expr(), right.expr()];
+    let mut domain = Domain::of(exprs);
+    for (_, values) in domain.iter_mut() {
+        let other = another(values);
+        values.extend([None, other]);
     }
-    for values in domain.values_mut() {
-        let other =
-            (0..).map(|n| format!("other-{n}").into()).find(|v| !values.contains(&Some(Arc::clone(v))));
-        values.insert(other);
-        values.insert(None);
-    }
-    let domain = domain.into_iter().map(|(key, values)| (key, values.into_iter().collect())).collect();
-    let mut search = Search { exprs: [left.expr(), right.expr()], domain, chosen: Vec::new(), steps: 0 };
-    match search.run() {
-        Some(true) => Overlap::Witness(search.witness()),
-        Some(false) => Overlap::None,
-        None => Overlap::Unknown,
-    }
-}
-
-fn collect<'a>(expr: &'a Expr, domain: &mut BTreeMap<&'a Arc<str>, BTreeSet<Option<Arc<str>>>>) {
-    match expr {
-        Expr::Value { key, value } => {
-            domain.entry(key).or_default().insert(Some(Arc::clone(value)));
-        }
-        Expr::Exists { key } => {
-            domain.entry(key).or_default();
-        }
-        Expr::Not(inner) => collect(inner, domain),
-        Expr::All(list) | Expr::Any(list) => list.iter().for_each(|e| collect(e, domain)),
-    }
-}
-
-/// A key, and what it may be: a value, or absent.
-type Choices<'a> = (&'a Arc<str>, Vec<Option<Arc<str>>>);
-
-struct Search<'a> {
-    exprs: [&'a Expr; 2],
-    domain: Vec<Choices<'a>>,
-    /// For the first keys of the domain: which of their values.
-    chosen: Vec<usize>,
-    steps: usize,
-}
-
-impl Search<'_> {
-    /// Whether there is a witness below the current choice; none when the steps ran out.
-    fn run(&mut self) -> Option<bool> {
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
-            return None;
-        }
-        let verdicts = self.exprs.map(|e| self.decide(e));
-        if verdicts.contains(&Some(false)) {
-            return Some(false);
-        }
-        if verdicts == [Some(true); 2] || self.chosen.len() == self.domain.len() {
-            return Some(true);
-        }
-        let values = self.domain[self.chosen.len()].1.len();
-        for value in 0..values {
-            self.chosen.push(value);
-            if self.run()? {
-                return Some(true);
-            }
-            self.chosen.pop();
-        }
-        Some(false)
-    }
-
-    /// Whether the choice so far decides `expr`.
-    fn decide(&self, expr: &Expr) -> Option<bool> {
-        match expr {
-            Expr::Value { key, value } => self.lookup(key).map(|chosen| chosen == Some(value)),
-            Expr::Exists { key } => self.lookup(key).map(|chosen| chosen.is_some()),
-            Expr::Not(inner) => self.decide(inner).map(|verdict| !verdict),
-            Expr::All(all) => self.decide_list(all, false),
-            Expr::Any(any) => self.decide_list(any, true),
-        }
-    }
-
-    fn decide_list(&self, list: &[Expr], absorbing: bool) -> Option<bool> {
-        let mut decided = true;
-        for expr in list {
-            match self.decide(expr) {
-                Some(verdict) if verdict == absorbing => return Some(absorbing),
-                Some(_) => {}
-                None => decided = false,
-            }
-        }
-        decided.then_some(!absorbing)
-    }
-
-    /// The choice for `key`: none when it is still open, inner none when the key is absent.
-    fn lookup(&self, key: &Arc<str>) -> Option<Option<&Arc<str>>> {
-        let index = self.domain.binary_search_by(|(known, _)| (*known).cmp(key)).ok()?;
-        let choice = *self.chosen.get(index)?;
-        Some(self.domain[index].1[choice].as_ref())
-    }
-
-    fn witness(&self) -> DynamicParameters {
-        let chosen = self.chosen.iter().zip(&self.domain);
-        chosen.filter_map(|(&i, (key, values))| Some((Arc::clone(key), values[i].clone()?))).collect()
+    match domain.satisfy(&exprs) {
+        Ok(Some(witness)) => Overlap::Witness(witness),
+        Ok(None) => Overlap::None,
+        Err(_) => Overlap::Unknown,
     }
 }
 
@@ -134,6 +37,7 @@ impl Search<'_> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Expr;
     use super::super::expr::tests::{any_expr, any_params};
     use super::*;
 

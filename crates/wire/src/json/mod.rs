@@ -6,6 +6,7 @@
 //! people, and for those who speak REST-JSON.
 
 pub(crate) mod canonical;
+mod constraints;
 pub mod discovery;
 mod render;
 
@@ -17,6 +18,7 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, ExtensionDescriptor, MessageDescriptor};
 use serde::de::{DeserializeSeed, Deserializer, Error};
 
+pub use constraints::{Malformed, constraints_from_json, constraints_to_json};
 use render::message_to_json;
 pub use render::{Unsayable, any_to_json, exact_any_to_json};
 

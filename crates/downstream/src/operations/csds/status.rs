@@ -12,7 +12,7 @@ use weir_wire::redact::redacted;
 use weir_wire::status::client_config::GenericXdsConfig;
 use weir_wire::status::{ClientConfig, ClientResourceStatus, ConfigStatus, UpdateFailureState};
 
-use crate::clients::{Condition, Snapshot, TypeStatus};
+use crate::clients::{Snapshot, Standing, TypeStatus};
 
 /// What the views show that clients are attached to, each looked up once.
 pub(super) struct Contents {
@@ -71,20 +71,11 @@ impl Contents {
 
 /// How a client stands with what was committed at `changed`.
 fn standing(status: &TypeStatus, changed: Commit) -> (ConfigStatus, ClientResourceStatus) {
-    let answered = status.sent.is_none_or(|sent| sent.answered);
-    let accepted = match (status.condition == Condition::Rejecting, answered) {
-        // Everything that it was told, also without a response where it had it already.
-        (false, true) => status.cursor.additions,
-        _ => status.accepted.map_or(Commit::NONE, |(commit, _)| commit),
-    };
-    if changed > status.cursor.additions {
-        (ConfigStatus::NotSent, ClientResourceStatus::Requested)
-    } else if changed <= accepted {
-        (ConfigStatus::Synced, ClientResourceStatus::Acked)
-    } else if status.condition == Condition::Rejecting {
-        (ConfigStatus::Error, ClientResourceStatus::Nacked)
-    } else {
-        (ConfigStatus::Stale, ClientResourceStatus::ClientUnknown)
+    match status.standing(changed) {
+        Standing::Waiting => (ConfigStatus::NotSent, ClientResourceStatus::Requested),
+        Standing::Accepted => (ConfigStatus::Synced, ClientResourceStatus::Acked),
+        Standing::Rejected => (ConfigStatus::Error, ClientResourceStatus::Nacked),
+        Standing::Unanswered => (ConfigStatus::Stale, ClientResourceStatus::ClientUnknown),
     }
 }
 

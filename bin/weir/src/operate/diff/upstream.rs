@@ -1,0 +1,167 @@
+//! A client, and what upstream says now.
+
+mod ask;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_types::{DynamicParameters, TypeUrl, WILDCARD, authority};
+
+use crate::operate::admin::Admin;
+use crate::operate::client;
+use crate::operate::output::{colour, list, table, text};
+use crate::output::count;
+use crate::progress::Progress;
+
+use self::ask::Sources;
+
+/// What came of it.
+pub(super) struct Compared {
+    pub(super) document: Value,
+}
+
+/// What of a client can be asked for at once: a type of an authority, with the same parameters; a wildcard by itself,
+/// since its answer and that to names could not be told apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Question {
+    authority: String,
+    type_url: TypeUrl,
+    parameters: DynamicParameters,
+    is_wildcard: bool,
+}
+
+/// What the client asked for, and the version of what it is given under each name.
+#[derive(Clone, Debug, Default)]
+struct Given {
+    asked: BTreeSet<String>,
+    versions: BTreeMap<String, String>,
+}
+
+/// Compares what a client is given with what upstream says now.
+pub(super) fn compare(admin: &Admin, who: &str, config: &Path, timeout: Duration) -> Result<Compared> {
+    let streams = client::streams(admin, who)?;
+    let (mut questions, mut troubled) = (BTreeMap::<Question, Given>::new(), Vec::new());
+    for stream in &streams {
+        for row in client::given(admin, stream, "")? {
+            let (question, asked) = Question::of(&row);
+            let given = questions.entry(question).or_default();
+            given.asked.insert(asked);
+            if let Some(content) = row["content"].as_str() {
+                given.versions.insert(text(&row["name"]), content.to_owned());
+            }
+        }
+        let behind = list(&stream["types"]).iter().filter(|of_type| of_type["state"] != "in-sync");
+        troubled.extend(behind.map(|of_type| {
+            json!({ "type": of_type["type"], "state": of_type["state"], "last_nack": of_type["last_nack"]["message"] })
+        }));
+    }
+    let sources = Sources::of(config, admin, timeout)?;
+    let (mut same, mut differences) = (0, Vec::new());
+    let mut progress = Progress::new("questions", questions.len());
+    for (question, given) in &questions {
+        let now = sources.ask(question, &given.asked)?;
+        progress.step();
+        same += given.versions.iter().filter(|(name, version)| now.get(*name) == Some(version)).count();
+        differences.extend(differing(&question.type_url, &given.versions, &now));
+    }
+    drop(progress);
+    let document =
+        json!({ "client": who, "not_in_sync": troubled, "same": same, "differences": differences });
+    Ok(Compared { document })
+}
+
+impl Question {
+    /// What it takes to ask for a row again, and by which name.
+    fn of(row: &Value) -> (Self, String) {
+        let asked = text(&row["asked"]);
+        let parameters = row["parameters"].as_object().into_iter().flatten();
+        let parameters = parameters.map(|(key, value)| (key.clone(), text(value))).collect();
+        let question = Self {
+            authority: authority(&asked).to_owned(),
+            type_url: TypeUrl::new(text(&row["type_url"])),
+            parameters,
+            is_wildcard: asked == WILDCARD,
+        };
+        (question, asked)
+    }
+}
+
+fn differing(
+    type_url: &TypeUrl,
+    given: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Vec<Value> {
+    let names: BTreeSet<_> = given.keys().chain(now.keys()).collect();
+    let differing = names.into_iter().filter_map(|name| {
+        let (client, upstream) = (given.get(name), now.get(name));
+        let difference = match (client, upstream) {
+            (Some(client), Some(upstream)) if client == upstream => return None,
+            (Some(_), Some(_)) => "differs",
+            (Some(_), None) => "extra",
+            (None, _) => "missing",
+        };
+        let short = type_url.short_name();
+        Some(json!({
+            "type": short, "name": name, "difference": difference, "client": client, "upstream": upstream,
+        }))
+    });
+    differing.collect()
+}
+
+impl Compared {
+    pub(super) fn is_same(&self) -> bool {
+        list(&self.document["differences"]).is_empty()
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
+        for of_type in list(&self.document["not_in_sync"]) {
+            let nack = of_type["last_nack"].as_str().filter(|_| of_type["state"] == "rejecting");
+            let nack = nack.map(|nack| format!(": {nack}")).unwrap_or_default();
+            writeln!(
+                out,
+                "{} is {} with {}{nack}",
+                text(&self.document["client"]),
+                text(&of_type["state"]),
+                text(&of_type["type"])
+            )?;
+        }
+        let same =
+            self.document["same"].as_u64().and_then(|same| usize::try_from(same).ok()).unwrap_or_default();
+        if self.is_same() {
+            return Ok(writeln!(out, "no difference: {}", count(same, "resource"))?);
+        }
+        let mut rows = table(["TYPE", "NAME", "DIFFERENCE", "CLIENT", "UPSTREAM"], colour());
+        for difference in list(&self.document["differences"]) {
+            let fields = ["type", "name", "difference", "client", "upstream"];
+            rows.row(fields.map(|key| match &difference[key] {
+                Value::Null => "-".to_owned(),
+                value => text(value),
+            }));
+        }
+        rows.write(out, "")?;
+        Ok(writeln!(out, "{} the same", count(same, "resource"))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_missing_or_is_too_much() {
+        let side = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        };
+        let given = side(&[("a", "1"), ("b", "1"), ("c", "1")]);
+        let now = side(&[("b", "1"), ("c", "2"), ("d", "1")]);
+        let found =
+            differing(&TypeUrl::new("type.googleapis.com/envoy.config.cluster.v3.Cluster"), &given, &now);
+        let shown: Vec<_> = found.iter().map(|row| (text(&row["name"]), text(&row["difference"]))).collect();
+        let wanted = [("a", "extra"), ("c", "differs"), ("d", "missing")];
+        assert_eq!(shown, wanted.map(|(name, difference)| (name.to_owned(), difference.to_owned())));
+    }
+}

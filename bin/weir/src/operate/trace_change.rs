@@ -1,0 +1,264 @@
+//! `weir trace-change`: follow one change to all clients.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_types::TypeUrl;
+
+use super::AdminArgs;
+use super::admin::{Admin, part};
+use super::output::{Format, age, colour, list, show, table, text};
+use crate::output::{LATE, NO};
+use crate::progress::Progress;
+
+/// How often it is looked at.
+const EACH: Duration = Duration::from_millis(200);
+
+/// Follow one change of a resource to all clients of a running instance
+///
+/// Follows the newest version that there is, or with --next waits for the next one first, until every client that is
+/// subscribed to the resource has accepted it, or one has rejected it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir trace-change cds backend
+  weir trace-change rds ingress --next --timeout 5m
+  weir trace-change eds backend --output json
+
+Exits with 0 when all have accepted it, with 1 if somebody has rejected it, with 2 if the instance cannot be asked, and
+with 3 if somebody has not answered in time, or no client is subscribed to it.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    admin: AdminArgs,
+    /// The resource's type: cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL
+    #[arg(value_name = "TYPE")]
+    type_url: TypeUrl,
+    /// The resource's name
+    name: String,
+    /// Wait for the next change, and follow that
+    #[arg(long)]
+    next: bool,
+    /// For how long to follow it
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = weir_config::parse_duration)]
+    timeout: Duration,
+    /// How to show it
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Format,
+}
+
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let admin = Admin::new(&args.admin)?;
+    let url = args.type_url.as_str();
+    let type_part = part(url.rsplit_once('/').map_or(url, |(_, name)| name));
+    let path = format!("/resources/{type_part}/{}/delivery", part(&args.name));
+    let mut follow = Follow::new(args);
+    let (progress, verdict) = loop {
+        let progress = admin.get(&path)?;
+        if let Some(verdict) = follow.look(&progress) {
+            break (progress, verdict);
+        }
+        pause();
+    };
+    // The bar goes away before the result is written.
+    let Follow { since, slowest, .. } = follow.end();
+    let mut document = progress;
+    document["outcome"] = verdict.word().into();
+    document["seconds"] = json!(since.elapsed().as_millis() as f64 / 1000.0);
+    document["slowest"] =
+        slowest.map_or(Value::Null, |(node, seconds)| json!({ "node": node, "seconds": seconds }));
+    show(args.output, &document, out, |out| write(args, &document, out))?;
+    Ok(verdict.code())
+}
+
+/// Waits until it is time to look again.
+#[expect(clippy::disallowed_methods, reason = "who follows a change looks every so often")]
+fn pause() {
+    thread::sleep(EACH);
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Accepted,
+    Rejected,
+    Late,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Late => "timed-out",
+        }
+    }
+
+    fn code(self) -> ExitCode {
+        match self {
+            Self::Accepted => ExitCode::SUCCESS,
+            Self::Rejected => ExitCode::from(NO),
+            Self::Late => ExitCode::from(LATE),
+        }
+    }
+}
+
+/// A change that is followed.
+struct Follow {
+    /// Until when.
+    deadline: Instant,
+    /// What there was before the change that is waited for, as soon as it is known; none once it has come.
+    before: Option<Vec<String>>,
+    /// Whether the next change is waited for.
+    waits: bool,
+    /// Since when this version is followed.
+    since: Instant,
+    /// Which versions that are.
+    versions: Option<Vec<String>>,
+    /// Who accepted last, and after how many seconds, as far as was seen.
+    slowest: Option<(String, f64)>,
+    bar: Option<Progress>,
+}
+
+impl Follow {
+    fn new(args: &Args) -> Self {
+        let now = Instant::now();
+        let bar = (args.output == Format::Table && io::stdout().is_terminal())
+            .then(|| Progress::new("accepted", 0));
+        Self {
+            deadline: now + args.timeout,
+            before: None,
+            waits: args.next,
+            since: now,
+            versions: None,
+            slowest: None,
+            bar,
+        }
+    }
+
+    /// Looks at how far it has come, and says how it ended if it has.
+    fn look(&mut self, progress: &Value) -> Option<Verdict> {
+        let late = Instant::now() >= self.deadline;
+        let versions = progress["versions"].as_object().into_iter().flatten();
+        let versions: Vec<_> = versions.map(|(version, _)| version.clone()).collect();
+        if self.waits {
+            let before = self.before.get_or_insert_with(|| versions.clone());
+            if *before == versions {
+                return late.then_some(Verdict::Late);
+            }
+            self.waits = false;
+        }
+        if self.versions.as_ref() != Some(&versions) {
+            (self.versions, self.since, self.slowest) = (Some(versions), Instant::now(), None);
+        }
+        let number = |key: &str| progress[key].as_u64().unwrap_or_default();
+        let (streams, accepted, rejected) = (number("streams"), number("accepted"), number("rejected"));
+        if let Some(bar) = &mut self.bar {
+            let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            bar.set(size(accepted), size(streams));
+        }
+        if let Some(open) = list(&progress["open"]).first() {
+            self.slowest = Some((text(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
+        }
+        match (streams > 0 && accepted == streams, accepted + rejected == streams && rejected > 0) {
+            (true, _) => Some(Verdict::Accepted),
+            (_, true) => Some(Verdict::Rejected),
+            _ if late && rejected > 0 => Some(Verdict::Rejected),
+            _ => late.then_some(Verdict::Late),
+        }
+    }
+
+    /// Takes the bar away.
+    fn end(mut self) -> Self {
+        self.bar = None;
+        self
+    }
+}
+
+fn write(args: &Args, document: &Value, out: &mut dyn Write) -> Result<()> {
+    let what = format!("{} {}", args.type_url.short_name(), args.name);
+    let versions: Vec<_> =
+        document["versions"].as_object().into_iter().flatten().map(|(v, _)| v.as_str()).collect();
+    let versions = if versions.is_empty() { "nothing".to_owned() } else { versions.join(", ") };
+    let took = age(document["seconds"].as_f64().unwrap_or_default());
+    writeln!(out, "{what}, version {versions}: {} after {took}", text(&document["outcome"]))?;
+    let [streams, accepted, unanswered, waiting, rejected] =
+        ["streams", "accepted", "unanswered", "waiting", "rejected"].map(|key| text(&document[key]));
+    writeln!(
+        out,
+        "{streams} clients: {accepted} accepted, {unanswered} unanswered, {waiting} waiting, {rejected} rejected"
+    )?;
+    if let (Some(node), Some(seconds)) =
+        (document["slowest"]["node"].as_str(), document["slowest"]["seconds"].as_f64())
+    {
+        writeln!(out, "slowest: {node}, {}", age(seconds))?;
+    }
+    let open = list(&document["open"]);
+    if open.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut rows = table(["CLIENT", "NODE", "STATE", "SENT", "MESSAGE"], colour());
+    for client in open {
+        let fields =
+            [&client["client"], &client["node"], &client["state"], &client["sent"], &client["message"]];
+        rows.row(fields.map(text));
+    }
+    Ok(rows.write(out, "")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(next: bool, timeout: Duration) -> Follow {
+        let now = Instant::now();
+        Follow {
+            deadline: now + timeout,
+            before: None,
+            waits: next,
+            since: now,
+            versions: None,
+            slowest: None,
+            bar: None,
+        }
+    }
+
+    fn progress(version: &str, accepted: u64, rejected: u64) -> Value {
+        let open = if accepted < 2 { json!([{ "node": "web-2" }]) } else { json!([]) };
+        json!({
+            "versions": { version: 1 }, "streams": 2, "accepted": accepted, "rejected": rejected, "open": open,
+        })
+    }
+
+    #[test]
+    fn it_ends_when_all_have_answered() {
+        let mut change = follow(false, Duration::from_secs(3600));
+        assert_eq!(change.look(&progress("a", 1, 0)), None);
+        assert_eq!(change.slowest.as_ref().map(|(node, _)| node.as_str()), Some("web-2"));
+        assert_eq!(change.look(&progress("a", 2, 0)), Some(Verdict::Accepted));
+        assert_eq!(change.look(&progress("a", 1, 1)), Some(Verdict::Rejected));
+        assert_eq!(change.look(&progress("a", 0, 1)), None, "another one has yet to answer");
+        let nobody = json!({ "versions": {}, "streams": 0, "accepted": 0, "rejected": 0, "open": [] });
+        assert_eq!(change.look(&nobody), None);
+    }
+
+    #[test]
+    fn the_next_change_is_waited_for() {
+        let mut change = follow(true, Duration::from_secs(3600));
+        assert_eq!(change.look(&progress("a", 2, 0)), None);
+        assert_eq!(change.look(&progress("a", 2, 0)), None);
+        assert_eq!(change.look(&progress("b", 1, 0)), None);
+        assert_eq!(change.look(&progress("b", 2, 0)), Some(Verdict::Accepted));
+    }
+
+    #[test]
+    fn time_runs_out() {
+        assert_eq!(follow(false, Duration::ZERO).look(&progress("a", 1, 0)), Some(Verdict::Late));
+        assert_eq!(follow(false, Duration::ZERO).look(&progress("a", 0, 1)), Some(Verdict::Rejected));
+        assert_eq!(follow(true, Duration::ZERO).look(&progress("a", 2, 0)), Some(Verdict::Late));
+    }
+}

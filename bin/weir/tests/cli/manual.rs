@@ -1,0 +1,27 @@
+use crate::weir;
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("share/man1");
+    let outcome = weir(&["man", pages.to_str().unwrap()]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
+    let help = weir(&["--help"]).stdout;
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<_> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.contains(&"trace-change") && commands.contains(&"help"), "{commands:?}");
+    for command in commands.iter().filter(|command| **command != "help") {
+        let page = std::fs::read_to_string(pages.join(format!("weir-{command}.1"))).unwrap();
+        assert!(page.contains(".SH OPTIONS"), "{command}");
+    }
+    let weir = std::fs::read_to_string(pages.join("weir.1")).unwrap();
+    assert!(weir.contains("caching xDS proxy"), "{weir}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_one_line() {
+    let outcome = weir(&["man", "/dev/null/x"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.starts_with("weir: write manual pages to /dev/null/x: "), "{outcome:?}");
+}

@@ -1,0 +1,122 @@
+//! How far a change of a resource has come.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Serialize;
+use utoipa::ToSchema;
+use weir_types::{Commit, Fingerprint, Form, Name, Variant};
+
+use super::type_in_path;
+use crate::clients::time;
+use crate::problem::Problem;
+use crate::{Shared, TAG};
+
+/// How many clients are named.
+const NAMED: usize = 20;
+
+/// How a stream stands with one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It has rejected it, or the response that it came in.
+    Rejected,
+    /// It was sent it, and has not answered.
+    Unanswered,
+    /// It was not sent it yet.
+    Waiting,
+    /// It has accepted it.
+    Accepted,
+}
+
+/// A stream that is subscribed to a resource.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Delivery {
+    /// The id of the stream.
+    pub client: u64,
+    /// The id of its node.
+    pub node: String,
+    /// How it stands with the resource.
+    pub state: Standing,
+    /// When the newest response of the type left; null if none did.
+    #[serde(serialize_with = "optional_time")]
+    #[schema(value_type = Option<String>)]
+    pub sent: Option<SystemTime>,
+    /// What it said when it rejected something of the type last.
+    pub message: Option<String>,
+}
+
+/// How far a resource has come to those who are subscribed to it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Progress {
+    /// The versions that they are given now, and the number of the commit that made each of them.
+    versions: BTreeMap<String, u64>,
+    /// How many streams are subscribed to it.
+    streams: usize,
+    /// How many of them have accepted what there is now.
+    accepted: usize,
+    /// How many were sent it, and have not answered.
+    unanswered: usize,
+    /// How many were not sent it yet.
+    waiting: usize,
+    /// How many have rejected it, or the response that it came in.
+    rejected: usize,
+    /// Those who have not accepted it: who rejects it first, then who has owed an answer for longest; 20 at most.
+    open: Vec<Delivery>,
+}
+
+pub(crate) fn optional_time<S: serde::Serializer>(
+    at: &Option<SystemTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => time(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// How far the newest version of a resource has come to those who are subscribed to it.
+#[utoipa::path(
+    get, path = "/resources/{type}/{name}/delivery", tag = TAG,
+    params(
+        ("type" = String, Path, description = "cds, …, or the name of the message: envoy.config.cluster.v3.Cluster"),
+        ("name" = String, Path, description = "The name, with % before what is special in paths"),
+    ),
+    responses((status = 200, body = Progress), (status = 400, body = Problem)),
+)]
+pub(crate) async fn delivery(
+    State(instance): State<Shared>,
+    Path((type_url, name)): Path<(String, String)>,
+) -> Result<Json<Progress>, Problem> {
+    let type_url = type_in_path(&type_url)?;
+    let showing = instance.database().showing(&type_url, &Name::from(&*name));
+    let changed =
+        showing.iter().map(|(subscription, shown)| (*subscription, shown.as_ref().map(|shown| shown.1)));
+    let deliveries = instance.deliveries(&type_url, &changed.collect());
+    Ok(Json(Progress::of(showing.into_values().flatten(), deliveries)))
+}
+
+impl Progress {
+    fn of(shown: impl Iterator<Item = (Arc<Variant>, Commit)>, deliveries: Vec<Delivery>) -> Self {
+        let mut versions = BTreeMap::new();
+        for (variant, Commit(changed)) in shown {
+            let newest = versions.entry(variant.version(Form::Plain).to_string()).or_default();
+            *newest = changed.max(*newest);
+        }
+        let count = |state| deliveries.iter().filter(|delivery| delivery.state == state).count();
+        let (accepted, unanswered) = (count(Standing::Accepted), count(Standing::Unanswered));
+        let (waiting, rejected) = (count(Standing::Waiting), count(Standing::Rejected));
+        let streams = deliveries.len();
+        let mut open = deliveries;
+        open.retain(|delivery| delivery.state != Standing::Accepted);
+        open.sort_by_key(|delivery| (delivery.state, delivery.sent, delivery.client));
+        open.truncate(NAMED);
+        Self { versions, streams, accepted, unanswered, waiting, rejected, open }
+    }
+}
+
+/// When what each subscription shows of a resource was committed; none where it shows nothing.
+pub type Changed = HashMap<Fingerprint, Option<Commit>>;
