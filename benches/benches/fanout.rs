@@ -53,8 +53,12 @@ impl Fleet {
                 version: None,
                 known: None,
             };
-            let mut views =
-                Attacher { database: &database, subscriber: &subscriber, rights: &Rights::default() };
+            let mut views = Attacher {
+                database: &database,
+                subscriber: &subscriber,
+                rights: &Rights::default(),
+                tells_away: false,
+            };
             let accepted = stream.handle_message(inbound, &mut views);
             assert!(accepted.is_ok());
             stream

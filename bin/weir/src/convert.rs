@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Source};
 use weir_database::{DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
-use weir_downstream::{AccessRule, AccessRules, Admission, Csds, Drain, Limits, NodeRule, NodeRules, Rate};
+use weir_downstream::{
+    AccessRule, AccessRules, Admission, ColdStart, ColdStarts, Csds, Drain, Limits, NodeRule, NodeRules, Rate,
+};
 use weir_store::{Key, Store};
 use weir_telemetry::{Collector, Format, Logs, Protocol};
 
@@ -126,7 +128,18 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         admission: admission(config),
         drain: drain(config),
         access: access(config),
+        cold_start: cold_starts(downstream.cold_start),
     }
+}
+
+fn cold_starts(configured: weir_config::ColdStarts) -> ColdStarts {
+    let of = |answer| match answer {
+        weir_config::ColdStart::Hold => ColdStart::Hold,
+        weir_config::ColdStart::Error => ColdStart::Error,
+        weir_config::ColdStart::Close => ColdStart::Close,
+    };
+    let weir_config::ColdStarts { envoy, grpc, weir, other } = configured;
+    ColdStarts { envoy: of(envoy), grpc: of(grpc), weir: of(weir), other: of(other) }
 }
 
 /// How many clients there is room for.

@@ -1,5 +1,6 @@
 //! The shape of the file. Every default that does not depend on another value stands here.
 
+mod clients;
 mod security;
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,12 +10,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use weir_types::NodeField;
 
+pub(crate) use clients::ColdStarts;
 pub(crate) use security::{Access, AdminTls, DownstreamTls, UpstreamTls};
 
 use crate::metadata::Metadata;
 use crate::values::{
-    AcknowledgeMode, Address, ColdStart, CollectorEndpoint, CollectorProtocol, Csds, DataError, DurationText,
-    Endpoint, Level, LogFormat, NackUpstream, Protocol, Regex, ResourceType, Size, Text, Transport,
+    AcknowledgeMode, Address, CollectorEndpoint, CollectorProtocol, Csds, DataError, DurationText, Endpoint,
+    Level, LogFormat, NackUpstream, Protocol, Regex, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -135,6 +137,8 @@ pub(crate) struct Downstream {
     pub(crate) reflection: bool,
     #[serde(default)]
     pub(crate) wrap_resources: HashMap<String, bool>,
+    #[serde(default)]
+    pub(crate) cold_start: ColdStarts,
 }
 
 #[derive(Debug, Deserialize)]
@@ -258,7 +262,6 @@ pub(crate) struct Upstream {
     pub(crate) connect_timeout: Option<Text<DurationText>>,
     pub(crate) does_not_exist_timeout: Option<Text<DurationText>>,
     pub(crate) drop_on_errors: Option<Vec<DataError>>,
-    pub(crate) cold_start: Option<ColdStart>,
     pub(crate) shrink_guard: Option<ShrinkGuard>,
     pub(crate) debounce: Option<Debounce>,
     pub(crate) backoff_base: Option<Text<DurationText>>,

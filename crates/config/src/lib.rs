@@ -29,9 +29,9 @@ pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use reload::{Counts, SETTINGS, Setting};
 pub use settings::{
-    AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, Config, ControlPlane, Debounce, Demand,
-    Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate,
-    Parameters, Polling, ShrinkGuard, Source, Store, Telemetry, Upstream, UpstreamTls,
+    AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, Config, ControlPlane, Debounce,
+    Demand, Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule,
+    NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Store, Telemetry, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{

@@ -83,6 +83,7 @@ settings! {
     NewConnections "downstream.receive_timeout": |c| c.downstream.receive_timeout;
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
     NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
+    NewStreams "downstream.cold_start": |c| c.downstream.cold_start;
     Restart "admin": |c| c.admin;
     Restart "cache": |c| c.cache;
     NewStreams "limits.max_name_length": |c| c.limits.max_name_length;

@@ -1,5 +1,6 @@
 //! What a valid file says, with every default filled in.
 
+mod clients;
 mod security;
 mod telemetry;
 
@@ -14,8 +15,9 @@ pub use security::{AccessRule, AdminTls, DownstreamTls, KeyPair, UpstreamTls};
 
 use crate::metadata::Metadata;
 use crate::template::Template;
-use crate::values::{ColdStart, Csds, DataError, Level, LogFormat, NackUpstream, Protocol, Transport};
+use crate::values::{Csds, DataError, Level, LogFormat, NackUpstream, Protocol, Transport};
 
+pub use self::clients::ColdStarts;
 pub use self::telemetry::Telemetry;
 
 /// Everything.
@@ -127,6 +129,8 @@ pub struct Downstream {
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say
     /// their time to live, whatever the client announces.
     pub wrap_resources: HashMap<String, bool>,
+    /// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
+    pub cold_start: ColdStarts,
 }
 
 /// The admin server. Where anybody could connect, something is needed to look.
@@ -237,8 +241,6 @@ pub struct ControlPlane {
     pub does_not_exist_timeout: Duration,
     /// On which errors of a resource what is cached of it is dropped.
     pub drop_on_errors: Vec<DataError>,
-    /// What becomes of clients that ask for what is not known, while it cannot be reached.
-    pub cold_start: ColdStart,
     /// How bursts are recognized, which are made one change; none where nothing waits.
     pub debounce: Option<Debounce>,
     /// How much it may remove at once, if not everything.

@@ -176,6 +176,7 @@ fn downstream(file: file::Downstream, tls: Option<DownstreamTls>) -> Downstream 
         receive_timeout: file.receive_timeout.0.0,
         max_connection_age: file.max_connection_age.map(|age| age.0.0),
         wrap_resources: file.wrap_resources,
+        cold_start: file.cold_start.into(),
     }
 }
 

@@ -61,14 +61,15 @@ pub enum NackUpstream {
 }
 
 /// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColdStart {
     /// They wait.
-    #[default]
     Hold,
     /// They are told by name that it cannot be had for the moment.
     Error,
+    /// Their streams are closed if there is nothing to be said on them; otherwise as `Error`.
+    Close,
 }
 
 /// A resource type, by short name or URL.

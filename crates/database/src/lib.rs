@@ -22,5 +22,5 @@ pub use database::{Applied, Attachment, Committed, Database, Settings};
 pub use demand::{DemandChange, ParameterSets};
 pub use limits::{DemandLimits, Quota, Refusal};
 pub use split::{Part, Piece};
-pub use view::{Subscriber, Unsettled};
+pub use view::{Away, Subscriber, Unsettled};
 pub use watch::{Answer, Observer, Tally, Touched, Watch};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use slab::Slab;
-use weir_types::{Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription};
+use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription};
 
 use crate::limits::Quota;
 use crate::selection::{Change, Tombstone};
@@ -69,6 +69,34 @@ pub struct Unsettled {
     pub collections: usize,
     /// Names of which upstream has only said that it cannot tell for now (a transient error). Not among `names`.
     pub failing: usize,
+    /// Of the names and collections, those that nobody can be asked for.
+    pub away: Away,
+}
+
+/// What nothing is known of while no control plane can be reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Away {
+    /// Names.
+    pub names: usize,
+    /// Globs.
+    pub globs: usize,
+    /// Wildcards.
+    pub wildcards: usize,
+}
+
+impl Away {
+    /// How much it is in all.
+    pub fn total(self) -> usize {
+        self.names + self.globs + self.wildcards
+    }
+
+    pub(crate) fn of(&mut self, breadth: Breadth) -> &mut usize {
+        match breadth {
+            Breadth::Name => &mut self.names,
+            Breadth::Glob => &mut self.globs,
+            Breadth::Wildcard => &mut self.wildcards,
+        }
+    }
 }
 
 /// What streams read of a view without taking the type's lock.
@@ -82,6 +110,7 @@ pub(crate) struct Shared {
     /// How many selections still wait for an answer: names, then collections.
     unsettled: [AtomicUsize; 2],
     failing: AtomicUsize,
+    away: Mutex<Away>,
     subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
     pub(crate) watches: Watches,
 }
@@ -100,6 +129,7 @@ impl Shared {
             names: names.load(Ordering::Acquire),
             collections: collections.load(Ordering::Acquire),
             failing: self.failing.load(Ordering::Acquire),
+            away: *self.away.lock(),
         }
     }
 
@@ -113,6 +143,13 @@ impl Shared {
             true => self.failing.fetch_add(1, Ordering::AcqRel),
             false => self.failing.fetch_sub(1, Ordering::AcqRel),
         };
+    }
+
+    /// Counts a selection of which nothing is known and for which nobody can be asked from now on, or somebody can.
+    pub(crate) fn count_away(&self, breadth: Breadth, away: bool) {
+        let mut counts = self.away.lock();
+        let count = counts.of(breadth);
+        *count = if away { *count + 1 } else { count.saturating_sub(1) };
     }
 
     pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
@@ -159,6 +196,7 @@ impl View {
             removals: AtomicU64::new(0),
             unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.collections)],
             failing: AtomicUsize::new(unsettled.failing),
+            away: Mutex::new(unsettled.away),
             subscribers: Mutex::default(),
             watches: Watches::default(),
         };

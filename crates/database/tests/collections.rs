@@ -121,6 +121,7 @@ fn told_of(stream: &mut Stream, owed: Selector) -> (Vec<String>, Vec<String>) {
         unsaid: &BTreeSet::new(),
         known: None,
         refresh: Refresh::Unsaid,
+        tells_away: false,
     };
     said(&stream.attachment.diff(&query))
 }
@@ -158,6 +159,7 @@ fn i05_what_has_gone_of_a_glob_is_told_to_who_states_it() {
         unsaid: &BTreeSet::new(),
         known: Some(&known),
         refresh: Refresh::Unsaid,
+        tells_away: false,
     };
     assert_eq!(said(&stream.attachment.diff(&query)), told(&[(A, "1")], &[B]));
 }

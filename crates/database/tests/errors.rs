@@ -31,7 +31,7 @@ fn e01_an_error_answers_those_who_have_nothing_once() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a"), plain("b")]);
     fail(&f, Code::UNAVAILABLE);
-    assert_eq!(stream.attachment.unsettled(), Unsettled { names: 1, collections: 0, failing: 1 });
+    assert_eq!(stream.attachment.unsettled(), Unsettled { names: 1, failing: 1, ..Unsettled::default() });
     let diff = stream.step(CHANGES, false);
     assert_eq!((told(&diff), diff.removed.clone()), (vec![("a", "UNAVAILABLE")], vec![]));
     fail(&f, Code::UNAVAILABLE);

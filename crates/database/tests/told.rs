@@ -43,6 +43,7 @@ fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
         unsaid: &BTreeSet::new(),
         known,
         refresh: Refresh::Unsaid,
+        tells_away: false,
     };
     let diff = stream.diff(&query);
     stream.advance(Cursor { removals: diff.to, additions: diff.to });
@@ -103,6 +104,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
             unsaid: &BTreeSet::new(),
             known: None,
             refresh: Refresh::Unsaid,
+            tells_away: false,
         };
         let diff = stream.diff(&query);
         stream.advance(Cursor { additions: diff.to, ..after });

@@ -172,6 +172,7 @@ impl Exporter {
             unsaid: &Default::default(),
             known: None,
             refresh: Refresh::Unsaid,
+            tells_away: false,
         });
         self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
         if self.written == Some(diff.version) {

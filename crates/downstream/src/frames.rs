@@ -28,6 +28,7 @@ struct Key {
     dialect: Dialect,
     wrapping: Wrapping,
     refresh: Refresh,
+    tells_away: bool,
     after: Cursor,
     nonce: Nonce,
     everything: bool,
@@ -177,6 +178,7 @@ impl StreamFrames<'_> {
             unsaid: step.unsaid(),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
+            tells_away: key.tells_away,
         });
         let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
         let encoder = Encoder {
@@ -240,6 +242,7 @@ impl StreamFrames<'_> {
                 Dialect::Delta => Wrapping::default(),
             },
             refresh: self.refresh(step),
+            tells_away: view.tells_away,
             after: step.after,
             nonce: step.nonce(view.head().newest()),
             everything: step.everything,
@@ -300,7 +303,8 @@ mod tests {
         let inbound = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
         let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
         let mut stream = ServerStream::new(Dialect::Delta, true, DynamicParameters::empty());
-        let mut views = Attacher { database, subscriber: &subscriber, rights: &Rights::default() };
+        let mut views =
+            Attacher { database, subscriber: &subscriber, rights: &Rights::default(), tells_away: false };
         stream.handle_message(inbound, &mut views).expect("nothing is limited");
         let mut own = frames.of_stream(Wrapping::default());
         let frame = stream.poll_transmit(&mut own).expect("there is something").frame;

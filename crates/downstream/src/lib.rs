@@ -7,6 +7,7 @@
 mod access;
 mod admission;
 pub mod clients;
+mod cold;
 mod connection;
 mod drain;
 mod encoder;
@@ -35,6 +36,7 @@ mod wrapping;
 
 pub use access::{AccessRule, AccessRules, Rights};
 pub use admission::{Admission, Rate};
+pub use cold::{ColdStart, ColdStarts};
 pub use drain::Drain;
 pub use frames::{Frames, StreamFrames};
 pub use node::Client;

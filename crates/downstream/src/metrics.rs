@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     acks: Counter<u64>,
     nacks: Counter<u64>,
     refused: Counter<u64>,
+    closed_cold: Counter<u64>,
     handshakes: Counter<u64>,
 }
 
@@ -58,6 +59,7 @@ impl Metrics {
             acks: weir_metrics::DOWNSTREAM_ACKS.counter(),
             nacks: weir_metrics::DOWNSTREAM_NACKS.counter(),
             refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
+            closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
             handshakes: weir_metrics::DOWNSTREAM_HANDSHAKES.counter(),
         }
     }
@@ -124,6 +126,11 @@ impl Metrics {
 
     pub(crate) fn nack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
         self.nacks.add(1, &[speech_label(speech), type_label(type_url)]);
+    }
+
+    /// A stream is closed, since nothing that it asks for is cached and there is nobody to ask.
+    pub(crate) fn closed_cold(&self, speech: impl Into<Speech>) {
+        self.closed_cold.add(1, &[speech_label(speech)]);
     }
 
     pub(crate) fn refused(&self, speech: impl Into<Speech>) {

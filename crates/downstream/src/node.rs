@@ -53,6 +53,16 @@ impl Client {
         self.user_agent == "weir"
     }
 
+    /// Whether it is an Envoy.
+    pub(crate) fn is_envoy(&self) -> bool {
+        self.user_agent == "envoy"
+    }
+
+    /// Whether it is one of gRPC's own clients, which name themselves after their language.
+    pub(crate) fn is_grpc(&self) -> bool {
+        self.user_agent.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("grpc"))
+    }
+
     /// Its node, as far as it is kept: without what it is able to, and without its extensions.
     pub fn node(&self) -> Node {
         Node {

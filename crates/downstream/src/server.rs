@@ -17,6 +17,7 @@ use weir_tls::Acceptor;
 use crate::access::AccessRules;
 use crate::admission::{Admission, Connected};
 use crate::clients::Registry;
+use crate::cold::ColdStarts;
 use crate::connection;
 use crate::drain::{Drain, Phases};
 use crate::operations::{Csds, Operations};
@@ -65,6 +66,8 @@ pub struct Settings {
     pub reflection: bool,
     /// Who may have what.
     pub access: AccessRules,
+    /// What becomes of clients of whose questions nothing is cached, while there is nobody to ask.
+    pub cold_start: ColdStarts,
 }
 
 impl Default for Settings {
@@ -86,6 +89,7 @@ impl Default for Settings {
             csds: Csds::default(),
             reflection: false,
             access: AccessRules::default(),
+            cold_start: ColdStarts::default(),
         }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) use body::{ResponseBody, trailers};
 
 use crate::admission::{Gate, Opened, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
+use crate::cold::Cold;
 use crate::connection::Within;
 use crate::drain::Phases;
 use crate::frames::Frames;
@@ -166,6 +167,7 @@ struct Open {
     scope: Scope,
     client: Arc<Client>,
     wrapping: Wrapping,
+    cold: Cold,
     settings: Arc<Settings>,
     /// To be sent the first response.
     turn: Turn,
@@ -243,7 +245,12 @@ impl Stream {
         tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
         let rights = &open.client.rights;
-        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber, rights };
+        let mut views = Attacher {
+            database: &self.shared.database,
+            subscriber: &subscriber,
+            rights,
+            tells_away: open.cold.tells,
+        };
         let verdict = open.machine.handle_message(inbound, &mut views).map_err(refused)?;
         let told = open.told(&type_url);
         if let Some(verdict) = verdict {
@@ -268,9 +275,10 @@ impl Stream {
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
         let turn = self.shared.gate.turn();
+        let cold = settings.cold_start.of(&client, self.dialect);
         let client = Arc::new(client);
         self.signal.belongs_to(&client);
-        Ok(Open { machine, told: Vec::new(), scope, client, wrapping, settings, turn })
+        Ok(Open { machine, told: Vec::new(), scope, client, wrapping, cold, settings, turn })
     }
 
     fn end(&self, status: Status) {
@@ -299,6 +307,12 @@ impl Stream {
             return Poll::Ready(Err(end));
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
+        if let Some(end) = open.cold.end(&open.machine) {
+            tracing::info!(node = %open.client.id, reason = end.message(), "stream closed");
+            self.shared.metrics.closed_cold(self.dialect);
+            state.open = None;
+            return Poll::Ready(Err(end));
+        }
         let runs = matches!(open.turn, Turn::Over);
         if !runs && (!open.machine.is_due() || open.turn.poll(cx).is_pending()) {
             return Poll::Pending;

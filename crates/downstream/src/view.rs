@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_database::{Attachment, Database, Subscriber};
+use weir_database::{Attachment, Away, Database, Subscriber, Unsettled};
 use weir_protocol::server::{Nack, Refused, View, Views};
 use weir_types::{Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
@@ -13,6 +13,15 @@ pub struct Attached {
     pub(crate) place: Attachment,
     type_url: TypeUrl,
     rights: Rights,
+    /// Whether names that nobody can be asked for count as answered: that is told.
+    pub(crate) tells_away: bool,
+}
+
+impl Attached {
+    /// What nobody can be asked for, as far as that is told.
+    fn told_away(&self, unsettled: Unsettled) -> Away {
+        if self.tells_away { unsettled.away } else { Away::default() }
+    }
 }
 
 impl View for Attached {
@@ -26,11 +35,14 @@ impl View for Attached {
 
     fn unsettled(&self) -> (usize, usize) {
         let unsettled = self.place.unsettled();
-        (unsettled.names, unsettled.collections)
+        let away = self.told_away(unsettled);
+        (unsettled.names.saturating_sub(away.names), unsettled.collections.saturating_sub(away.globs))
     }
 
     fn failing(&self) -> usize {
-        self.place.unsettled().failing
+        let unsettled = self.place.unsettled();
+        let away = self.told_away(unsettled);
+        unsettled.failing + away.names + away.globs
     }
 
     fn cursor(&self) -> Cursor {
@@ -63,6 +75,8 @@ pub struct Attacher<'a> {
     pub subscriber: &'a Arc<dyn Subscriber>,
     /// What it may subscribe to.
     pub rights: &'a Rights,
+    /// Whether it is told of names that nobody can be asked for.
+    pub tells_away: bool,
 }
 
 impl Views for Attacher<'_> {
@@ -72,6 +86,7 @@ impl Views for Attacher<'_> {
         self.rights.admit(type_url, add)?;
         let place = self.database.attach(type_url, add, Arc::clone(self.subscriber));
         let place = place.map_err(|refusal| Refused::TooMuch(refusal.to_string()))?;
-        Ok(Attached { place, type_url: type_url.clone(), rights: self.rights.clone() })
+        let (type_url, rights) = (type_url.clone(), self.rights.clone());
+        Ok(Attached { place, type_url, rights, tells_away: self.tells_away })
     }
 }

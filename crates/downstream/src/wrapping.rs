@@ -2,9 +2,6 @@
 
 use crate::node::Client;
 
-/// The clients that take wrapped resources and times to live, and announce neither.
-const UNANNOUNCED: &str = "envoy";
-
 /// Whether a state-of-the-world client gets its resources wrapped, and whether it is told how long they live.
 /// Incremental resources are always wrapped, and always say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +20,8 @@ impl Wrapping {
             Some(wrapped) => Self { always: wrapped, for_ttl: wrapped },
             None => Self {
                 always: client.announces_wrapping,
-                for_ttl: client.announces_ttl || client.user_agent == UNANNOUNCED,
+                // An Envoy takes wrapped resources and times to live, and announces neither.
+                for_ttl: client.announces_ttl || client.is_envoy(),
             },
         }
     }

@@ -64,6 +64,8 @@ instruments! {
         "Responses that clients accepted";
     DOWNSTREAM_ADMITTED = Counter "weir.downstream.admitted" "{stream}" ["dialect", "service", "transport"]
         "Streams of clients that were let in";
+    DOWNSTREAM_CLOSED_COLD = Counter "weir.downstream.closed_cold" "{stream}" ["dialect"]
+        "Streams and polls closed since nothing that they ask for is cached and no control plane can be reached";
     DOWNSTREAM_CONNECTIONS = UpDownCounter "weir.downstream.connections" "{connection}" []
         "Open connections of clients";
     DOWNSTREAM_DENIED = Counter "weir.downstream.denied" "{locator}" ["type"]

@@ -10,6 +10,8 @@ use crate::{Constraints, Name, Scope};
 pub struct Code(pub i32);
 
 impl Code {
+    /// Nothing is wrong, or nothing any more.
+    pub const OK: Self = Self(0);
     /// The resource does not exist.
     pub const NOT_FOUND: Self = Self(5);
     /// Whoever asks may not have the resource.
@@ -65,7 +67,26 @@ pub struct ResourceError {
     pub message: Arc<str>,
 }
 
+/// What a Weir says of what it does not know while there is nobody to ask. Always the same: so it is told once, and a
+/// Weir in front of another one knows it when it hears it.
+const AWAY: &str = "the control plane cannot be reached";
+
 impl ResourceError {
+    /// That a resource, of which nothing is known, cannot be had while no control plane can be reached.
+    pub fn away(constraints: Constraints) -> Self {
+        Self { constraints, code: Code::UNAVAILABLE, message: AWAY.into() }
+    }
+
+    /// That a control plane can be reached again.
+    pub fn back(constraints: Constraints) -> Self {
+        Self { constraints, code: Code::OK, message: Arc::default() }
+    }
+
+    /// Whether it is what a Weir says while there is nobody to ask, of whatever it does not know.
+    pub fn is_away(&self) -> bool {
+        self.code == Code::UNAVAILABLE && *self.message == *AWAY
+    }
+
     /// An error about whatever a name stands for.
     pub fn new(code: Code, message: impl Into<Arc<str>>) -> Self {
         Self { constraints: Constraints::unconstrained(), code, message: message.into() }

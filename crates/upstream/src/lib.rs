@@ -39,7 +39,7 @@ pub use failover::Trial;
 pub use node::{NodeTemplate, escape};
 pub use propagation::Propagated;
 pub use rest::Polling;
-pub use settings::{ColdStart, Naming, Services, Settings};
+pub use settings::{Naming, Services, Settings};
 pub use status::{LinkFailure, LinkState, Status, WithheldRemovals};
 pub use supervisor::{Error, Source, run};
 pub use weir_protocol::client::ShrinkGuard;

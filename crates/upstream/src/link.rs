@@ -20,10 +20,7 @@ use crate::failover::Failover;
 use crate::memory::Memory;
 use crate::session::{End, Place};
 use crate::transport::Method;
-use crate::{Acknowledge, ColdStart, Settings};
-
-/// What clients are told of what is not known. Always the same, so that it is told once.
-const AWAY: &str = "the control plane cannot be reached";
+use crate::{Acknowledge, Settings};
 
 /// What happens on a link.
 #[derive(Debug)]
@@ -98,7 +95,7 @@ pub(crate) struct Link<F> {
     /// Told when one of them may go.
     pub(crate) answered: Arc<Answered>,
     pub(crate) failover: Failover,
-    /// Clients are told that what is not known cannot be had.
+    /// It is said of what is not known that it cannot be had.
     pub(crate) away: bool,
     /// Changes that wait for more.
     pub(crate) collected: Collected,
@@ -149,9 +146,9 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     async fn next_place(&mut self) -> Option<Place> {
         let (index, wait) = self.failover.next(Instant::now().into_std());
         // Nobody is left to try.
-        if !wait.is_zero() && self.settings.cold_start == ColdStart::Error {
+        if !wait.is_zero() {
             self.away = true;
-            self.tell_unavailable();
+            self.tell_away();
         }
         self.meanwhile(tokio::time::sleep(wait)).await?;
         Some(Place { index, peer: None })
@@ -178,10 +175,18 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// While nobody can be asked: tells of what is not known that it cannot be had.
-    fn tell_unavailable(&mut self) {
+    fn tell_away(&mut self) {
         if self.away {
-            let unavailable = self.stream.unavailable(AWAY);
-            self.commit(unavailable);
+            let away = self.stream.away();
+            self.commit(away);
+        }
+    }
+
+    /// Somebody can be asked.
+    pub(crate) fn tell_back(&mut self) {
+        if std::mem::take(&mut self.away) {
+            let back = self.stream.back();
+            self.commit(back);
         }
     }
 
@@ -261,7 +266,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             }
         }
         self.recall().await;
-        self.tell_unavailable();
+        self.tell_away();
         self.tell_unconfirmed();
         needs
     }

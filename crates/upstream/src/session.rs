@@ -59,7 +59,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 Some(Ok(peer)) => peer,
             },
         };
-        self.away = false;
+        self.tell_back();
         (self.on_event)(Event::Connected { endpoint: Arc::clone(endpoint), index });
         self.failover.opened(index, Instant::now().into_std());
         let owed = self.introduce(index);

@@ -38,8 +38,6 @@ pub struct Settings {
     pub drop_on_errors: Arc<[Code]>,
     /// How much it may remove at once, if not everything.
     pub shrink_guard: Option<ShrinkGuard>,
-    /// What becomes of clients that ask for what is not known, while it cannot be reached.
-    pub cold_start: ColdStart,
     /// How bursts are recognized, which are made one change; none where nothing waits. Not where subscribers are
     /// waited for.
     pub debounce: Option<Debounce>,
@@ -68,16 +66,6 @@ pub struct Settings {
     pub store: Option<Store>,
     /// How long it is followed whether clients accept what came, for traces and metrics.
     pub propagation_deadline: Duration,
-}
-
-/// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ColdStart {
-    /// They wait.
-    #[default]
-    Hold,
-    /// They are told by name that it cannot be had for the moment.
-    Error,
 }
 
 /// Over which services a control plane is spoken to.
@@ -139,7 +127,6 @@ impl Settings {
             does_not_exist: Duration::from_secs(15),
             drop_on_errors: Arc::from([Code::NOT_FOUND]),
             shrink_guard: None,
-            cold_start: ColdStart::Hold,
             debounce: None,
             backoff: Backoff::default(),
             trial: Trial::default(),

@@ -1,12 +1,11 @@
-//! What clients see of an upstream that fails: u03, u04, u11, u13 and u14.
+//! What clients see of an upstream that fails: u03, u04, u11 and u13.
 
 use std::time::Duration;
 
-use tonic::Code;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::Request;
 use weir_testkit::{Dialect, FakeControlPlane, Fault, FaultProxy, Published, XdsClient, type_url};
-use weir_upstream::{ColdStart, Debounce, ShrinkGuard, Trial};
+use weir_upstream::{Debounce, ShrinkGuard, Trial};
 
 use crate::observed;
 use crate::weir::{Speaks, Weir};
@@ -189,27 +188,5 @@ async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
         }
         assert_eq!(client.accept(cds).await.resource("a").text(), "10", "the first that comes is the last");
         client.expect_nothing().await;
-    }
-}
-
-#[tokio::test]
-async fn u14_what_is_not_cached_is_unavailable_until_somebody_can_be_asked() {
-    let rds = type_url("rds");
-    for dialect in DIALECTS {
-        let mut control_plane = FakeControlPlane::start().await;
-        control_plane.set(Published::text(rds, "r", "1"));
-        control_plane.stop().await;
-        let weir = Weir::start_with(control_plane.address(), dialect, Speaks::Nodes, |settings| {
-            settings.cold_start = ColdStart::Error;
-        });
-        let weir = weir.await;
-        let mut client = weir.client(dialect, "prod").await;
-        client.subscribe(rds, &["r"]);
-        assert_eq!(client.accept(rds).await.error_codes(), [("r", Code::Unavailable)]);
-        let mut late = weir.client(dialect, "prod").await;
-        late.subscribe(rds, &["s"]);
-        assert_eq!(late.accept(rds).await.error_codes(), [("s", Code::Unavailable)], "what comes later too");
-        control_plane.restart().await;
-        assert_eq!(client.accept(rds).await.resource("r").text(), "1");
     }
 }

@@ -17,6 +17,7 @@ mod weir;
 
 mod acknowledgement;
 mod availability;
+mod cold_start;
 mod collections;
 mod demand;
 mod do_not_cache;

@@ -43,6 +43,17 @@ impl Weir {
         speaks: Speaks,
         adjust: impl FnOnce(&mut Settings),
     ) -> Self {
+        Self::start_serving(upstream, dialect, speaks, adjust, |_| ()).await
+    }
+
+    /// In front of `upstream`, with settings on both sides adjusted.
+    pub async fn start_serving(
+        upstream: SocketAddr,
+        dialect: Dialect,
+        speaks: Speaks,
+        adjust: impl FnOnce(&mut Settings),
+        serve: impl FnOnce(&mut ProxySettings),
+    ) -> Self {
         let node = Node { id: "weir".to_owned(), ..Node::default() };
         let keys: Arc<[Arc<str>]> = Arc::from(["env".into()]);
         let mut settings = ProxySettings::default();
@@ -65,6 +76,7 @@ impl Weir {
             ..Settings::new("", vec![format!("http://{upstream}")], naming)
         };
         adjust(&mut upstream);
+        serve(&mut settings);
         let database = Database::new(settings.database);
         let proxy = Proxy::serve(settings.downstream, database.clone(), Origin::idle(&database)).await;
         let source = Source::ControlPlane(Box::new(upstream));

@@ -6,8 +6,8 @@ use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
-    Acknowledge, AfterSubscribers, Backoff, ColdStart, Debounce, NackUpstream, Naming, NodeTemplate, Polling,
-    Services, Settings, ShrinkGuard, Source, Trial, files,
+    Acknowledge, AfterSubscribers, Backoff, Debounce, NackUpstream, Naming, NodeTemplate, Polling, Services,
+    Settings, ShrinkGuard, Source, Trial, files,
 };
 
 use super::{node, shared, tls};
@@ -70,10 +70,6 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         propagation_deadline: config.telemetry.propagation_deadline,
         does_not_exist: control_plane.does_not_exist_timeout,
         drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
-        cold_start: match control_plane.cold_start {
-            weir_config::ColdStart::Hold => ColdStart::Hold,
-            weir_config::ColdStart::Error => ColdStart::Error,
-        },
         debounce: control_plane.debounce.map(|weir_config::Debounce { quiet, max }| Debounce { quiet, max }),
         shrink_guard: control_plane.shrink_guard.map(shrink_guard),
         backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },

@@ -39,6 +39,14 @@ fn the_shape() {
             &[HEAD, "downstream.csds = 'all'\n", FILES],
             "2: downstream.csds: unknown variant `all`, expected one of `off`, `loopback`, `any`",
         ),
+        (
+            &[HEAD, "downstream.cold_start.grpc = 'wait'\n", FILES],
+            "2: downstream.cold_start.grpc: unknown variant `wait`, expected one of `hold`, `error`, `close`",
+        ),
+        (
+            &[HEAD, "downstream.cold_start.istio = 'hold'\n", FILES],
+            "2: downstream.cold_start.istio: unknown key `istio`, expected one of `envoy`, `grpc`, `weir`, `other`",
+        ),
         (&[FILES], "1: missing key `downstream`"),
         (&[HEAD], "1: missing key `upstream`"),
         (
@@ -47,7 +55,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `max_subscriptions`, `new_subscriptions_per_second`, `new_parameter_sets_per_second`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `cold_start`, `shrink_guard`, `debounce`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `max_subscriptions`, `new_subscriptions_per_second`, `new_parameter_sets_per_second`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `shrink_guard`, `debounce`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],

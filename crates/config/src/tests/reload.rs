@@ -67,6 +67,7 @@ fn a_row_notices_its_key_and_no_other() {
         ("receive_timeout = \"30s\"", "receive_timeout = \"31s\"", &["downstream.receive_timeout"]),
         ("max_connection_age = \"30m\"", "max_connection_age = \"31m\"", &["downstream.max_connection_age"]),
         ("{ envoy = false }", "{ envoy = true }", &["downstream.wrap_resources"]),
+        ("grpc = \"close\"", "grpc = \"error\"", &["downstream.cold_start"]),
         ("127.0.0.1:19000", "127.0.0.1:19009", &["admin"]),
         ("idle_timeout = \"60s\"", "idle_timeout = \"61s\"", &["cache"]),
         ("max_name_length = 4096", "max_name_length = 4097", &["limits.max_name_length"]),

@@ -66,6 +66,7 @@ impl Core {
             unsaid: &BTreeSet::new(),
             known: None,
             refresh: Refresh::Unsaid,
+            tells_away: false,
         };
         let mut collector = Collector::new(self, view, &query);
         collector.collect();

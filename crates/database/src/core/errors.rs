@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use weir_types::{Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
+use weir_types::{Breadth, Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
 
 use super::Core;
 use super::diff::{Collector, identity};
@@ -53,11 +53,18 @@ impl<'a> Collector<'a> {
         // Full state has to repeat the content, and "the set of resources with errors and the set of valid
         // resources must not intersect" (TP3, "Protocol Behavior").
         let repeated = self.query.shape == Shape::Everything && selection.live().next().is_some();
-        if let Some(failure) = selection.failure().filter(|_| !repeated) {
+        let is_told = |failure: &&Failure| !failure.error.is_away() || self.tells_away(selection);
+        if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_told) {
             self.changed = true;
             let selector = Selector { locator: selection.locator.clone(), form };
             self.errors.insert(selector, failure);
         }
+    }
+
+    /// Whether the client is told that there is nobody to ask. Wildcards cannot have an error (TP3, "Wildcard
+    /// Subscriptions and Glob Collections").
+    fn tells_away(&self, selection: &Selection) -> bool {
+        self.query.tells_away && selection.is_away() && selection.breadth() != Breadth::Wildcard
     }
 
     /// What could not be said beside the resource itself.

@@ -309,9 +309,11 @@ impl Core {
     ) {
         let selection = &mut self.selections[id.0];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
+        let was_away = selection.is_away();
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
+        let (away, breadth) = (selection.is_away(), selection.breadth());
         for view_id in &selection.views {
             let view = &mut self.views[view_id.0];
             if settled {
@@ -319,6 +321,9 @@ impl Core {
             }
             if failing != was_failing {
                 view.shared.count_failing(failing);
+            }
+            if away != was_away {
+                view.shared.count_away(breadth, away);
             }
             view.touch(id, at, change);
             touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));

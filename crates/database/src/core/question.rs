@@ -45,6 +45,8 @@ pub struct Query<'a> {
     pub known: Option<&'a KnownVersions>,
     /// How the client is told that something lives on as it is.
     pub refresh: Refresh,
+    /// Whether the client is told of names that they cannot be had while no control plane can be reached.
+    pub tells_away: bool,
 }
 
 /// Something that a client is told not to have.

@@ -133,6 +133,7 @@ impl Core {
             };
             *count += usize::from(!selection.is_settled());
             unsettled.failing += usize::from(selection.is_failing());
+            *unsettled.away.of(selection.breadth()) += usize::from(selection.is_away());
         }
         self.by_identity.insert(identity.clone(), id);
         self.views.insert(View::new(serial, (identity, subscription), selections, unsettled, self.last));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Commit, ResourceError};
+use weir_types::{Absence, Code, Commit, ResourceError};
 
 use super::{Change, Selection};
 
@@ -22,8 +22,14 @@ impl Selection {
 
     /// Whether nothing is known but that upstream cannot tell for now.
     pub(crate) fn is_failing(&self) -> bool {
-        let transient = self.failure().is_some_and(|failure| failure.error.code.is_transient());
+        let failure = self.failure().filter(|failure| !failure.error.is_away());
+        let transient = failure.is_some_and(|failure| failure.error.code.is_transient());
         transient && self.live.is_empty() && self.absence == Absence::Unknown
+    }
+
+    /// Whether nothing is known, and there is nobody to ask. That is no answer: it is settled no more than before.
+    pub(crate) fn is_away(&self) -> bool {
+        !self.is_settled() && self.failure().is_some_and(|failure| failure.error.is_away())
     }
 
     /// Notes an error. It answers whoever has nothing else; beside content it waits for what others need more,
@@ -32,17 +38,29 @@ impl Selection {
         if self.failure().is_some_and(|failure| failure.error == *error) {
             return None;
         }
+        if error.code == Code::OK {
+            self.is_away().then(|| self.failure = None)?;
+            return Some(Change::Refreshed);
+        }
+        if error.is_away() && self.is_settled() {
+            return None;
+        }
         self.failure = Some(Failure { error: Arc::clone(error), since: at });
         if !self.live.is_empty() {
             return Some(Change::Removed);
         }
-        self.settled.get_or_insert(at);
+        if !error.is_away() {
+            self.settled.get_or_insert(at);
+        }
         Some(Change::Added)
     }
 
     /// Notes that upstream has sent the resource after all. For clients, an error is over when they are sent the
     /// resource, changed or not. That of a glob is over with anything that it brings.
     pub(crate) fn recover(&mut self, at: Commit) -> Option<Change> {
+        if self.is_collection() && self.is_away() {
+            return None;
+        }
         self.failure.take()?;
         if self.is_collection() {
             return None;

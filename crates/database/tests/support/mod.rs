@@ -163,7 +163,16 @@ impl Stream {
     ) -> Diff {
         let (owed, unsaid) = (BTreeSet::new(), unsaid.iter().cloned().collect());
         let after = self.attachment.cursor();
-        let query = Query { after, shape, hold_removals, owed: &owed, unsaid: &unsaid, known, refresh };
+        let query = Query {
+            after,
+            shape,
+            hold_removals,
+            owed: &owed,
+            unsaid: &unsaid,
+            known,
+            refresh,
+            tells_away: true,
+        };
         self.attachment.diff(&query)
     }
 

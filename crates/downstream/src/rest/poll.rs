@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_database::Subscriber;
+use weir_protocol::Dialect;
 use weir_protocol::server::ServerStream;
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::ResponseError;
@@ -110,7 +111,13 @@ impl Poll {
         tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
         let rights = &self.client.rights;
-        let mut views = Attacher { database: &self.shared.database, subscriber: &subscriber, rights };
+        let cold = self.settings.cold_start.of(&self.client, Dialect::Sotw);
+        let mut views = Attacher {
+            database: &self.shared.database,
+            subscriber: &subscriber,
+            rights,
+            tells_away: cold.tells,
+        };
         let verdict = self.machine.handle_message(inbound, &mut views).map_err(refused)?;
         let mut told = Told::default();
         if let Some(verdict) = verdict {
@@ -134,7 +141,7 @@ impl Poll {
         let shared = Arc::clone(&self.shared);
         let json = tokio::select! {
             biased;
-            json = poll_fn(|cx| self.poll(cx)) => json,
+            json = poll_fn(|cx| self.poll(cx)) => json?,
             () = shared.phases.stop.cancelled() => {
                 return Err(Status::unavailable("the proxy is shutting down").into());
             }
@@ -147,8 +154,12 @@ impl Poll {
         json.map(Some).map_err(unsayable)
     }
 
-    fn poll(&mut self, cx: &Context<'_>) -> Ready<Json> {
+    fn poll(&mut self, cx: &Context<'_>) -> Ready<Result<Json, Status>> {
         self.signal.register(cx);
+        if let Some(end) = self.settings.cold_start.of(&self.client, Dialect::Sotw).end(&self.machine) {
+            self.shared.metrics.closed_cold(Speech::REST);
+            return Ready::Ready(Err(end));
+        }
         let frames = self.shared.frames.of_stream(self.wrapping).unlimited();
         let mut frames = PollFrames { json: &self.shared.json, frames };
         let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
@@ -158,7 +169,7 @@ impl Poll {
             self.shared.metrics.response(Speech::REST, type_url, json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }
-        Ready::Ready(transmit.frame)
+        Ready::Ready(Ok(transmit.frame))
     }
 }
 

@@ -30,26 +30,31 @@ impl Settings {
 }
 
 impl ClientStream {
-    /// Of everything that is wanted and of which nothing is known: that it cannot be had for the moment. One batch
-    /// for each type. Wildcards cannot have an error, and wait.
-    pub fn unavailable(&self, why: &str) -> Vec<Batch> {
+    /// That nothing can be had for the moment of what is wanted and not known. One batch for each type.
+    pub fn away(&self) -> Vec<Batch> {
+        self.of_unknown(ResourceError::away)
+    }
+
+    /// That what was said by [`Self::away`] is true no more.
+    pub fn back(&self) -> Vec<Batch> {
+        self.of_unknown(ResourceError::back)
+    }
+
+    fn of_unknown(&self, error: fn(Constraints) -> ResourceError) -> Vec<Batch> {
         let of_type = |(type_url, logical): (&TypeUrl, &Logical)| {
             let mut batch = Batch::new(type_url.clone(), logical.reach());
             let unknown = logical.locators().filter(|(_, interest)| !interest.answered);
-            batch.errors.extend(unknown.filter_map(|(locator, _)| self.unavailable_locator(locator, why)));
+            batch.errors.extend(unknown.map(|(locator, _)| self.failed(locator, error)));
             (!batch.is_empty()).then_some(batch)
         };
         self.types.iter().filter_map(of_type).collect()
     }
 
-    fn unavailable_locator(&self, locator: ResourceLocator, why: &str) -> Option<Failed> {
-        let ResourceLocator { name, parameters } = &locator;
+    fn failed(&self, locator: ResourceLocator, error: fn(Constraints) -> ResourceError) -> Failed {
+        let ResourceLocator { name, parameters } = locator;
         let naming = &self.settings.naming;
         let key = naming.stored(&VariantKey::new(name.clone(), Constraints::unconstrained()));
-        let error =
-            ResourceError { constraints: key.constraints, code: Code::UNAVAILABLE, message: why.into() };
-        let failed = Failed { name: name.clone(), scope: naming.scope(parameters), error: Arc::new(error) };
-        (!locator.is_wildcard()).then_some(failed)
+        Failed { name, scope: naming.scope(&parameters), error: Arc::new(error(key.constraints)) }
     }
 }
 

@@ -171,6 +171,7 @@ impl Framer<Place> for Frames<'_> {
             unsaid: step.unsaid(),
             known: step.known().map(Arc::as_ref),
             refresh: Refresh::Unsaid,
+            tells_away: false,
         });
         self.interrupt(false);
         let type_url = step.logical.type_url();

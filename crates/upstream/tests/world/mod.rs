@@ -115,8 +115,16 @@ impl View {
         let owed = BTreeSet::new();
         let (after, shape) = (Cursor::default(), Shape::Everything);
         let refresh = Refresh::Unsaid;
-        let query =
-            Query { after, shape, hold_removals: false, owed: &owed, unsaid: &owed, known: None, refresh };
+        let query = Query {
+            after,
+            shape,
+            hold_removals: false,
+            owed: &owed,
+            unsaid: &owed,
+            known: None,
+            refresh,
+            tells_away: true,
+        };
         self.attachment.diff(&query).resources.into_iter().map(|(variant, _)| variant).collect()
     }
 

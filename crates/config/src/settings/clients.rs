@@ -1,0 +1,16 @@
+//! What kinds of clients get.
+
+use crate::values::ColdStart;
+
+/// By kind of client.
+#[derive(Clone, Copy, Debug)]
+pub struct ColdStarts {
+    /// Envoys.
+    pub envoy: ColdStart,
+    /// gRPC's own clients.
+    pub grpc: ColdStart,
+    /// Other Weirs.
+    pub weir: ColdStart,
+    /// All others.
+    pub other: ColdStart,
+}

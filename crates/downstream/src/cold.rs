@@ -1,0 +1,131 @@
+//! What becomes of a client of whose questions nothing is cached, while there is nobody to ask.
+//!
+//! The reason for each default is in docs/availability.md. Never decides whether there is somebody to ask: that is
+//! upstream's.
+
+use tonic::Status;
+use weir_protocol::Dialect;
+use weir_protocol::server::ServerStream;
+
+use crate::node::Client;
+use crate::view::Attached;
+
+/// The answer to what is not known while no control plane can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColdStart {
+    /// None: the stream stays open and silent.
+    Hold,
+    /// Each name is told to be UNAVAILABLE (`resource_errors`, xRFC TP3).
+    Error,
+    /// The stream is ended with UNAVAILABLE if there is nothing to be said on it; otherwise as [`Self::Error`].
+    Close,
+}
+
+/// The answer to each kind of client, which its `user_agent_name` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColdStarts {
+    /// Envoys (`envoy`).
+    pub envoy: ColdStart,
+    /// gRPC's own clients (`gRPC C-core`, `grpc-go` and the like).
+    pub grpc: ColdStart,
+    /// Other Weirs (`weir`).
+    pub weir: ColdStart,
+    /// All others.
+    pub other: ColdStart,
+}
+
+impl Default for ColdStarts {
+    fn default() -> Self {
+        use ColdStart::{Close, Hold};
+        Self { envoy: Hold, grpc: Close, weir: Close, other: Hold }
+    }
+}
+
+/// What that is for one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cold {
+    /// It is ended while there is nothing to be said on it.
+    pub(crate) closes: bool,
+    /// Names are told to be unavailable.
+    pub(crate) tells: bool,
+}
+
+impl ColdStarts {
+    /// For a stream of `client`.
+    pub(crate) fn of(self, client: &Client, dialect: Dialect) -> Cold {
+        let is_envoy = client.is_envoy();
+        let answer = match () {
+            () if is_envoy => self.envoy,
+            () if client.is_grpc() => self.grpc,
+            () if client.is_weir() => self.weir,
+            () => self.other,
+        };
+        // It skips the field, and takes what is missing in the response for missing.
+        let misreads = is_envoy && dialect == Dialect::Sotw;
+        Cold { closes: answer == ColdStart::Close, tells: answer != ColdStart::Hold && !misreads }
+    }
+}
+
+impl Cold {
+    /// Why `stream` ends, if it does: nothing was said on it, nothing of what it asks for is known, and there is nobody
+    /// to ask. A stream on which anything was said, or could be, goes on.
+    pub(crate) fn end<F>(self, stream: &ServerStream<Attached, F>) -> Option<Status> {
+        let logical = stream.logical();
+        if !self.closes || logical.iter().any(|logical| logical.outstanding().is_some()) {
+            return None;
+        }
+        let asked: usize = logical.iter().map(|logical| logical.view().place.subscription().len()).sum();
+        let away: usize = logical.iter().map(|logical| logical.view().place.unsettled().away.total()).sum();
+        (asked > 0 && away == asked).then(|| {
+            Status::unavailable("nothing of what is asked for is cached, and no control plane can be reached")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cold(user_agent: &str, dialect: Dialect, starts: ColdStarts) -> (bool, bool) {
+        let client = Client { user_agent: user_agent.to_owned(), ..Client::default() };
+        let Cold { closes, tells } = starts.of(&client, dialect);
+        (closes, tells)
+    }
+
+    #[test]
+    fn u14_each_kind_of_client_has_its_default() {
+        let (held, closed) = ((false, false), (true, true));
+        for (user_agent, answer) in [
+            ("envoy", held),
+            ("gRPC C-core", closed),
+            ("gRPC C-core linux", closed),
+            ("gRPC Node Pure JS", closed),
+            ("gRPC Go", closed),
+            ("grpc-java", closed),
+            ("weir", closed),
+            ("", held),
+            ("sidecar", held),
+            ("é", held),
+        ] {
+            for dialect in [Dialect::Sotw, Dialect::Delta] {
+                assert_eq!(cold(user_agent, dialect, ColdStarts::default()), answer, "{user_agent}");
+            }
+        }
+    }
+
+    #[test]
+    fn u14_an_envoy_in_state_of_the_world_is_never_told_by_name() {
+        use ColdStart::{Close, Error, Hold};
+        for (answer, sotw, delta) in [
+            (Hold, (false, false), (false, false)),
+            (Error, (false, false), (false, true)),
+            (Close, (true, false), (true, true)),
+        ] {
+            let starts = ColdStarts { envoy: answer, grpc: Hold, weir: Hold, other: answer };
+            assert_eq!(cold("envoy", Dialect::Sotw, starts), sotw, "{answer:?}");
+            assert_eq!(cold("envoy", Dialect::Delta, starts), delta, "{answer:?}");
+            assert_eq!(cold("other", Dialect::Sotw, starts), delta, "{answer:?}");
+            assert_eq!(cold("grpc", Dialect::Sotw, starts), (false, false));
+        }
+    }
+}
