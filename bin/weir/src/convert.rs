@@ -110,6 +110,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         limits: Limits {
             name_length: config.limits.max_name_length,
             names: config.limits.max_names,
+            names_per_stream: config.limits.max_names_per_stream,
             message: downstream.max_request_size,
         },
         rest_hold: downstream.rest_hold,
@@ -150,6 +151,7 @@ pub(crate) fn admission(config: &Config) -> Admission {
         connections: limits.max_connections,
         connections_per_address: limits.max_connections_per_address,
         streams: limits.max_streams,
+        streams_per_node: limits.max_streams_per_node,
         rate: admission.new_streams_per_second.map(|per_second| Rate { per_second, burst }),
         first_responses: admission.max_first_responses,
         retry_after: admission.retry_after,

@@ -173,6 +173,8 @@ pub(crate) struct Limits {
     pub(crate) max_connections_per_address: Option<usize>,
     pub(crate) max_streams: usize,
     pub(crate) max_streams_per_connection: u32,
+    pub(crate) max_streams_per_node: Option<usize>,
+    pub(crate) max_names_per_stream: usize,
     pub(crate) new_names_per_client: Option<u32>,
 }
 
@@ -185,6 +187,8 @@ impl Default for Limits {
             max_connections_per_address: None,
             max_streams: 1_000_000,
             max_streams_per_connection: 16_384,
+            max_streams_per_node: None,
+            max_names_per_stream: 1_000_000,
             new_names_per_client: None,
         }
     }

@@ -92,6 +92,8 @@ settings! {
     AtOnce "limits.max_connections_per_address": |c| c.limits.max_connections_per_address;
     AtOnce "limits.max_streams": |c| c.limits.max_streams;
     NewConnections "limits.max_streams_per_connection": |c| c.limits.max_streams_per_connection;
+    NewStreams "limits.max_streams_per_node": |c| c.limits.max_streams_per_node;
+    NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
     Restart "limits.new_names_per_client": |c| c.limits.new_names_per_client;
     AtOnce "admission.new_streams_per_second": |c| c.admission.new_streams_per_second;
     AtOnce "admission.new_streams_burst": |c| c.admission.new_streams_burst;

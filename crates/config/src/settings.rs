@@ -170,6 +170,10 @@ pub struct Limits {
     pub max_streams: usize,
     /// The most streams of one connection.
     pub max_streams_per_connection: u32,
+    /// The most streams and polls of one node, over all connections.
+    pub max_streams_per_node: Option<usize>,
+    /// The most names that one stream is subscribed to, over all types.
+    pub max_names_per_stream: usize,
     /// How many names a second that nobody else asks for one client may ask for; at least 1.
     pub new_names_per_client: Option<u32>,
 }

@@ -142,6 +142,8 @@ fn check_limits(file: &File, findings: &mut Findings) {
         ("limits.max_connections_per_address", file.limits.max_connections_per_address.unwrap_or(1)),
         ("limits.max_streams", file.limits.max_streams),
         ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
+        ("limits.max_streams_per_node", file.limits.max_streams_per_node.unwrap_or(1)),
+        ("limits.max_names_per_stream", file.limits.max_names_per_stream),
         ("downstream.max_request_size", file.downstream.max_request_size.0.0),
         ("downstream.max_response_size", file.downstream.max_response_size.0.0),
     ] {
@@ -188,6 +190,8 @@ fn limits(file: file::Limits) -> Limits {
         max_connections_per_address: file.max_connections_per_address,
         max_streams: file.max_streams,
         max_streams_per_connection: file.max_streams_per_connection,
+        max_streams_per_node: file.max_streams_per_node,
+        max_names_per_stream: file.max_names_per_stream,
         new_names_per_client: file.new_names_per_client,
     }
 }

@@ -193,6 +193,8 @@ impl Database {
             self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
             touched.iter().for_each(|view| view.wake_all());
         }
+        let in_use = |core: &Arc<Mutex<Core>>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
+        self.0.types.write().retain(|_, core| in_use(core));
         self.0.demand.announce();
     }
 

@@ -22,13 +22,15 @@ pub struct Limits {
     pub name_length: usize,
     /// The most names in one request.
     pub names: usize,
+    /// The most names that a stream is subscribed to, over all types; each type counts as one at least.
+    pub names_per_stream: usize,
     /// The largest request, in bytes.
     pub message: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { name_length: 4096, names: 100_000, message: 64 << 20 }
+        Self { name_length: 4096, names: 100_000, names_per_stream: 1_000_000, message: 64 << 20 }
     }
 }
 

@@ -6,6 +6,7 @@
 //! makes no steps.
 
 mod body;
+mod names;
 mod observe;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use weir_wire::services::Service;
 
 pub(crate) use body::{ResponseBody, trailers};
 
-use crate::admission::{Gate, Opened, Turn};
+use crate::admission::{Gate, Met, Opened, Refusal, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
 use crate::cold::Cold;
 use crate::connection::Within;
@@ -171,6 +172,7 @@ struct Open {
     settings: Arc<Settings>,
     /// To be sent the first response.
     turn: Turn,
+    _met: Option<Met>,
 }
 
 impl Stream {
@@ -241,6 +243,7 @@ impl Stream {
         open.wrapping.always |= request.has_locators();
         open.scope.admit(request.type_url_mut())?;
         let inbound = request.into_inbound(&open.client, &open.settings.limits, &self.shared.statements)?;
+        names::check(&open.machine, &inbound, open.settings.limits.names_per_stream)?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
@@ -267,6 +270,9 @@ impl Stream {
     fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
         let settings = self.shared.settings();
         let (client, wrapping) = self.shared.meet(&settings, &self.peer, request.node())?;
+        let client = Arc::new(client);
+        self.signal.belongs_to(&client);
+        let met = self.shared.gate.meet(&client.id).map_err(Refusal::status)?;
         let scope = Scope::new(self.service);
         let machine = ServerStream::new(self.dialect, scope.is_aggregated(), client.parameters.clone());
         tracing::info!(
@@ -276,14 +282,13 @@ impl Stream {
         );
         let turn = self.shared.gate.turn();
         let cold = settings.cold_start.of(&client, self.dialect);
-        let client = Arc::new(client);
-        self.signal.belongs_to(&client);
-        Ok(Open { machine, told: Vec::new(), scope, client, wrapping, cold, settings, turn })
+        let told = Vec::new();
+        Ok(Open { machine, told, scope, client, wrapping, cold, settings, turn, _met: met })
     }
 
     fn end(&self, status: Status) {
         let mut state = self.state.lock();
-        let node = state.open.as_ref().map(|open| open.client.id.clone()).unwrap_or_default();
+        let node = &*self.signal.name();
         use tonic::Code::{InvalidArgument, PermissionDenied, ResourceExhausted};
         let refused = matches!(status.code(), InvalidArgument | ResourceExhausted | PermissionDenied);
         if refused {

@@ -6,6 +6,7 @@ use tonic::{Code, Status};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::locator;
 use weir_testkit::control_plane::State;
+use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest, DiscoveryResponse};
 
@@ -185,6 +186,51 @@ async fn e05_too_many_names_end_the_stream() {
         client.subscribe(type_url("eds"), &names);
         assert_status(&client.closed().await, Code::ResourceExhausted, &["11 names", "limit of 10"]);
         nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn e05_too_many_names_over_all_types_end_the_stream() {
+    let six: Vec<_> = ["a", "b", "c", "d", "e", "f"].to_vec();
+    let adjust = |settings: &mut Settings| settings.downstream.limits.names_per_stream = 10;
+    in_each_dialect_with(adjust, async |proxy, mut other| {
+        let mut client = proxy.client(other.dialect()).await;
+        proxy.origin.set_all(six.iter().map(|name| Published::text(type_url("eds"), name, "1")));
+        proxy.origin.set_all(six.iter().map(|name| Published::text(type_url("rds"), name, "1")));
+        client.subscribe(type_url("eds"), &six);
+        assert_eq!(client.accept(type_url("eds")).await.names().len(), 6);
+        client.subscribe(type_url("rds"), &six[..4]);
+        assert_eq!(client.accept(type_url("rds")).await.names().len(), 4, "as many as there may be");
+        // Asking again takes nothing.
+        client.subscribe(type_url("rds"), &six[..4]);
+        assert_eq!(client.receive().await.type_url, type_url("rds"));
+        client.subscribe(type_url("rds"), &six[..5]);
+        let parts = ["11 names", "limit of 10", "limits.max_names_per_stream"];
+        assert_status(&client.closed().await, Code::ResourceExhausted, &parts);
+        nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn e05_types_without_names_count_too_and_made_up_ones_leave_nothing() {
+    let adjust = |settings: &mut Settings| settings.downstream.limits.names_per_stream = 10;
+    in_each_dialect_with(adjust, async |proxy, mut other| {
+        let before = proxy.database.statistics_by_type().len();
+        let mut client = proxy.client(other.dialect()).await;
+        for i in 0..11 {
+            client.subscribe(&format!("type.googleapis.com/made.up.Type{i}"), &[]);
+        }
+        assert_status(&client.closed().await, Code::ResourceExhausted, &["11 names", "limit of 10"]);
+        nobody_else_is_affected(&proxy, &mut other).await;
+        let now = std::time::Instant::now();
+        until("the types to be forgotten", async || {
+            proxy.database.sweep(now);
+            proxy.database.sweep(now + crate::proxy::IDLE);
+            (proxy.database.statistics_by_type().len() <= before + 1).then_some(())
+        })
+        .await;
     })
     .await;
 }

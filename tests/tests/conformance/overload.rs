@@ -8,6 +8,7 @@ use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, Published, Service, XdsClient, node, type_url};
 
+use crate::observed;
 use crate::proxy::{Proxy, Settings};
 
 async fn proxy(adjust: impl FnOnce(&mut weir_downstream::Admission)) -> Proxy {
@@ -74,6 +75,34 @@ async fn new_streams_over_the_rate_are_refused_with_a_hint() {
     }
     expect_refused(&mut open(), "admission.new_streams_per_second").await;
     until("another second to begin", async || is_served(&mut open()).await.then_some(())).await;
+}
+
+#[tokio::test]
+async fn streams_of_one_node_are_limited_over_all_its_connections() {
+    for dialect in DIALECTS {
+        let proxy = proxy(|admission| admission.streams_per_node = Some(1)).await;
+        let mut running = proxy.client_of(dialect, &node("leaks")).await;
+        assert!(is_served(&mut running).await);
+        let counted = observed::metric("weir_downstream_turned_away_total");
+        let mut second = proxy.client_of(dialect, &node("leaks")).await;
+        second.subscribe(type_url("cds"), &["a"]);
+        let end = second.closed().await;
+        assert_eq!(end.code(), Code::ResourceExhausted, "{end}");
+        assert!(
+            end.message().contains("1 streams") && end.message().contains("limits.max_streams_per_node"),
+            "{end}"
+        );
+        let details = String::from_utf8_lossy(end.details()).into_owned();
+        assert!(details.contains("type.googleapis.com/google.rpc.RetryInfo"), "{details}");
+        assert!(observed::metric("weir_downstream_turned_away_total") > counted);
+        observed::warning(&[("node", "leaks")]).await;
+        assert!(is_served(&mut proxy.client_of(dialect, &node("other")).await).await);
+        drop(running);
+        until("the node to be let in again", async || {
+            is_served(&mut proxy.client_of(dialect, &node("leaks")).await).await.then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -143,6 +143,14 @@ fn rules_between_values() {
             "5: limits.max_streams_per_connection: 0 is too small; the least is 1",
         ),
         (
+            &[HEAD, FILES, "[limits]\nmax_streams_per_node = 0\n"],
+            "5: limits.max_streams_per_node: 0 is too small; the least is 1",
+        ),
+        (
+            &[HEAD, FILES, "[limits]\nmax_names_per_stream = 0\n"],
+            "5: limits.max_names_per_stream: 0 is too small; the least is 1",
+        ),
+        (
             &[HEAD, FILES, "[admission]\nnew_streams_per_second = 0\n"],
             "5: admission.new_streams_per_second: 0 is too small; the least is 1",
         ),

@@ -195,7 +195,12 @@ fn the_reference_shows_the_defaults() {
         (
             format!(
                 "{:?}",
-                Limits { max_connections_per_address: None, new_names_per_client: None, ..reference.limits }
+                Limits {
+                    max_connections_per_address: None,
+                    max_streams_per_node: None,
+                    new_names_per_client: None,
+                    ..reference.limits
+                }
             ),
             format!("{:?}", short.limits),
         ),

@@ -76,6 +76,8 @@ fn a_row_notices_its_key_and_no_other() {
         ("per_address = 100 ", "per_address = 101 ", &["limits.max_connections_per_address"]),
         ("max_streams = 1000000", "max_streams = 1000001", &["limits.max_streams"]),
         ("per_connection = 16384", "per_connection = 16385", &["limits.max_streams_per_connection"]),
+        ("per_node = 100 ", "per_node = 101 ", &["limits.max_streams_per_node"]),
+        ("per_stream = 1000000", "per_stream = 1000001", &["limits.max_names_per_stream"]),
         ("new_names_per_client = 1000 ", "new_names_per_client = 1001 ", &["limits.new_names_per_client"]),
         ("per_second = 2000", "per_second = 2001", &["admission.new_streams_per_second"]),
         ("new_streams_burst = 4000", "new_streams_burst = 4001", &["admission.new_streams_burst"]),

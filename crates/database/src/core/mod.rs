@@ -175,6 +175,11 @@ impl Core {
         }
     }
 
+    /// Whether nobody asks for anything, and nothing is here.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.selections.is_empty() && self.views.is_empty()
+    }
+
     pub(crate) fn view_mut(&mut self, id: ViewId) -> &mut View {
         &mut self.views[id.0]
     }

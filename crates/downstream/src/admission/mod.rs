@@ -1,5 +1,5 @@
-//! Who is let in: connections and streams in all, connections of one address, new streams a second, and how many
-//! streams are sent their first responses at once.
+//! Who is let in: connections and streams in all, connections of one address, streams of one node, new streams a
+//! second, and how many streams are sent their first responses at once.
 //!
 //! Streams that run are never touched: whatever is short is kept for them. Who is turned away is told when to come
 //! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
@@ -35,6 +35,8 @@ pub struct Admission {
     pub connections_per_address: Option<usize>,
     /// The most streams and polls.
     pub streams: usize,
+    /// The most streams and polls of one node, over all connections.
+    pub streams_per_node: Option<usize>,
     /// How many new streams there may be.
     pub rate: Option<Rate>,
     /// How many streams may be sent their first response at once. The others wait, in order.
@@ -58,6 +60,7 @@ impl Default for Admission {
             connections: 100_000,
             connections_per_address: None,
             streams: 1_000_000,
+            streams_per_node: None,
             rate: None,
             first_responses: 1024,
             retry_after: Duration::from_secs(1),
@@ -78,6 +81,8 @@ struct State {
     /// Of each address that has connections.
     of_address: HashMap<IpAddr, usize>,
     streams: usize,
+    /// Of each node, by its id, that has streams.
+    of_node: HashMap<String, usize>,
     bucket: Bucket,
     turns: Turns,
     /// When it was last said that somebody was turned away.
@@ -91,6 +96,7 @@ impl Gate {
             connections: 0,
             of_address: HashMap::new(),
             streams: 0,
+            of_node: HashMap::new(),
             bucket: Bucket::default(),
             turns: Turns::new(limits.first_responses),
             said: None,
@@ -111,6 +117,14 @@ impl Gate {
         let let_in = self.state.lock().open(newcomer, Instant::now());
         let_in.map_err(|shortage| self.turn_away(shortage))?;
         Ok(Opened { gate: self.clone() })
+    }
+
+    /// Lets a stream or a poll of a node go on, for as long as the guard lives. None where nobody counts: there is no
+    /// limit, or the node has no id.
+    pub(crate) fn meet(&self, node: &str) -> Result<Option<Met>, Refusal> {
+        let counted = self.state.lock().meet(node);
+        let counted = counted.map_err(|shortage| self.turn_away(shortage))?;
+        Ok(counted.then(|| Met { gate: self.clone(), node: node.to_owned() }))
     }
 
     /// Has `limits` count from now on. Who is over them stays.
@@ -157,12 +171,7 @@ impl State {
 
     fn disconnect(&mut self, address: IpAddr) {
         self.connections -= 1;
-        if let Entry::Occupied(mut of_address) = self.of_address.entry(address) {
-            *of_address.get_mut() -= 1;
-            if *of_address.get() == 0 {
-                of_address.remove();
-            }
-        }
+        count_down(self.of_address.entry(address));
     }
 
     fn open(&mut self, newcomer: bool, now: Instant) -> Result<(), Shortage> {
@@ -174,6 +183,39 @@ impl State {
         }
         self.streams += 1;
         Ok(())
+    }
+
+    /// Whether it is counted from now on.
+    fn meet(&mut self, node: &str) -> Result<bool, Shortage> {
+        let Some(most) = self.limits.streams_per_node.filter(|_| !node.is_empty()) else { return Ok(false) };
+        let of_node = self.of_node.get(node).copied().unwrap_or_default();
+        if of_node >= most {
+            return Err(Shortage::StreamsPerNode(most));
+        }
+        self.of_node.insert(node.to_owned(), of_node + 1);
+        Ok(true)
+    }
+}
+
+/// A node that was let in once more.
+pub(crate) struct Met {
+    gate: Gate,
+    node: String,
+}
+
+impl Drop for Met {
+    fn drop(&mut self) {
+        count_down(self.gate.state.lock().of_node.entry(std::mem::take(&mut self.node)));
+    }
+}
+
+/// Nothing is remembered of who is gone.
+fn count_down<K>(count: Entry<'_, K, usize>) {
+    if let Entry::Occupied(mut count) = count {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
     }
 }
 
@@ -227,6 +269,26 @@ mod tests {
         drop((here, there));
         assert!(gate.state.lock().of_address.is_empty(), "who is gone is not remembered");
         assert_eq!(shortage(gate.connect(HERE)), None);
+    }
+
+    #[test]
+    fn streams_of_a_node_are_limited_over_all_connections() {
+        let gate = gate(Admission { streams_per_node: Some(2), ..Admission::default() });
+        let two = [gate.meet("a").unwrap(), gate.meet("a").unwrap()];
+        assert_eq!(shortage(gate.meet("a")), Some(Shortage::StreamsPerNode(2)));
+        let said = gate.meet("a").err().unwrap().status();
+        assert_eq!(
+            said.message(),
+            "this node has 2 streams, and may have no more (limits.max_streams_per_node)"
+        );
+        let other = gate.meet("b").unwrap();
+        for _ in 0..3 {
+            assert!(gate.meet("").unwrap().is_none(), "who has no id is not counted");
+        }
+        drop((two, other));
+        assert!(gate.state.lock().of_node.is_empty(), "who is gone is not remembered");
+        gate.adjust(Admission::default());
+        assert!(gate.meet("a").unwrap().is_none(), "there is no limit any more");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) enum Shortage {
     Streams,
     /// New streams a second.
     StreamRate,
+    /// Streams of one node, of which there are as many as there may be.
+    StreamsPerNode(usize),
 }
 
 impl Shortage {
@@ -33,6 +35,7 @@ impl Shortage {
             Self::ConnectionsPerAddress => "connections_per_address",
             Self::Streams => "streams",
             Self::StreamRate => "stream_rate",
+            Self::StreamsPerNode(_) => "streams_per_node",
         }
     }
 }
@@ -46,6 +49,12 @@ impl fmt::Display for Shortage {
             }
             Self::Streams => "there are too many streams (limits.max_streams)",
             Self::StreamRate => "there are too many new streams (admission.new_streams_per_second)",
+            Self::StreamsPerNode(most) => {
+                return write!(
+                    f,
+                    "this node has {most} streams, and may have no more (limits.max_streams_per_node)"
+                );
+            }
         })
     }
 }

@@ -18,6 +18,7 @@ use weir_wire::json::discovery::ResponseError;
 
 use super::Failure;
 use super::frames::{Json, PollFrames};
+use crate::admission::Met;
 use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
 use crate::metrics::Speech;
 use crate::node::Client;
@@ -38,6 +39,7 @@ pub(super) struct Poll {
     seen: Arc<Seen>,
     signal: Arc<Signal>,
     wrapping: Wrapping,
+    _met: Option<Met>,
 }
 
 /// What operators see of a poll.
@@ -74,14 +76,15 @@ impl Poll {
     /// The poll of the client whose request this is.
     ///
     /// # Errors
-    /// When its node cannot be read.
+    /// When its node cannot be read, or has too many polls.
     pub(super) fn of_client(
         shared: Arc<Shared>,
         peer: Arc<Peer>,
         request: &DiscoveryRequest,
-    ) -> Result<Self, Status> {
+    ) -> Result<Self, Failure> {
         let settings = shared.settings();
         let (client, mut wrapping) = shared.meet(&settings, &peer, Request::node(request))?;
+        let met = shared.gate.meet(&client.id)?;
         let (client, entry) = (Arc::new(client), shared.registry.entry());
         let (since, types) = (Millis::now(), Mutex::default());
         let signal = Arc::new(Signal::of(&peer));
@@ -93,7 +96,7 @@ impl Poll {
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
         signal.belongs_to(&client);
-        Ok(Self { shared, settings, machine, client, seen, signal, wrapping })
+        Ok(Self { shared, settings, machine, client, seen, signal, wrapping, _met: met })
     }
 
     /// Who polls.
