@@ -130,6 +130,8 @@ pub(crate) struct Downstream {
     pub(crate) rest_hold: Text<DurationText>,
     #[serde(default = "seconds::<30>")]
     pub(crate) receive_timeout: Text<DurationText>,
+    #[serde(default = "seconds::<300>")]
+    pub(crate) stall_timeout: Text<DurationText>,
     pub(crate) max_connection_age: Option<Text<DurationText>>,
     #[serde(default)]
     pub(crate) csds: Csds,
@@ -175,6 +177,7 @@ pub(crate) struct Limits {
     pub(crate) max_streams_per_connection: u32,
     pub(crate) max_streams_per_node: Option<usize>,
     pub(crate) max_names_per_stream: usize,
+    pub(crate) max_partial_requests: Text<Size>,
     pub(crate) new_names_per_client: Option<u32>,
 }
 
@@ -189,6 +192,7 @@ impl Default for Limits {
             max_streams_per_connection: 16_384,
             max_streams_per_node: None,
             max_names_per_stream: 1_000_000,
+            max_partial_requests: sizes::<256>(),
             new_names_per_client: None,
         }
     }

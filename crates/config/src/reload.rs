@@ -81,6 +81,7 @@ settings! {
     AtOnce "downstream.csds": |c| c.downstream.csds;
     AtOnce "downstream.reflection": |c| c.downstream.reflection;
     NewConnections "downstream.receive_timeout": |c| c.downstream.receive_timeout;
+    NewConnections "downstream.stall_timeout": |c| c.downstream.stall_timeout;
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
     NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
     NewStreams "downstream.cold_start": |c| c.downstream.cold_start;
@@ -94,6 +95,7 @@ settings! {
     NewConnections "limits.max_streams_per_connection": |c| c.limits.max_streams_per_connection;
     NewStreams "limits.max_streams_per_node": |c| c.limits.max_streams_per_node;
     NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
+    AtOnce "limits.max_partial_requests": |c| c.limits.max_partial_requests;
     Restart "limits.new_names_per_client": |c| c.limits.new_names_per_client;
     AtOnce "admission.new_streams_per_second": |c| c.admission.new_streams_per_second;
     AtOnce "admission.new_streams_burst": |c| c.admission.new_streams_burst;

@@ -124,6 +124,8 @@ pub struct Downstream {
     pub reflection: bool,
     /// How long a client may take to send what has to come before it is served.
     pub receive_timeout: Duration,
+    /// How long a client may leave unread what it was sent.
+    pub stall_timeout: Duration,
     /// After how long a client is asked to connect anew, so that clients spread over replicas; not zero.
     pub max_connection_age: Option<Duration>,
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say
@@ -174,6 +176,8 @@ pub struct Limits {
     pub max_streams_per_node: Option<usize>,
     /// The most names that one stream is subscribed to, over all types.
     pub max_names_per_stream: usize,
+    /// The most that is kept of requests that are not complete, of all clients together, in bytes.
+    pub max_partial_requests: usize,
     /// How many names a second that nobody else asks for one client may ask for; at least 1.
     pub new_names_per_client: Option<u32>,
 }

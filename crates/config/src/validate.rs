@@ -150,10 +150,15 @@ fn check_limits(file: &File, findings: &mut Findings) {
         findings.add_zero(key, value);
     }
     let downstream = &file.downstream;
+    if file.limits.max_partial_requests.0.0 / 2 < downstream.max_request_size.0.0 {
+        let message = "it is too small; the least is twice downstream.max_request_size";
+        findings.add("limits.max_partial_requests", message);
+    }
     for (key, value) in [
         ("downstream.keepalive_interval", Some(&downstream.keepalive_interval)),
         ("downstream.keepalive_timeout", Some(&downstream.keepalive_timeout)),
         ("downstream.rest_hold", Some(&downstream.rest_hold)),
+        ("downstream.stall_timeout", Some(&downstream.stall_timeout)),
         ("downstream.receive_timeout", Some(&downstream.receive_timeout)),
         ("downstream.max_connection_age", downstream.max_connection_age.as_ref()),
     ] {
@@ -176,6 +181,7 @@ fn downstream(file: file::Downstream, tls: Option<DownstreamTls>) -> Downstream 
         csds: file.csds,
         reflection: file.reflection,
         receive_timeout: file.receive_timeout.0.0,
+        stall_timeout: file.stall_timeout.0.0,
         max_connection_age: file.max_connection_age.map(|age| age.0.0),
         wrap_resources: file.wrap_resources,
         cold_start: file.cold_start.into(),
@@ -192,6 +198,7 @@ fn limits(file: file::Limits) -> Limits {
         max_streams_per_connection: file.max_streams_per_connection,
         max_streams_per_node: file.max_streams_per_node,
         max_names_per_stream: file.max_names_per_stream,
+        max_partial_requests: file.max_partial_requests.0.0,
         new_names_per_client: file.new_names_per_client,
     }
 }

@@ -1,65 +1,73 @@
 //! Requests out of a gRPC body, one by one.
 //!
-//! Owns what has arrived of a message that is not complete. Between messages it holds nothing: the 61 kB of
+//! Owns what has arrived of a message that is not complete, within what there is room for, and for as long as it goes
+//! on. Between messages it holds nothing: the 61 kB of
 //! node in an Envoy's every request leave no buffer behind on thousands of idle streams. After the first request
 //! nobody reads them, so they are dropped as they arrive.
 
+mod begun;
 mod omit;
 
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http_body::Body;
+use http_body::{Body, Frame};
 use tonic::Status;
 use weir_protocol::Dialect;
 
+use self::begun::Begun;
 use self::omit::Omit;
+use crate::admission::{Gate, Refusal};
 use crate::request::Request;
 
 /// The length of a gRPC frame's header: a flag, and the length of the message.
 const HEADER: usize = 5;
 
-/// For how much of a message there is room before it has arrived, in bytes.
-const ADVANCE: usize = 64 << 10;
+/// How much is read.
+#[derive(Clone)]
+pub(crate) struct Bounds {
+    /// The largest message, in bytes.
+    pub(crate) message: usize,
+    /// How long a client may take for each 64 KiB of a message that has begun.
+    pub(crate) pace: Duration,
+    /// Says how much may have arrived of what is not complete.
+    pub(crate) gate: Gate,
+}
+
+/// What a body has next, if it goes on.
+type Arrived<B> = Option<Result<Frame<Bytes>, <B as Body>::Error>>;
 
 /// The messages of a body.
 pub(crate) struct Messages<R, B> {
     body: B,
-    /// The largest message that is read, in bytes.
-    limit: usize,
+    bounds: Bounds,
     /// What nobody has looked at yet.
     arrived: Bytes,
     header: [u8; HEADER],
     /// How much of the header has arrived.
     have: usize,
-    partial: Option<Partial>,
+    begun: Option<Begun>,
     /// Whether the node is left out: the client is known.
     omit_node: bool,
     request: PhantomData<fn() -> R>,
-}
-
-/// A message of which some has arrived.
-struct Partial {
-    /// How much is to come.
-    left: usize,
-    kept: Vec<u8>,
-    omit: Option<Omit>,
 }
 
 impl<R: Request, B: Body<Data = Bytes> + Unpin> Messages<R, B>
 where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    pub(crate) fn new(body: B, limit: usize) -> Self {
+    pub(crate) fn new(body: B, bounds: Bounds) -> Self {
         Self {
             body,
-            limit,
+            bounds,
             arrived: Bytes::new(),
             header: [0; HEADER],
             have: 0,
-            partial: None,
+            begun: None,
             omit_node: false,
             request: PhantomData,
         }
@@ -78,9 +86,9 @@ where
                     .map(Some)
                     .map_err(|error| Status::internal(format!("cannot decode the request: {error}")));
             }
-            match poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await {
+            match poll_fn(|cx| self.poll_frame(cx)).await? {
                 Some(Ok(frame)) => self.arrived = frame.into_data().unwrap_or_default(),
-                None if self.have == 0 && self.partial.is_none() => return Ok(None),
+                None if self.have == 0 && self.begun.is_none() => return Ok(None),
                 None => return Err(Status::internal("the stream ends inside of a message")),
                 Some(Err(error)) => {
                     tracing::debug!(error = error.into(), "read a request");
@@ -90,23 +98,37 @@ where
         }
     }
 
+    /// What comes next of the body.
+    ///
+    /// # Errors
+    /// When it is too late for a message that has begun.
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Arrived<B>, Status>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
+            return Poll::Ready(Ok(frame));
+        }
+        match &mut self.begun {
+            Some(begun) => begun.poll_late(cx, self.bounds.pace).map(Err),
+            None => Poll::Pending,
+        }
+    }
+
     /// The next message, if all of it has arrived. Otherwise nothing that has arrived is left over.
     fn take(&mut self) -> Result<Option<Bytes>, Status> {
-        let mut partial = match self.partial.take() {
-            Some(partial) => partial,
+        let mut begun = match self.begun.take() {
+            Some(begun) => begun,
             None => {
                 let Some(length) = self.take_header()? else { return Ok(None) };
                 if self.arrived.len() >= length {
                     return Ok(Some(self.take_arrived(length)));
                 }
-                Partial::new(length, self.omit_node.then(|| Omit::new(node(R::DIALECT))))
+                Begun::new(length, self.omit_node.then(|| Omit::new(node(R::DIALECT))), &self.bounds)
             }
         };
-        partial.add(&self.take_arrived(partial.left));
-        if partial.left == 0 {
-            return Ok(Some(partial.finish()));
+        begun.add(&self.take_arrived(begun.left), self.bounds.pace).map_err(Refusal::status)?;
+        if begun.left == 0 {
+            return begun.finish().map(Some).map_err(Refusal::status);
         }
-        self.partial = Some(partial);
+        self.begun = Some(begun);
         Ok(None)
     }
 
@@ -124,8 +146,8 @@ where
             return Err(Status::unimplemented("compressed requests are not supported"));
         }
         let length = header.get_u32() as usize;
-        if length > self.limit {
-            let limit = self.limit;
+        let limit = self.bounds.message;
+        if length > limit {
             return Err(Status::resource_exhausted(format!(
                 "a request of {length} bytes is over the limit of {limit}"
             )));
@@ -136,28 +158,6 @@ where
     /// At most `length` bytes of what has arrived.
     fn take_arrived(&mut self, length: usize) -> Bytes {
         self.arrived.split_to(length.min(self.arrived.len()))
-    }
-}
-
-impl Partial {
-    fn new(length: usize, omit: Option<Omit>) -> Self {
-        let room = if omit.is_some() { 0 } else { length.min(ADVANCE) };
-        Self { left: length, kept: Vec::with_capacity(room), omit }
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        self.left -= bytes.len();
-        match &mut self.omit {
-            Some(omit) => omit.pass(bytes, &mut self.kept),
-            None => self.kept.extend_from_slice(bytes),
-        }
-    }
-
-    fn finish(mut self) -> Bytes {
-        if let Some(omit) = &mut self.omit {
-            omit.finish(&mut self.kept);
-        }
-        self.kept.into()
     }
 }
 
@@ -181,6 +181,10 @@ mod tests {
     use weir_wire::discovery::DiscoveryRequest;
 
     use super::*;
+    use tokio::time::{Instant, Sleep, sleep};
+
+    use crate::admission::Admission;
+    use crate::metrics::Metrics;
 
     /// A body that arrives in these pieces.
     struct Pieces(VecDeque<Bytes>);
@@ -197,11 +201,69 @@ mod tests {
         }
     }
 
+    /// A body of which this comes, piece by piece, with so much time in between, and then nothing.
+    struct Slow(VecDeque<Bytes>, Duration, Option<Pin<Box<Sleep>>>);
+
+    impl Body for Slow {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            let pause = self.1;
+            let wait = self.2.get_or_insert_with(|| Box::pin(sleep(pause)));
+            if wait.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.2 = None;
+            match self.0.pop_front() {
+                Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    /// How long a client is waited for that sends a megabyte in pieces, one a second.
+    async fn patience(piece: usize) -> (Option<tonic::Code>, u64) {
+        let bytes =
+            framed(&DiscoveryRequest { node: Some(vec![7; 1 << 20].into()), ..DiscoveryRequest::default() });
+        let pieces = bytes.chunks(piece).map(Bytes::copy_from_slice).collect();
+        let body = Slow(pieces, Duration::from_secs(1), None);
+        let mut messages = Messages::<DiscoveryRequest, _>::new(body, bounds(2 << 20, 8 << 20));
+        let start = Instant::now();
+        let end = messages.next().await.err();
+        (end.map(|end| end.code()), start.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_comes_too_slowly_is_given_up() {
+        assert_eq!(patience(4 << 10).await, (None, 257), "a steady client is read to the end");
+        let (end, after) = patience(1 << 10).await;
+        assert_eq!(end, Some(tonic::Code::DeadlineExceeded));
+        assert!((30..=32).contains(&after), "{after}");
+        let (end, after) = patience(512 << 10).await;
+        assert_eq!((end, after), (None, 3), "and so is a fast one");
+    }
+
+    #[test]
+    fn e05_a_message_that_there_is_no_room_for_while_it_arrives_ends_the_stream() {
+        let bytes =
+            framed(&DiscoveryRequest { node: Some(vec![7; 1 << 20].into()), ..DiscoveryRequest::default() });
+        let (read, end, _) = read(&bytes, 8 << 10, 2 << 20);
+        assert!(read.is_empty());
+        let end = end.unwrap();
+        assert_eq!(end.code(), tonic::Code::ResourceExhausted);
+        assert!(end.message().contains("among the 1048576 bytes"), "{end}");
+        assert!(end.message().contains("limits.max_partial_requests"), "{end}");
+    }
+
     fn read(bytes: &[u8], piece: usize, limit: usize) -> (Vec<DiscoveryRequest>, Option<Status>, bool) {
         let pieces = bytes.chunks(piece).map(Bytes::copy_from_slice).collect();
-        let mut messages = Messages::new(Pieces(pieces), limit);
+        let mut messages = Messages::new(Pieces(pieces), bounds(limit, 1 << 20));
         let mut read = Vec::new();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let end = runtime.block_on(async {
             loop {
                 match messages.next().await {
@@ -211,7 +273,12 @@ mod tests {
                 }
             }
         });
-        (read, end, messages.arrived.is_empty() && messages.partial.is_none())
+        (read, end, messages.arrived.is_empty() && messages.begun.is_none())
+    }
+
+    fn bounds(message: usize, partial_requests: usize) -> Bounds {
+        let admission = Admission { partial_requests, ..Admission::default() };
+        Bounds { message, pace: Duration::from_secs(30), gate: Gate::new(admission, Metrics::new()) }
     }
 
     fn framed(request: &DiscoveryRequest) -> Vec<u8> {

@@ -41,6 +41,7 @@ pub(crate) struct Metrics {
     nacks: Counter<u64>,
     refused: Counter<u64>,
     closed_cold: Counter<u64>,
+    stalled: Counter<u64>,
     handshakes: Counter<u64>,
 }
 
@@ -60,6 +61,7 @@ impl Metrics {
             nacks: weir_metrics::DOWNSTREAM_NACKS.counter(),
             refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
+            stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
             handshakes: weir_metrics::DOWNSTREAM_HANDSHAKES.counter(),
         }
     }
@@ -126,6 +128,11 @@ impl Metrics {
 
     pub(crate) fn nack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
         self.nacks.add(1, &[speech_label(speech), type_label(type_url)]);
+    }
+
+    /// A client that does not read is cut off.
+    pub(crate) fn stalled(&self) {
+        self.stalled.add(1, &[]);
     }
 
     /// A stream is closed, since nothing that it asks for is cached and there is nobody to ask.

@@ -18,7 +18,7 @@ use crate::access::AccessRules;
 use crate::admission::{Admission, Connected};
 use crate::clients::Registry;
 use crate::cold::ColdStarts;
-use crate::connection;
+use crate::connection::{self, ConnectionError};
 use crate::drain::{Drain, Phases};
 use crate::operations::{Csds, Operations};
 use crate::peer::Peer;
@@ -54,6 +54,8 @@ pub struct Settings {
     pub keepalive_timeout: Duration,
     /// How long a client may take to send what has to come before it is served.
     pub receive_timeout: Duration,
+    /// How long a client may leave unread what it was sent, until its connection is closed.
+    pub stall_timeout: Duration,
     /// How many streams a connection may have.
     pub max_streams_per_connection: u32,
     /// How many clients there is room for.
@@ -83,6 +85,7 @@ impl Default for Settings {
             keepalive_interval: Duration::from_secs(30),
             keepalive_timeout: Duration::from_secs(10),
             receive_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(300),
             max_streams_per_connection: 16_384,
             admission: Admission::default(),
             drain: Drain::default(),
@@ -270,10 +273,13 @@ impl Server {
             keepalive_interval: settings.keepalive_interval,
             keepalive_timeout: settings.keepalive_timeout,
             receive_timeout: settings.receive_timeout,
+            stall_timeout: settings.stall_timeout,
             max_streams: settings.max_streams_per_connection,
         };
         let shared = Arc::clone(&self.shared);
         let metrics = shared.metrics.clone();
+        let peer = Arc::new(peer);
+        let client_of = Arc::clone(&peer);
         let ending = shared.phases.stop.child_token();
         let (asking, granting) = (Arc::clone(&shared), Arc::clone(&shared));
         let asked = shared.phases.clone().time_to_go(age, move || asking.settings().drain.over);
@@ -285,9 +291,15 @@ impl Server {
         }
         .boxed();
         let operations = Arc::clone(&self.operations);
-        let service = |within| Services { shared, operations, peer: Arc::new(peer), within, ending };
-        if let Err(error) = connection::serve(client, settings, service, asked, then).await {
-            tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke");
+        let service = |within| Services { shared, operations, peer, within, ending };
+        match connection::serve(client, settings, service, asked, then).await {
+            Ok(()) => {}
+            Err(ConnectionError::Stalled) => {
+                self.shared.metrics.stalled();
+                let peer = client_of.address;
+                tracing::warn!(%peer, "a client that does not read is cut off (downstream.stall_timeout)");
+            }
+            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke"),
         }
     }
 }

@@ -16,8 +16,8 @@ use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::request::DeltaRequest;
 use weir_wire::services::Service;
 
-use crate::connection::Within;
-use crate::messages::Messages;
+use crate::connection::{Watched, Within};
+use crate::messages::{Bounds, Messages};
 use crate::operations::Operations;
 use crate::peer::Peer;
 use crate::request::Request;
@@ -36,10 +36,13 @@ pub(crate) struct Services {
 }
 
 /// A stream, or an answer that is complete.
-type Response = HttpResponse<Either<ResponseBody, Body>>;
+type Answer = HttpResponse<Either<ResponseBody, Body>>;
+
+/// The same, of which it is noted while the client does not read it.
+type Response = HttpResponse<Watched<Either<ResponseBody, Body>>>;
 
 impl Services {
-    fn answer(&self, request: HttpRequest<Incoming>) -> Response {
+    fn answer(&self, request: HttpRequest<Incoming>) -> Answer {
         let path = request.uri().path();
         match Service::at(path) {
             Some((service, Dialect::Sotw)) => self.stream::<DiscoveryRequest>(service, request),
@@ -50,12 +53,15 @@ impl Services {
         }
     }
 
-    fn stream<R: Request>(&self, service: &'static Service, request: HttpRequest<Incoming>) -> Response {
+    fn stream<R: Request>(&self, service: &'static Service, request: HttpRequest<Incoming>) -> Answer {
         let opened = match self.shared.gate.open(true) {
             Ok(opened) => opened,
             Err(refusal) => return refusal.into_grpc::<Body>().map(Either::Right),
         };
-        let requests = Messages::<R, _>::new(request.into_body(), self.shared.settings().limits.message);
+        let settings = self.shared.settings();
+        let (message, pace) = (settings.limits.message, settings.receive_timeout);
+        let bounds = Bounds { message, pace, gate: self.shared.gate.clone() };
+        let requests = Messages::<R, _>::new(request.into_body(), bounds);
         let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
         let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone(), opened);
         let mut response = HttpResponse::new(Either::Left(body));
@@ -80,18 +86,21 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
         future::Either<Ready<Result<Response, Infallible>>, BoxFuture<'static, Result<Response, Infallible>>>;
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
+        let within = self.within.clone();
+        let watched = move |answer: Answer| Ok(answer.map(|body| within.watch(body)));
         if is_rest(&request) {
             let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
             let answer = rest::answer(shared, peer, self.ending.clone(), request);
-            return future::Either::Right(
-                answer.map(|answer| Ok(answer.map(Body::new).map(Either::Right))).boxed(),
-            );
+            let answer = answer.map(|answer| answer.map(Body::new).map(Either::Right));
+            return future::Either::Right(answer.map(watched).boxed());
         }
         if Operations::serves(request.uri().path()) {
             let answer =
                 self.operations.answer(request, &self.shared.settings(), &self.peer, self.ending.clone());
-            return future::Either::Right(answer.map(|answer| Ok(answer.map(Either::Right))).boxed());
+            return future::Either::Right(
+                answer.map(|answer| answer.map(Either::Right)).map(watched).boxed(),
+            );
         }
-        future::Either::Left(ready(Ok(self.answer(request))))
+        future::Either::Left(ready(watched(self.answer(request))))
     }
 }

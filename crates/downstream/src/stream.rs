@@ -289,8 +289,11 @@ impl Stream {
     fn end(&self, status: Status) {
         let mut state = self.state.lock();
         let node = &*self.signal.name();
-        use tonic::Code::{InvalidArgument, PermissionDenied, ResourceExhausted};
-        let refused = matches!(status.code(), InvalidArgument | ResourceExhausted | PermissionDenied);
+        use tonic::Code::{DeadlineExceeded, InvalidArgument, PermissionDenied, ResourceExhausted};
+        let refused = matches!(
+            status.code(),
+            DeadlineExceeded | InvalidArgument | ResourceExhausted | PermissionDenied
+        );
         if refused {
             self.shared.metrics.refused(self.dialect);
             tracing::warn!(node, code = ?status.code(), reason = status.message(), "stream refused");

@@ -90,6 +90,8 @@ instruments! {
         "Bytes of responses sent to clients, before compression and encryption";
     DOWNSTREAM_SPLIT_RESPONSES = Counter "weir.downstream.split_responses" "{response}" ["type"]
         "Changes encoded as more than one response";
+    DOWNSTREAM_STALLED = Counter "weir.downstream.stalled" "{connection}" []
+        "Connections of clients that were cut off since they did not read";
     DOWNSTREAM_STREAMS = UpDownCounter "weir.downstream.streams" "{stream}" ["dialect", "service", "transport"]
         "Open streams of clients";
     DOWNSTREAM_TURNED_AWAY = Counter "weir.downstream.turned_away" "{client}" ["reason"]

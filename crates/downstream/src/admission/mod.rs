@@ -1,10 +1,12 @@
 //! Who is let in: connections and streams in all, connections of one address, streams of one node, new streams a
-//! second, and how many streams are sent their first responses at once.
+//! second, how many streams are sent their first responses at once, and how much may have arrived of requests that are
+//! not complete.
 //!
 //! Streams that run are never touched: whatever is short is kept for them. Who is turned away is told when to come
 //! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
 
 mod bucket;
+mod partial;
 mod refusal;
 mod turn;
 
@@ -18,6 +20,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use self::bucket::Bucket;
+use self::partial::Held;
+pub(crate) use self::partial::Partial;
 pub(crate) use self::refusal::{Refusal, Shortage};
 pub(crate) use self::turn::Turn;
 use self::turn::Turns;
@@ -37,6 +41,8 @@ pub struct Admission {
     pub streams: usize,
     /// The most streams and polls of one node, over all connections.
     pub streams_per_node: Option<usize>,
+    /// The most that is kept of requests that are not complete, of all clients together, in bytes.
+    pub partial_requests: usize,
     /// How many new streams there may be.
     pub rate: Option<Rate>,
     /// How many streams may be sent their first response at once. The others wait, in order.
@@ -61,6 +67,7 @@ impl Default for Admission {
             connections_per_address: None,
             streams: 1_000_000,
             streams_per_node: None,
+            partial_requests: 256 << 20,
             rate: None,
             first_responses: 1024,
             retry_after: Duration::from_secs(1),
@@ -72,6 +79,8 @@ impl Default for Admission {
 #[derive(Clone)]
 pub(crate) struct Gate {
     state: Arc<Mutex<State>>,
+    /// Of requests that are not complete.
+    partial: Arc<Held>,
     metrics: Metrics,
 }
 
@@ -101,7 +110,7 @@ impl Gate {
             turns: Turns::new(limits.first_responses),
             said: None,
         };
-        Self { state: Arc::new(Mutex::new(state)), metrics }
+        Self { state: Arc::new(Mutex::new(state)), partial: Arc::default(), metrics }
     }
 
     /// Lets a connection in, for as long as the guard lives.
@@ -125,6 +134,15 @@ impl Gate {
         let counted = self.state.lock().meet(node);
         let counted = counted.map_err(|shortage| self.turn_away(shortage))?;
         Ok(counted.then(|| Met { gate: self.clone(), node: node.to_owned() }))
+    }
+
+    /// A request of which nothing has arrived.
+    pub(crate) fn partial(&self) -> Partial {
+        Partial::new(self.clone(), Arc::clone(&self.partial))
+    }
+
+    fn partial_requests(&self) -> usize {
+        self.state.lock().limits.partial_requests
     }
 
     /// Has `limits` count from now on. Who is over them stays.

@@ -25,6 +25,8 @@ pub(crate) enum Shortage {
     StreamRate,
     /// Streams of one node, of which there are as many as there may be.
     StreamsPerNode(usize),
+    /// Room for requests that have arrived in part: so many bytes.
+    PartialRequests(usize),
 }
 
 impl Shortage {
@@ -36,6 +38,7 @@ impl Shortage {
             Self::Streams => "streams",
             Self::StreamRate => "stream_rate",
             Self::StreamsPerNode(_) => "streams_per_node",
+            Self::PartialRequests(_) => "partial_requests",
         }
     }
 }
@@ -49,6 +52,13 @@ impl fmt::Display for Shortage {
             }
             Self::Streams => "there are too many streams (limits.max_streams)",
             Self::StreamRate => "there are too many new streams (admission.new_streams_per_second)",
+            Self::PartialRequests(bytes) => {
+                return write!(
+                    f,
+                    "there is no room left for so large a request among the {bytes} bytes for requests that have \
+                     arrived in part (limits.max_partial_requests)"
+                );
+            }
             Self::StreamsPerNode(most) => {
                 return write!(
                     f,

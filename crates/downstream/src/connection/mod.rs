@@ -6,6 +6,7 @@
 
 mod cut;
 mod socket;
+mod stall;
 mod turn;
 
 use std::io;
@@ -25,6 +26,7 @@ use tokio::time::timeout;
 use self::socket::{Protocol, Socket};
 use self::turn::{Http, Turns};
 
+pub(crate) use self::stall::Watched;
 pub(crate) use self::turn::Within;
 
 /// How many streams may be reset before they were looked at, until the connection is taken for an attack: that
@@ -50,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) keepalive_timeout: Duration,
     /// How long a client may take for its first bytes, and for the header of an HTTP/1.1 request.
     pub(crate) receive_timeout: Duration,
+    /// How long a client may leave unread what it was sent.
+    pub(crate) stall_timeout: Duration,
     /// How many streams an HTTP/2 client may have at once.
     pub(crate) max_streams: u32,
 }
@@ -69,6 +73,9 @@ pub(crate) enum ConnectionError {
     /// The client opens streams and resets them, and does little else.
     #[error("the client resets too many streams")]
     Resets,
+    /// The client does not read.
+    #[error("the client has not read for too long")]
+    Stalled,
 }
 
 /// Serves a client until it goes away. After `drain` it is asked to open no more streams here, `then` is run, and the
@@ -109,7 +116,7 @@ where
                 .header_read_timeout(settings.receive_timeout)
                 .max_buf_size(MAX_BUFFER)
                 .serve_connection(socket.clone(), service);
-            Turns::new(http, socket, within).await
+            Turns::new(http, socket, within, settings.stall_timeout).await
         }
         Protocol::Http2 => {
             let http = http2::Builder::new(within.clone())
@@ -123,7 +130,7 @@ where
                 // Nobody looks at it, and each connection's table of header fields would hold it.
                 .auto_date_header(false)
                 .serve_connection(socket.clone(), service);
-            Turns::new(http, socket, within).await
+            Turns::new(http, socket, within, settings.stall_timeout).await
         }
     }
 }
@@ -174,6 +181,7 @@ mod tests {
         keepalive_interval: Duration::from_secs(30),
         keepalive_timeout: Duration::from_secs(10),
         receive_timeout: Duration::from_secs(30),
+        stall_timeout: Duration::from_secs(300),
         max_streams: 100,
     };
 

@@ -19,6 +19,7 @@ use std::task::{Context, Poll, ready};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
 
 use super::cut::Cut;
 
@@ -69,6 +70,8 @@ struct Inner<S> {
     outgoing: Vec<u8>,
     /// Whether the kernel had no room for all of `outgoing` in an earlier turn.
     held_up: bool,
+    /// Since when it has had room for nothing.
+    stuck: Option<Instant>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
@@ -81,12 +84,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             given: 0,
             outgoing: Vec::new(),
             held_up: false,
+            stuck: None,
         })))
     }
 
     /// What the client speaks, once it has said enough to tell.
     pub(super) async fn protocol(&self) -> io::Result<Protocol> {
         std::future::poll_fn(|cx| self.0.lock().poll_protocol(cx)).await
+    }
+
+    /// Since when the client has taken nothing of what is to be written; none where nothing is, or it takes it.
+    pub(super) fn stuck_since(&self) -> Option<Instant> {
+        self.0.lock().stuck
     }
 
     /// Begins a round, in which the library is polled.
@@ -206,6 +215,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
         let mut sent = 0;
         let released = self.poll_send(cx, &mut sent);
         let held_up = std::mem::replace(&mut self.held_up, released.is_pending());
+        if sent > 0 {
+            self.stuck = None;
+        }
+        self.stuck = released.is_pending().then(|| self.stuck.unwrap_or_else(Instant::now));
         if sent > 0 || !held_up {
             let rest = self.outgoing[sent..].to_vec();
             let buffer = std::mem::replace(&mut self.outgoing, rest);

@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, Stream as _};
@@ -24,6 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::ConnectionError;
 use super::socket::Socket;
+use super::stall::{Stall, Unread, Watched};
 
 /// How often HTTP and the streams may wake each other in one turn.
 const ROUNDS: usize = 16;
@@ -44,27 +46,38 @@ enum Event {
 
 /// Runs futures within the task of a connection.
 #[derive(Clone, Default)]
-pub(crate) struct Within(Arc<Mutex<Vec<BoxFuture<'static, Event>>>>, Arc<AtomicUsize>);
+pub(crate) struct Within {
+    /// Those that were not polled yet.
+    new: Arc<Mutex<Vec<BoxFuture<'static, Event>>>>,
+    /// How many more streams were reset in silence than were used.
+    resets: Arc<AtomicUsize>,
+    unread: Arc<Unread>,
+}
 
 impl Within {
     /// A stream is over. Those on which the client has said something make up for those on which it has not.
     pub(crate) fn stream_ended(&self, said_something: bool) {
         let count = |resets: usize| if said_something { resets.checked_sub(1) } else { Some(resets + 1) };
-        let before = self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
+        let before = self.resets.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
         if !said_something && before.is_ok_and(|resets| resets == MAX_RESETS) {
-            self.0.lock().push(ready(Event::Resets).boxed());
+            self.new.lock().push(ready(Event::Resets).boxed());
         }
+    }
+
+    /// `body`, of which it is noted while the client does not take what was given.
+    pub(crate) fn watch<B>(&self, body: B) -> Watched<B> {
+        Watched::new(body, &self.unread)
     }
 
     /// Drains the connection once `drain` is over, and runs `then`.
     pub(super) fn drain_after(&self, drain: BoxFuture<'static, ()>, then: BoxFuture<'static, ()>) {
-        self.0.lock().push(drain.map(|()| Event::Drain(then)).boxed());
+        self.new.lock().push(drain.map(|()| Event::Drain(then)).boxed());
     }
 }
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Within {
     fn execute(&self, future: F) {
-        self.0.lock().push(future.map(|()| Event::Ended).boxed());
+        self.new.lock().push(future.map(|()| Event::Ended).boxed());
     }
 }
 
@@ -79,6 +92,7 @@ pub(super) struct Turns<H, S> {
     http: Pin<Box<H>>,
     socket: Socket<S>,
     within: Within,
+    stall: Stall,
     streams: FuturesUnordered<BoxFuture<'static, Event>>,
     due: Arc<Due>,
     http_waker: Waker,
@@ -86,12 +100,13 @@ pub(super) struct Turns<H, S> {
 }
 
 impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Turns<H, S> {
-    pub(super) fn new(http: H, socket: Socket<S>, within: Within) -> Self {
+    pub(super) fn new(http: H, socket: Socket<S>, within: Within, stall_timeout: Duration) -> Self {
         let due = Arc::new(Due { flags: AtomicU8::new(HTTP), task: AtomicWaker::new() });
         Self {
             http: Box::pin(http),
             socket,
             within,
+            stall: Stall::new(stall_timeout),
             streams: FuturesUnordered::new(),
             http_waker: Waker::from(Arc::new(Part { due: Arc::clone(&due), flag: HTTP })),
             streams_waker: Waker::from(Arc::new(Part { due: Arc::clone(&due), flag: STREAMS })),
@@ -120,8 +135,14 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Turns<H, S> {
         Ok(())
     }
 
+    /// Ready when the client has not read for too long.
+    fn poll_stall(&mut self) -> Poll<()> {
+        let since = [self.socket.stuck_since(), self.within.unread.oldest()].into_iter().flatten().min();
+        self.stall.poll(&mut Context::from_waker(&self.http_waker), since)
+    }
+
     fn admit(&mut self) {
-        let new = mem::take(&mut *self.within.0.lock());
+        let new = mem::take(&mut *self.within.new.lock());
         if !new.is_empty() {
             self.streams.extend(new);
             self.due.set(STREAMS);
@@ -154,6 +175,9 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Future for Turns<H, S> {
         }
         // Where there is no room, HTTP waits for it.
         this.socket.end_turn(&mut Context::from_waker(&this.http_waker))?;
+        if this.poll_stall().is_ready() {
+            return Poll::Ready(Err(ConnectionError::Stalled));
+        }
         this.due.end_turn();
         Poll::Pending
     }
@@ -162,7 +186,7 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Future for Turns<H, S> {
 impl<H, S> Drop for Turns<H, S> {
     /// Futures that were never polled hold what they are held by.
     fn drop(&mut self) {
-        let unpolled = mem::take(&mut *self.within.0.lock());
+        let unpolled = mem::take(&mut *self.within.new.lock());
         drop(unpolled);
     }
 }
@@ -224,172 +248,4 @@ impl Wake for Part {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::future::{pending, poll_fn};
-
-    use tokio::io::{DuplexStream, duplex};
-
-    use super::*;
-
-    /// Counts how often the task is woken.
-    #[derive(Default)]
-    struct Task(AtomicUsize);
-
-    impl Wake for Task {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// HTTP that does nothing but count, and ends when it is drained.
-    #[derive(Clone, Default)]
-    struct Idle(Arc<Mutex<Polled>>);
-
-    #[derive(Default)]
-    struct Polled {
-        times: usize,
-        drained: bool,
-        waker: Option<Waker>,
-    }
-
-    impl Future for Idle {
-        type Output = hyper::Result<()>;
-
-        fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-            let mut polled = self.0.lock();
-            polled.times += 1;
-            polled.waker = Some(cx.waker().clone());
-            if polled.drained { Poll::Ready(Ok(())) } else { Poll::Pending }
-        }
-    }
-
-    impl Http for Idle {
-        fn drain(self: Pin<&mut Self>) {
-            self.0.lock().drained = true;
-        }
-    }
-
-    /// A connection that a test turns.
-    struct Turned {
-        turns: Turns<Idle, DuplexStream>,
-        http: Idle,
-        task: Arc<Task>,
-        _client: DuplexStream,
-    }
-
-    impl Turned {
-        fn new() -> Self {
-            let (ours, client) = duplex(100);
-            let http = Idle::default();
-            let turns = Turns::new(http.clone(), Socket::new(ours), Within::default());
-            Self { turns, http, task: Arc::default(), _client: client }
-        }
-
-        fn turn(&mut self) -> Poll<()> {
-            let waker = Waker::from(Arc::clone(&self.task));
-            Pin::new(&mut self.turns).poll(&mut Context::from_waker(&waker)).map(|ended| ended.unwrap())
-        }
-
-        fn woken(&self) -> usize {
-            self.task.0.swap(0, Ordering::Relaxed)
-        }
-    }
-
-    #[test]
-    fn only_what_is_woken_is_polled() {
-        let mut turned = Turned::new();
-        let polled = Arc::new(Mutex::new((0, None)));
-        let seen = Arc::clone(&polled);
-        turned.turns.within.execute(poll_fn(move |cx| {
-            let mut seen = seen.lock();
-            *seen = (seen.0 + 1, Some(cx.waker().clone()));
-            Poll::Pending
-        }));
-        assert!(turned.turn().is_pending());
-        assert_eq!((turned.http.0.lock().times, polled.lock().0), (1, 1));
-
-        let stream = polled.lock().1.clone().unwrap();
-        stream.wake_by_ref();
-        stream.wake_by_ref();
-        assert_eq!(turned.woken(), 1, "the task is woken once");
-        assert!(turned.turn().is_pending());
-        assert_eq!((turned.http.0.lock().times, polled.lock().0), (1, 2));
-
-        turned.http.0.lock().waker.clone().unwrap().wake();
-        assert_eq!(turned.woken(), 1);
-        assert!(turned.turn().is_pending());
-        assert_eq!((turned.http.0.lock().times, polled.lock().0), (2, 2));
-        assert_eq!(turned.woken(), 0);
-    }
-
-    #[test]
-    fn what_is_woken_in_a_turn_is_polled_in_it() {
-        let mut turned = Turned::new();
-        assert!(turned.turn().is_pending());
-        let http = turned.http.0.lock().waker.clone().unwrap();
-        turned.turns.within.execute(poll_fn(move |_| {
-            http.wake_by_ref();
-            Poll::Ready(())
-        }));
-        assert!(turned.turn().is_pending());
-        assert_eq!(turned.http.0.lock().times, 2);
-        assert_eq!(turned.woken(), 0, "the task has nothing left to do");
-    }
-
-    #[test]
-    fn a_turn_ends_and_what_is_still_due_is_for_the_next() {
-        let mut turned = Turned::new();
-        let times = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&times);
-        turned.turns.within.execute(poll_fn(move |cx| {
-            counted.fetch_add(1, Ordering::Relaxed);
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }));
-        assert!(turned.turn().is_pending());
-        let once = times.load(Ordering::Relaxed);
-        assert_eq!(turned.woken(), 1);
-        assert!(turned.turn().is_pending());
-        assert!(times.load(Ordering::Relaxed) > once);
-    }
-
-    #[test]
-    fn a_connection_is_drained_when_it_should_end() {
-        let mut turned = Turned::new();
-        turned.turns.within.execute(pending());
-        assert!(turned.turn().is_pending());
-        let (http, seen) = (turned.http.clone(), Arc::new(Mutex::new(None)));
-        let see = Arc::clone(&seen);
-        let then = async move { *see.lock() = Some(http.0.lock().drained) };
-        turned.turns.within.drain_after(ready(()).boxed(), then.boxed());
-        assert!(turned.turn().is_ready());
-        assert_eq!(*seen.lock(), Some(true), "HTTP is told before the rest is done");
-    }
-
-    #[test]
-    fn a_client_that_only_resets_streams_is_cut_off() {
-        let mut turned = Turned::new();
-        let within = turned.turns.within.clone();
-        (0..MAX_RESETS).for_each(|_| within.stream_ended(false));
-        within.stream_ended(true);
-        within.stream_ended(false);
-        assert!(turned.turn().is_pending());
-        within.stream_ended(false);
-        let mut cx = Context::from_waker(Waker::noop());
-        let ended = Pin::new(&mut turned.turns).poll(&mut cx);
-        assert!(matches!(ended, Poll::Ready(Err(ConnectionError::Resets))));
-    }
-
-    #[test]
-    fn futures_that_were_never_polled_do_not_keep_themselves() {
-        let turned = Turned::new();
-        let (within, kept) = (turned.turns.within.clone(), Arc::new(()));
-        let (held, held_by) = (Arc::clone(&kept), within.clone());
-        within.execute(async move {
-            pending::<()>().await;
-            drop((held, held_by));
-        });
-        drop(turned);
-        assert_eq!(Arc::strong_count(&kept), 1);
-    }
-}
+mod tests;

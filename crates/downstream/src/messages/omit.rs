@@ -8,7 +8,7 @@ const VARINT: usize = 9;
 /// The longest varint of a value.
 const VALUE: usize = 10;
 /// What there is of a field before its content: a key, and a length or a varint.
-const HEAD: usize = VARINT + VALUE;
+pub(super) const HEAD: usize = VARINT + VALUE;
 
 /// Wire types of fields.
 const IS_VARINT: u64 = 0;

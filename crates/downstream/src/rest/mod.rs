@@ -10,12 +10,13 @@ mod poll;
 #[cfg(test)]
 mod tests;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_types::TypeUrl;
@@ -23,7 +24,7 @@ use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
-use crate::admission::Refusal;
+use crate::admission::{Partial, Refusal};
 use crate::metrics::Speech;
 use crate::peer::Peer;
 use crate::stream::Shared;
@@ -151,7 +152,8 @@ where
     let type_url = type_of(path)?;
     let settings = shared.settings();
     let hold = hold::until(&head.headers, settings.rest_hold);
-    let body = tokio::time::timeout(settings.receive_timeout, read(body, settings.limits.message)).await;
+    let read = read(body, settings.limits.message, shared.gate.partial());
+    let body = tokio::time::timeout(settings.receive_timeout, read).await;
     let body = body.map_err(|_| late(settings.receive_timeout))??;
     let mut message = parse(&body, &type_url, path)?;
     drop(body);
@@ -188,19 +190,24 @@ fn late(limit: Duration) -> Failure {
     Failure::new(StatusCode::REQUEST_TIMEOUT, Code::DeadlineExceeded, message)
 }
 
-async fn read<B>(body: B, limit: usize) -> Result<Bytes, Failure>
+async fn read<B>(body: B, limit: usize, mut kept: Partial) -> Result<Bytes, Failure>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let whole = Limited::new(body, limit).collect().await.map_err(|error| {
-        if error.is::<http_body_util::LengthLimitError>() {
-            let message = format!("the request is over the limit of {limit} bytes");
-            return Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::ResourceExhausted, message);
-        }
-        Failure::invalid(format!("the request cannot be read: {error}"))
-    })?;
-    Ok(whole.to_bytes())
+    let mut body = pin!(Limited::new(body, limit));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            if error.is::<http_body_util::LengthLimitError>() {
+                let message = format!("the request is over the limit of {limit} bytes");
+                return Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::ResourceExhausted, message);
+            }
+            Failure::invalid(format!("the request cannot be read: {error}"))
+        })?;
+        let data = frame.into_data().unwrap_or_default();
+        kept.room(data.len(), usize::MAX / 2)?.extend_from_slice(&data);
+    }
+    Ok(kept.finish())
 }
 
 fn parse(body: &[u8], type_url: &TypeUrl, path: &str) -> Result<DiscoveryRequest, Failure> {
