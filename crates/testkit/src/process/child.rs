@@ -73,6 +73,17 @@ impl Child {
         }
     }
 
+    /// How much memory it has that belongs to no file and is resident, in bytes. Panics if it has ended.
+    pub fn memory(&self) -> usize {
+        let id = self.child.id().unwrap_or_else(|| panic!("{} has ended", self.name));
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("read a process's status");
+        let kilobytes = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"))
+            .and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+        kilobytes.unwrap_or_else(|| panic!("no RssAnon in {status}")) << 10
+    }
+
     /// Everything that it printed until now.
     pub fn output(&self) -> String {
         self.lines.borrow().join("\n")

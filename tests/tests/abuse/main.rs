@@ -1,5 +1,10 @@
 //! Clients that mean harm, over raw sockets: each is cut off or held up, and others are served meanwhile.
 
+mod memory;
+mod partial;
+mod raw;
+mod stalled;
+
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -10,14 +15,11 @@ use weir_testkit::resources::eds_cluster;
 use weir_testkit::wait::within;
 use weir_testkit::{XdsClient, node, type_url};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Frame types and flags of HTTP/2 (RFC 9113, section 6).
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
+use crate::memory::Memory;
+use crate::raw::{
+    CONTINUATION, END_HEADERS, HEADERS, PING, RST_STREAM, SETTINGS, block, connect, connect_http2, frame,
+    request,
+};
 
 /// How much a client may send that reads nothing, before it is held up or cut off: what sockets hold, and some.
 const UNREAD: usize = 64 << 20;
@@ -31,51 +33,6 @@ async fn serves(weir: &Weir) {
     let mut client = XdsClient::delta(weir.address(), &node("well-behaved")).await;
     client.subscribe(type_url("cds"), &[]);
     assert_eq!(client.accept(type_url("cds")).await.names(), ["c"]);
-}
-
-async fn connect(weir: &Weir) -> TcpStream {
-    TcpStream::connect(weir.address()).await.expect("Weir listens")
-}
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
-}
-
-/// A header block, no name and no value of which is known to the other side (RFC 7541, section 6.2.2).
-fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let mut block = Vec::new();
-    for (name, value) in fields {
-        block.push(0);
-        for text in [name, value] {
-            assert!(text.len() < 127, "longer ones take more than a byte");
-            block.push(text.len() as u8);
-            block.extend(text.as_bytes());
-        }
-    }
-    block
-}
-
-/// What opens a stream.
-fn request() -> Vec<u8> {
-    block(&[
-        (":method", "POST"),
-        (":scheme", "http"),
-        (":path", "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"),
-        (":authority", "x"),
-        ("content-type", "application/grpc"),
-        ("te", "trailers"),
-    ])
-}
-
-/// A client that has said that it speaks HTTP/2.
-async fn connect_http2(weir: &Weir) -> TcpStream {
-    let mut attacker = connect(weir).await;
-    attacker.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()).await.expect("write");
-    attacker
 }
 
 /// Everything that comes until the connection is closed. Panics if it stays open.
@@ -100,6 +57,7 @@ async fn flood(attacker: &mut TcpStream, chunk: &[u8]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slowloris_is_cut_off_wherever_it_stops() {
     let weir = weir().await;
+    let memory = Memory::of(&weir).await;
     for begun in ["", "P", "PRI * HTTP", "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\n"] {
         let mut attacker = connect(&weir).await;
         attacker.write_all(begun.as_bytes()).await.expect("write");
@@ -110,12 +68,14 @@ async fn slowloris_is_cut_off_wherever_it_stops() {
     attacker.write_all(body.as_bytes()).await.expect("write");
     let answer = closed(attacker).await;
     assert!(answer.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&answer));
+    memory.is_flat().await;
     serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slowloris_that_never_stops_is_cut_off_too() {
     let weir = weir().await;
+    let memory = Memory::of(&weir).await;
     let mut attacker = connect(&weir).await;
     attacker.write_all(b"POST / HTTP/1.1\r\n").await.expect("write");
     let mut pace = interval(Duration::from_millis(20));
@@ -128,12 +88,14 @@ async fn slowloris_that_never_stops_is_cut_off_too() {
         }
     })
     .await;
+    memory.is_flat().await;
     serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_header_is_refused() {
     let weir = weir().await;
+    let memory = Memory::of(&weir).await;
     let mut attacker = connect(&weir).await;
     attacker.write_all(b"POST / HTTP/1.1\r\nhost: x\r\na: ").await.expect("write");
     flood(&mut attacker, &[b'a'; 16 << 10]).await;
@@ -142,28 +104,34 @@ async fn a_huge_header_is_refused() {
     attacker.write_all(&frame(HEADERS, 0, 1, &request())).await.expect("write");
     let field = block(&[("a", &"a".repeat(120))]);
     flood(&mut attacker, &frame(CONTINUATION, 0, 1, &field.repeat(100))).await;
+    memory.is_flat().await;
     serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_pings_holds_up_who_sends_it() {
     let weir = weir().await;
+    let memory = Memory::of(&weir).await;
     let mut attacker = connect_http2(&weir).await;
     flood(&mut attacker, &frame(PING, 0, 0, &[7; 8]).repeat(1000)).await;
+    memory.is_flat().await;
     serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_settings_holds_up_who_sends_it() {
     let weir = weir().await;
+    let memory = Memory::of(&weir).await;
     let mut attacker = connect_http2(&weir).await;
     flood(&mut attacker, &frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]).repeat(1000)).await;
+    memory.is_flat().await;
     serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_resets_stream_after_stream_is_cut_off() {
     let weir = weir().await;
+    let memory = Memory::of(&weir).await;
     let (mut answers, mut attacker) = connect_http2(&weir).await.into_split();
     let reading = tokio::spawn(async move { answers.read_to_end(&mut Vec::new()).await });
     let open = request();
@@ -176,5 +144,6 @@ async fn who_resets_stream_after_stream_is_cut_off() {
     }
     _ = within("the connection to be closed", reading).await.expect("it is read until it is closed");
     weir.child().wait_for_line(&["the client resets too many streams"]).await;
+    memory.is_flat().await;
     serves(&weir).await;
 }
