@@ -1,7 +1,7 @@
 //! The shape of the house: which crate may know of which, and how long a file may become. When one of these
 //! fails, it is the code that is wrong, or `ARCHITECTURE.md`; not the table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -156,6 +156,33 @@ fn a_file_holds_one_idea() {
     let lines = |file: &PathBuf| std::fs::read_to_string(file).expect("sources are text").lines().count();
     let long: Vec<_> = files.iter().map(|file| (lines(file), file)).filter(|(n, _)| *n > MAX_LINES).collect();
     assert!(long.is_empty(), "files of more than {MAX_LINES} lines: {long:#?}");
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let (page, packages) = (read("ARCHITECTURE.md"), packages());
+    let (_, table) = page.split_once("## Dependencies").expect("a table of dependencies");
+    let used =
+        packages.values().flat_map(|package| &package.dependencies).map(|dependency| &*dependency.name);
+    let foreign = used.filter(|name| !packages.contains_key(*name));
+    let missing: BTreeSet<_> = foreign.filter(|name| !table.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in the table of ARCHITECTURE.md: {missing:?}");
+}
+
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = read("README.md");
+    let pages = std::fs::read_dir(root().join("docs"))
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
+    let missing: Vec<_> = pages
+        .filter(|name| name.ends_with(".md") && !readme.contains(&format!("| [docs/{name}](docs/{name}) |")))
+        .collect();
+    assert!(missing.is_empty(), "no row in README.md: {missing:?}");
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect("a text")
 }
 
 fn collect_sources(directory: &Path, files: &mut Vec<PathBuf>) {

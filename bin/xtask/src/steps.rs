@@ -50,6 +50,7 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     for step in &STEPS {
         outcomes.push((step.name, run(step, root)?));
     }
+    outcomes.push(("advisories", advisories(root)?));
     outcomes.push(("promises", call("promises", || conformance::report(root, false))));
     let fuzzed = match fuzz::obstacle() {
         Some(obstacle) => Outcome::Skipped(obstacle),
@@ -59,9 +60,9 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     println!();
     for (name, outcome) in &outcomes {
         match outcome {
-            Outcome::Passed(took) => println!("{name:8} ok, {} s", took.as_secs()),
-            Outcome::Failed(took) => println!("{name:8} FAILED, {} s", took.as_secs()),
-            Outcome::Skipped(reason) => println!("{name:8} skipped: {reason}"),
+            Outcome::Passed(took) => println!("{name:10} ok, {} s", took.as_secs()),
+            Outcome::Failed(took) => println!("{name:10} FAILED, {} s", took.as_secs()),
+            Outcome::Skipped(reason) => println!("{name:10} skipped: {reason}"),
         }
     }
     if outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_))) {
@@ -86,6 +87,24 @@ fn run(step: &Step, root: &Path) -> Result<Outcome> {
         .with_context(|| format!("start cargo {}", step.arguments[0]))?;
     let took = started.elapsed();
     Ok(if status.success() { Outcome::Passed(took) } else { Outcome::Failed(took) })
+}
+
+/// What is known to be wrong with what Weir is built from, where that can be asked.
+fn advisories(root: &Path) -> Result<Outcome> {
+    const STEP: Step = Step {
+        name: "advisories",
+        arguments: &["deny", "check", "advisories"],
+        install: Some("cargo install cargo-deny --locked"),
+    };
+    if !is_installed("deny") {
+        return run(&STEP, root);
+    }
+    println!("\n== advisories: cargo deny fetch db");
+    let fetched = Command::new(cargo()).args(["deny", "fetch", "db"]).current_dir(root).status();
+    match fetched.context("start cargo deny")?.success() {
+        true => run(&STEP, root),
+        false => Ok(Outcome::Skipped("the database of advisories cannot be reached".to_owned())),
+    }
 }
 
 /// A step of our own.
