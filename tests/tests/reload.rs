@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use tonic::Code;
+use weir_testkit::control_plane::State;
 use weir_testkit::process::Weir;
 use weir_testkit::resources::{constrained, eds_cluster};
 use weir_testkit::wait::until;
-use weir_testkit::{XdsClient, node, type_url};
+use weir_testkit::{Authority, FakeControlPlane, Published, Secured, XdsClient, node, type_url};
 
 const APPLIED: &str = "the configuration is reloaded";
 const FAILED: &str = "the configuration is not reloaded";
@@ -113,4 +114,123 @@ async fn exports_and_the_log_level_change_at_once() {
     told(&weir, &[APPLIED, "log.level"]).await;
     let lines = weir.child().output();
     assert!(!lines.contains("\"changed\":\"log.level,export\""), "that was said to nobody: {lines}");
+}
+
+/// An upstream of names without an authority.
+fn upstream(endpoint: &str, more: &str) -> String {
+    format!("[[upstream]]\nendpoints = [\"{endpoint}\"]\nbackoff_max = \"500ms\"\n{more}\n")
+}
+
+fn cluster(name: &str, text: &str) -> Published {
+    Published::text(type_url("cds"), name, text)
+}
+
+async fn subscribed(weir: &Weir) -> XdsClient {
+    let mut client = XdsClient::delta(weir.address(), &node("n")).await;
+    client.subscribe(type_url("cds"), &[]);
+    client
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn upstream_moves_to_another_endpoint_and_clients_are_sent_what_differs() {
+    let (first, second) = (FakeControlPlane::start().await, FakeControlPlane::start().await);
+    first.set_all([cluster("same", "1"), cluster("other", "1"), cluster("gone", "1")]);
+    second.set_all([cluster("same", "1"), cluster("other", "2")]);
+    let weir = Weir::builder().section(&upstream(&first.uri(), "")).start().await;
+    let mut client = subscribed(&weir).await;
+    assert_eq!(client.accept(type_url("cds")).await.names(), ["gone", "other", "same"]);
+    weir.reconfigure(|text| text.replace(&first.uri(), &second.uri()));
+    told(&weir, &[APPLIED, "\"changed\":\"upstream\""]).await;
+    let received = client.accept(type_url("cds")).await;
+    assert_eq!(received.resource("other").text(), "2");
+    assert!(received.names().iter().all(|name| *name != "same"), "{received:?}");
+    first.wait_until_alone().await;
+
+    // And stays with the new one: what it says counts on the streams that there are.
+    second.set(cluster("late", "1"));
+    let late = loop {
+        let received = client.accept(type_url("cds")).await;
+        if received.names().contains(&"late") {
+            break received;
+        }
+    };
+    assert_eq!(late.resource("late").text(), "1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_and_names_of_tls_upstream_change_without_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, authority: &Authority| {
+        authority.write(directory.path(), &format!("{name}-ca"));
+        authority.issue(&["weir.example"]).write(directory.path(), name);
+    };
+    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    write("old", &old);
+    write("new", &new);
+    let path = directory.path().display();
+    let tls = |name: &str, server: &str| {
+        format!(
+            "[upstream.tls]\nca = \"{path}/{name}-ca.pem\"\ncertificate = \"{path}/{name}.pem\"\n\
+             key = \"{path}/{name}.key\"\nserver_name = \"{server}\""
+        )
+    };
+    let control_plane =
+        FakeControlPlane::start_secured(&Secured::new(old.issue(&["old.example"]), &old)).await;
+    control_plane.set(cluster("a", "1"));
+    let endpoint = format!("https://localhost:{}", control_plane.address().port());
+    let section = upstream(&endpoint, &tls("old", "old.example"));
+    let weir = Weir::builder().section(&section).start().await;
+    let mut client = subscribed(&weir).await;
+    assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "1");
+
+    // What cannot be used is refused, and the stream that there is goes on.
+    weir.reconfigure(|text| text.replace("old-ca.pem", "none.pem").replace("old.example", "new.example"));
+    told(&weir, &[FAILED, "upstream[0].tls.ca: ", "none.pem: it cannot be read"]).await;
+    control_plane.set(cluster("a", "2"));
+    assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "2");
+    control_plane.look(|state| assert_eq!(state.streams.len(), 1, "{}", state.describe()));
+
+    // Another name and another authority, at one stroke.
+    control_plane.secure(&Secured::new(new.issue(&["new.example"]), &new));
+    weir.reconfigure(|text| {
+        let text = text.replace("none.pem", "new-ca.pem");
+        text.replace("/old.pem", "/new.pem").replace("/old.key", "/new.key")
+    });
+    told(&weir, &[APPLIED, "upstream"]).await;
+    let moved = |state: &State| (state.streams.len() == 2 && !state.streams[0].open).then_some(());
+    control_plane.wait_for("the stream by the new files", moved).await;
+    control_plane.set(cluster("a", "3"));
+    assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "3");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upstream_comes_and_goes_and_one_that_becomes_another_waits_for_a_restart() {
+    const NAME: &str = "xdstp://new.example/envoy.config.cluster.v3.Cluster/a";
+    let weir = weir().await;
+    let control_plane = FakeControlPlane::start().await;
+    control_plane.set(cluster(NAME, "1"));
+    let mut client = XdsClient::delta(weir.address(), &node("n")).await;
+    client.subscribe(type_url("cds"), &[NAME]);
+    assert_eq!(client.accept(type_url("cds")).await.removed, [NAME], "there is no upstream for it");
+
+    let section = upstream(&control_plane.uri(), "authority = \"new.example\"");
+    weir.reconfigure(|text| format!("{text}\n{section}"));
+    told(&weir, &[APPLIED, "upstream"]).await;
+    assert_eq!(client.accept(type_url("cds")).await.resource(NAME).text(), "1");
+    until("it to be ready", async || (weir.admin("/ready").await.status == 200).then_some(())).await;
+
+    weir.reconfigure(|text| text.replace("backoff_max = \"500ms\"", "protocol = \"ads-sotw\""));
+    told(&weir, &["until a restart", "upstream,upstream.protocol"]).await;
+    control_plane.set(cluster(NAME, "2"));
+    assert_eq!(
+        client.accept(type_url("cds")).await.resource(NAME).text(),
+        "2",
+        "on the stream that there was"
+    );
+    control_plane.look(|state| assert_eq!(state.streams.len(), 1, "{}", state.describe()));
+
+    weir.reconfigure(|text| text[..text.find("[[upstream]]\nendpoints").unwrap()].to_owned());
+    assert_eq!(client.accept(type_url("cds")).await.removed, [NAME]);
+    control_plane.wait_until_alone().await;
+    metric(&weir, "weir_config_pending", 0).await;
 }

@@ -53,27 +53,29 @@ pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
 
 /// How long things are kept, and how much control planes may be asked for.
 pub(crate) fn database(config: &Config) -> weir_database::Settings {
-    let parameter_sets = config.upstreams.iter().filter_map(|upstream| match &upstream.source {
-        Source::ControlPlane(control_plane) => match &control_plane.parameters {
-            Parameters::Streams { keys, max_sets, .. } => {
-                Some((upstream.authority.clone(), ParameterSets { keys: shared(keys), max: *max_sets }))
-            }
-            Parameters::Native => None,
-        },
-        Source::Files(_) => None,
-    });
-    let demand = config.upstreams.iter().filter_map(|upstream| match &upstream.source {
-        Source::ControlPlane(control_plane) => {
-            Some((upstream.authority.clone(), demand(control_plane.demand)))
-        }
-        Source::Files(_) => None,
-    });
-    weir_database::Settings {
+    let mut settings = weir_database::Settings {
         idle: config.cache.idle_timeout,
-        parameter_sets: parameter_sets.collect(),
-        demand: demand.collect(),
         new_names_per_client: config.limits.new_names_per_client,
+        ..weir_database::Settings::default()
+    };
+    for upstream in &config.upstreams {
+        let (sets, demand) = limits(upstream);
+        settings.parameter_sets.extend(sets.map(|sets| (upstream.authority.clone(), sets)));
+        settings.demand.extend(demand.map(|demand| (upstream.authority.clone(), demand)));
     }
+    settings
+}
+
+/// How much an upstream may be asked for; files have no limits.
+pub(crate) fn limits(upstream: &weir_config::Upstream) -> (Option<ParameterSets>, Option<DemandLimits>) {
+    let Source::ControlPlane(control_plane) = &upstream.source else { return (None, None) };
+    let sets = match &control_plane.parameters {
+        Parameters::Streams { keys, max_sets, .. } => {
+            Some(ParameterSets { keys: shared(keys), max: *max_sets })
+        }
+        Parameters::Native => None,
+    };
+    (sets, Some(demand(control_plane.demand)))
 }
 
 fn demand(demand: weir_config::Demand) -> DemandLimits {

@@ -1,7 +1,9 @@
 //! The configuration file while the program runs: read again on SIGHUP and when it changes, and applied.
 //!
 //! A file that is not valid changes nothing. What a valid one changes is worked out by the table of settings, so that
-//! what cannot change is named, and not half applied.
+//! what cannot change is named, and not half applied. What can go wrong goes wrong before anything is changed.
+
+mod upstreams;
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +19,14 @@ use weir_watch::Watch;
 
 use crate::convert;
 
+pub(crate) use upstreams::Upstreams;
+
 /// Where changes go.
 pub(crate) struct Parts {
     pub(crate) level: LogLevel,
     pub(crate) clients: weir_downstream::Control,
     pub(crate) exports: watch::Sender<Vec<Export>>,
+    pub(crate) upstreams: Upstreams,
     reloads: Counter<u64>,
     pending: Gauge<u64>,
 }
@@ -31,10 +36,11 @@ impl Parts {
         level: LogLevel,
         clients: weir_downstream::Control,
         exports: watch::Sender<Vec<Export>>,
+        upstreams: Upstreams,
     ) -> Self {
         let (reloads, pending) =
             (weir_metrics::CONFIG_RELOADS.counter(), weir_metrics::CONFIG_PENDING.gauge());
-        Self { level, clients, exports, reloads, pending }
+        Self { level, clients, exports, upstreams, reloads, pending }
     }
 }
 
@@ -43,10 +49,8 @@ pub(crate) struct Reload {
     path: PathBuf,
     /// What the file held when it was last read.
     text: String,
-    /// What the program was started with.
-    started: Config,
-    /// What was applied last.
-    applied: Config,
+    /// What is in force.
+    running: Config,
 }
 
 impl Reload {
@@ -56,13 +60,13 @@ impl Reload {
     /// When it cannot be read or is not valid.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let text = read(path)?;
-        let config = weir_config::parse(&text, path)?;
-        Ok(Self { path: path.to_owned(), text, started: config.clone(), applied: config })
+        let running = weir_config::parse(&text, path)?;
+        Ok(Self { path: path.to_owned(), text, running })
     }
 
-    /// What the program is started with.
+    /// What is in force.
     pub(crate) fn config(&self) -> &Config {
-        &self.started
+        &self.running
     }
 
     /// Applies the file to `parts` whenever it is read again: on `hangups`, and when it changes. Where the file cannot be watched, SIGHUP still does.
@@ -70,16 +74,18 @@ impl Reload {
         let mut watch = Watch::new([&self.path])
             .inspect_err(|error| tracing::warn!(%error, "the configuration file is not watched; send SIGHUP"))
             .ok();
+        // What has changed since it was read, nobody has watched.
+        let mut asked = false;
         loop {
-            let asked = tokio::select! {
-                _ = hangups.recv() => true,
-                () = changed(&mut watch) => false,
-            };
             let text = read(&self.path).map_err(|error| format!("{error:#}"));
             // A watch tells of whatever happens beside the file.
             if asked || text.as_ref().is_ok_and(|text| *text != self.text) {
                 self.reload(text, &parts);
             }
+            asked = tokio::select! {
+                _ = hangups.recv() => true,
+                () = changed(&mut watch) => false,
+            };
         }
     }
 
@@ -89,10 +95,18 @@ impl Reload {
             self.text = text;
             config
         });
-        let changed = config.map(|config| self.apply(config, parts));
-        let outcome = match &changed {
-            Ok(changed) => {
+        let applied = config.and_then(|config| {
+            let applied = self.apply(&config, parts).map_err(|error| format!("{error:#}"));
+            applied.map(|changed| (changed, differing(&self.running, &config, |_| true)))
+        });
+        let outcome = match applied {
+            Ok((changed, pending)) => {
                 tracing::info!(changed = changed.join(","), "the configuration is reloaded");
+                if !pending.is_empty() {
+                    let keys = pending.join(",");
+                    tracing::warn!(keys, "these settings have changed and stay as they were until a restart");
+                }
+                parts.pending.record(pending.len() as u64, &[]);
                 "applied"
             }
             Err(reason) => {
@@ -101,20 +115,21 @@ impl Reload {
             }
         };
         parts.reloads.add(1, &[KeyValue::new("outcome", outcome)]);
-        let pending = differing(&self.started, &self.applied, |counts| counts == Counts::Restart);
-        if changed.is_ok() && !pending.is_empty() {
-            let keys = pending.join(",");
-            tracing::warn!(keys, "these settings have changed and stay as they were until a restart");
-        }
-        parts.pending.record(pending.len() as u64, &[]);
     }
 
     /// Puts a valid configuration in force, as far as that can be, and tells which keys changed.
-    fn apply(&mut self, config: Config, parts: &Parts) -> Vec<&'static str> {
-        let changed = differing(&self.applied, &config, |counts| counts != Counts::Restart);
-        parts.level.configure(convert::logs(&config.log).level);
-        parts.clients.adjust(convert::downstream(&config));
-        let exports = convert::exports(&config);
+    ///
+    /// # Errors
+    /// When something that it names cannot be used; then nothing is changed.
+    fn apply(&mut self, file: &Config, parts: &Parts) -> Result<Vec<&'static str>> {
+        let next = weir_config::in_force(&self.running, file);
+        let upstreams = parts.upstreams.prepare(&self.running, &next)?;
+        // What cannot change may come along with an upstream that is new.
+        let changed = differing(&self.running, &next, |counts| counts != Counts::Restart);
+        parts.level.configure(convert::logs(&next.log).level);
+        parts.clients.adjust(convert::downstream(&next));
+        parts.upstreams.apply(upstreams, &next);
+        let exports = convert::exports(&next);
         parts.exports.send_if_modified(|current| {
             let differs = changed.contains(&"export");
             if differs {
@@ -122,8 +137,8 @@ impl Reload {
             }
             differs
         });
-        self.applied = config;
-        changed
+        self.running = next;
+        Ok(changed)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use weir_config::Config;
@@ -23,7 +23,7 @@ use crate::convert;
 use crate::instance::Instance;
 use crate::lifetime::{self, Drain, Signals};
 use crate::ready::Readiness;
-use crate::reload::{Parts, Reload};
+use crate::reload::{Parts, Reload, Upstreams};
 
 /// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
 const BACKLOG: u32 = 4096;
@@ -117,8 +117,9 @@ fn start(
     let sources = config.upstreams.iter().enumerate();
     let sources =
         sources.map(|(i, upstream)| convert::source(config, i, upstream, store)).collect::<Result<_>>()?;
-    let upstream =
-        weir_upstream::run(database.clone(), sources, status.clone(), stop.clone().cancelled_owned());
+    let (changes, changed) = mpsc::unbounded_channel();
+    let shutdown = stop.clone().cancelled_owned();
+    let upstream = weir_upstream::run(database.clone(), sources, changed, status.clone(), shutdown);
     tasks.spawn(async move { Ok(upstream.await?) });
 
     let (exports, followed) = watch::channel(convert::exports(config));
@@ -139,7 +140,13 @@ fn start(
     let downstream = server.serve(listeners_of_clients, stop.clone().cancelled_owned());
     tasks.spawn(async move { Ok(downstream.await?) });
 
-    let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports);
+    let upstreams = Upstreams {
+        changes,
+        database: database.clone(),
+        store: store.cloned(),
+        readiness: Arc::clone(&readiness),
+    };
+    let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports, upstreams);
     if let (Some(listener), Some(admin)) = (listeners.admin, &config.admin) {
         let (tls, auth) = convert::tls::admin(admin)?;
         let Telemetry { metrics, log_level } = telemetry;

@@ -209,7 +209,8 @@ impl<'a> Subscription<'a> {
             | Event::Unfit { .. }
             | Event::Shrink(_)
             | Event::Unconfirmed(..)
-            | Event::Debounced(_) => {}
+            | Event::Debounced(_)
+            | Event::Adjusted(_) => {}
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use toml::de::DeTable;
 
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
-pub use reload::{Counts, SETTINGS, Setting};
+pub use reload::{Counts, SETTINGS, Setting, in_force};
 pub use settings::{
     AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, Config, ControlPlane, Debounce,
     Demand, Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule,

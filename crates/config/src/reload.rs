@@ -3,6 +3,8 @@
 //! One table says it of every key; `docs/reload.md` shows the same, and a test holds both against the reference. Never
 //! applies anything: that is the program's.
 
+mod upstream;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -42,6 +44,8 @@ pub struct Setting {
     pub counts: Counts,
     /// What it is set to, to be compared: two texts are equal if the settings are.
     value: fn(&Config) -> String,
+    /// Puts the second one's setting into the first, where a change has to wait.
+    keep: fn(&mut Config, &Config),
 }
 
 impl Setting {
@@ -51,16 +55,46 @@ impl Setting {
     }
 }
 
+/// What counts when `file` is what the file says now, and `running` counted until now.
+pub fn in_force(running: &Config, file: &Config) -> Config {
+    let mut next = file.clone();
+    SETTINGS.iter().for_each(|setting| (setting.keep)(&mut next, running));
+    next
+}
+
 fn text(value: impl Debug) -> String {
     format!("{value:?}")
 }
 
-/// A row for each key.
+/// What keeps a setting as it was, if it has to be.
+macro_rules! keep {
+    (Restart, $config:ident, $value:expr) => {
+        |next: &mut Config, running: &Config| {
+            let kept = {
+                let $config = running;
+                $value.clone()
+            };
+            let $config = next;
+            $value = kept;
+        }
+    };
+    ($counts:ident, $config:ident, $value:expr) => {
+        |_, _| ()
+    };
+}
+
+/// A row for each key, and those of the upstreams.
 macro_rules! settings {
-    ($($counts:ident $key:literal: |$config:ident| $value:expr;)*) => {
-        /// Every setting.
+    ($($counts:ident $key:literal: |$config:ident| $value:expr;)* $(+ $upstream:expr;)*) => {
+        /// Every setting. Of two that are about a key, the one that says more of it counts.
         pub const SETTINGS: &[Setting] = &[
-            $(Setting { key: $key, counts: Counts::$counts, value: |$config: &Config| text(&$value) },)*
+            $(Setting {
+                key: $key,
+                counts: Counts::$counts,
+                value: |$config: &Config| text(&$value),
+                keep: keep!($counts, $config, $value),
+            },)*
+            $($upstream,)*
         ];
     };
 }
@@ -105,8 +139,14 @@ settings! {
     AtOnce "drain.over": |c| c.drain.over;
     AtOnce "drain.grace": |c| c.drain.grace;
     Restart "store": |c| c.store;
-    Restart "upstream": |c| c.upstreams;
     NewStreams "dynamic_parameters": |c| c.node_rules;
     NewStreams "access": |c| c.access;
     AtOnce "export": |c| c.exports;
+    + upstream::ALL;
+    + upstream::FILES;
+    + upstream::PROTOCOL;
+    + upstream::TRANSPORT;
+    + upstream::DYNAMIC_PARAMETERS;
+    + upstream::PARAMETER_KEYS;
+    + upstream::NODE;
 }

@@ -1,5 +1,7 @@
 //! The handle: one short lock per type, never held while waiting.
 
+mod sources;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

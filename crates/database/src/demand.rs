@@ -27,6 +27,14 @@ pub enum DemandChange {
     Dropped(TypeUrl, ResourceLocator),
 }
 
+impl DemandChange {
+    /// What is wanted, or not any more.
+    pub fn locator(&self) -> &ResourceLocator {
+        let (Self::Wanted(_, locator) | Self::Renewed(_, locator) | Self::Dropped(_, locator)) = self;
+        locator
+    }
+}
+
 /// How many distinct parameter sets an upstream may be asked for.
 #[derive(Clone, Debug)]
 pub struct ParameterSets {
@@ -39,7 +47,6 @@ pub struct ParameterSets {
 type Callback = Box<dyn Fn() + Send + Sync>;
 
 pub(crate) struct Demand {
-    limits: Limits,
     state: Mutex<State>,
     callback: Mutex<Option<Callback>>,
 }
@@ -57,6 +64,7 @@ pub(crate) struct Limits {
 
 #[derive(Default)]
 struct State {
+    limits: Limits,
     changes: Vec<DemandChange>,
     /// How often something was wanted anew.
     renewals: u64,
@@ -164,7 +172,8 @@ impl Limits {
 
 impl Demand {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, state: Mutex::default(), callback: Mutex::default() }
+        let state = State { limits, ..State::default() };
+        Self { state: Mutex::new(state), callback: Mutex::default() }
     }
 
     fn want(
@@ -174,11 +183,11 @@ impl Demand {
         quota: Option<&Quota>,
     ) -> Result<(), Refusal> {
         let mut state = self.state.lock();
-        let State { changes, authorities, refused, now, .. } = &mut *state;
-        let authority = self.limits.authority(locator);
+        let State { limits, changes, authorities, refused, now, .. } = &mut *state;
+        let authority = limits.authority(locator);
         let of = authority.map(|name| (name, authorities.entry(name.to_owned()).or_default()));
         let mut client = quota.map(|quota| quota.0.lock());
-        let admitted = self.limits.admit(locator, of, client.as_deref_mut(), *now);
+        let admitted = limits.admit(locator, of, client.as_deref_mut(), *now);
         if let Err(refusal) = &admitted {
             let key = (authority.unwrap_or_default().to_owned(), refusal.limit());
             *refused.entry(key).or_default() += 1;
@@ -191,11 +200,12 @@ impl Demand {
     /// Takes `locator` away from what is wanted.
     pub(crate) fn drop(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let mut state = self.state.lock();
-        if let Some(authority) = self.limits.authority(locator)
-            && let Some(of) = state.authorities.get_mut(authority)
+        let State { limits, changes, authorities, .. } = &mut *state;
+        if let Some(authority) = limits.authority(locator)
+            && let Some(of) = authorities.get_mut(authority)
         {
             of.subscriptions = of.subscriptions.saturating_sub(1);
-            let keys = self.limits.parameter_sets.get(authority).map(|sets| &sets.keys);
+            let keys = limits.parameter_sets.get(authority).map(|sets| &sets.keys);
             let parameters = keys.map(|keys| locator.parameters.projected(keys));
             if let Some(parameters) = parameters
                 && let Some(count) = of.sets.get_mut(&parameters)
@@ -206,7 +216,30 @@ impl Demand {
                 }
             }
         }
-        state.changes.push(DemandChange::Dropped(type_url.clone(), locator.clone()));
+        changes.push(DemandChange::Dropped(type_url.clone(), locator.clone()));
+    }
+
+    /// Sets what may be wanted of `authority`.
+    pub(crate) fn limit(&self, authority: &str, sets: Option<ParameterSets>, demand: Option<DemandLimits>) {
+        let Limits { parameter_sets, demand: demands, .. } = &mut self.state.lock().limits;
+        set(parameter_sets, authority, sets);
+        set(demands, authority, demand);
+    }
+
+    /// Says again that all of this is wanted of `authority`, instead of what was not taken yet.
+    pub(crate) fn say_again(&self, of: &str, wanted: Vec<(TypeUrl, ResourceLocator)>) {
+        let mut state = self.state.lock();
+        let State { limits, changes, authorities, .. } = &mut *state;
+        changes.retain(|change| authority(&change.locator().name) != of);
+        let keys = limits.parameter_sets.get(of).map(|sets| &sets.keys);
+        let counted = authorities.entry(of.to_owned()).or_default();
+        (counted.subscriptions, counted.sets) = (wanted.len(), HashMap::new());
+        for (type_url, locator) in wanted {
+            if let Some(keys) = keys {
+                *counted.sets.entry(locator.parameters.projected(keys)).or_default() += 1;
+            }
+            changes.push(DemandChange::Wanted(type_url, locator));
+        }
     }
 
     /// Time has passed.
@@ -240,6 +273,13 @@ impl Demand {
         {
             callback();
         }
+    }
+}
+
+fn set<T>(map: &mut HashMap<String, T>, authority: &str, value: Option<T>) {
+    match value {
+        Some(value) => _ = map.insert(authority.to_owned(), value),
+        None => _ = map.remove(authority),
     }
 }
 

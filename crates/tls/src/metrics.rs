@@ -27,13 +27,13 @@ impl Metrics {
         self.reloads.add(1, &[self.place.clone(), outcome]);
     }
 
-    /// Has the end of a certificate's life observed.
+    /// Has the end of a certificate's life observed, for as long as somebody uses it.
     pub(crate) fn observe(&self, until: &ValidUntil) {
-        let (until, place) = (Arc::clone(until), self.place.clone());
+        let (until, place) = (Arc::downgrade(until), self.place.clone());
         weir_metrics::TLS_CERTIFICATE_VALID_UNTIL.observe(move |observer| {
-            match until.load(Ordering::Relaxed) {
-                0 => {}
-                at => observer.observe(at, std::slice::from_ref(&place)),
+            match until.upgrade().map(|until| until.load(Ordering::Relaxed)) {
+                None | Some(0) => {}
+                Some(at) => observer.observe(at, std::slice::from_ref(&place)),
             }
         });
     }

@@ -65,6 +65,8 @@ pub enum Event {
     Unconfirmed(TypeUrl, usize),
     /// Whether something is known of everything that was asked for on the current stream.
     InSync(bool),
+    /// Another stream takes the place of the current one, and goes by these settings.
+    Adjusted(Arc<Settings>),
 }
 
 /// What a link can be told.
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     TakeOver(Box<Handover>),
     /// Believes the removals of a type that are withheld.
     ConfirmRemovals(TypeUrl),
+    /// Goes by other settings, on a new stream.
+    Adjust(Arc<Settings>),
 }
 
 /// An upstream stream, by the commands that it is sent; it ends when there will be no more.
@@ -100,7 +104,7 @@ pub(crate) struct Link<F> {
     /// Changes that wait for more.
     pub(crate) collected: Collected,
     /// The endpoint of the last stream.
-    pub(crate) last: Option<usize>,
+    pub(crate) last: Option<Arc<str>>,
     /// What outlives the process; none where nothing does.
     pub(crate) memory: Option<Memory>,
     pub(crate) on_event: F,
@@ -124,14 +128,16 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             let Place { index, peer } = match place.take() {
                 Some(place) => place,
                 None => match self.next_place().await {
-                    Some(place) => place,
-                    None => return,
+                    Ok(place) => place,
+                    Err(End::Closed) => return,
+                    Err(_) => continue,
                 },
             };
             let Some(endpoint) = self.settings.endpoints.get(index) else { return };
             let endpoint: Arc<str> = endpoint.as_str().into();
             match self.session(index, &endpoint, peer).await {
                 End::Closed => return,
+                End::Adjusted => {}
                 End::Reopen => place = Some(Place { index, peer: None }),
                 End::Moves(better) => place = Some(better),
                 End::Failed(reason) => {
@@ -142,8 +148,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         }
     }
 
-    /// Waits for the time of the next attempt; none when there will be no more commands.
-    async fn next_place(&mut self) -> Option<Place> {
+    /// Waits for the time of the next attempt.
+    async fn next_place(&mut self) -> Result<Place, End> {
         let (index, wait) = self.failover.next(Instant::now().into_std());
         // Nobody is left to try.
         if !wait.is_zero() {
@@ -151,7 +157,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             self.tell_away();
         }
         self.meanwhile(tokio::time::sleep(wait)).await?;
-        Some(Place { index, peer: None })
+        Ok(Place { index, peer: None })
     }
 
     /// False when there will be no more commands.
@@ -163,13 +169,17 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         true
     }
 
-    /// Obeys commands until `future` is done; none when there will be no more commands.
-    pub(crate) async fn meanwhile<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+    /// Obeys commands until `future` is done, or of no use any more.
+    pub(crate) async fn meanwhile<T>(&mut self, future: impl Future<Output = T>) -> Result<T, End> {
         let mut future = pin!(future);
         loop {
             tokio::select! {
-                done = &mut future => return Some(done),
-                command = self.commands.recv() => drop(self.obey_all(command?).await),
+                done = &mut future => return Ok(done),
+                command = self.commands.recv() => {
+                    if self.obey_all(command.ok_or(End::Closed)?).await == Needs::NewPlace {
+                        return Err(End::Adjusted);
+                    }
+                }
             }
         }
     }
@@ -301,8 +311,26 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 _ = to.send(self.stream.hand_over(&type_url));
                 return Needs::NewStream;
             }
+            Command::Adjust(settings) => {
+                self.adjust(settings);
+                return Needs::NewPlace;
+            }
         }
         if self.stream.needs_new_stream() { Needs::NewStream } else { Needs::Nothing }
+    }
+
+    /// Goes by other settings of the same control plane from now on.
+    fn adjust(&mut self, settings: Arc<Settings>) {
+        let naming = self.stream.settings().naming.clone();
+        let believed = self.stream.adjust(settings.machine(naming));
+        let before = self.collected.take_all();
+        self.commit(before.into_iter().chain(believed));
+        self.tell_shrinks();
+        self.failover = settings.failover();
+        self.writer.node_always = !settings.node_on_first_message_only;
+        self.rely_on_versions(settings.versions_last());
+        self.settings = Arc::clone(&settings);
+        (self.on_event)(Event::Adjusted(settings));
     }
 }
 
@@ -311,6 +339,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
 pub(crate) enum Needs {
     Nothing,
     NewStream,
+    /// A new stream, and to be told anew where that is.
+    NewPlace,
 }
 
 /// With its causes: a server that refuses our certificate says so only after the handshake (TLS 1.3).

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use weir_database::{Database, DemandChange};
 use weir_protocol::client::{self, ClientStream};
@@ -47,25 +47,49 @@ struct Context {
 // === impl Links ===
 
 impl Links {
-    pub(crate) fn new(database: Database, settings: Settings, status: Status) -> Self {
+    pub(crate) fn new(database: Database, settings: Arc<Settings>, status: Status) -> Self {
         let metrics = Metrics::new(&settings.authority, settings.speech());
-        let settings = Arc::new(settings);
         let context = Context { database, settings, status, metrics, tasks: JoinSet::new() };
         Self { context, sets: HashMap::new(), unserved: HashSet::new() }
     }
 
-    /// Follows `demand` until it is closed, then closes all streams.
-    pub(crate) async fn run(mut self, mut demand: mpsc::UnboundedReceiver<DemandChange>) {
-        while let Some(change) = demand.recv().await {
-            match change {
-                DemandChange::Wanted(type_url, locator) => self.want(type_url, locator).await,
-                DemandChange::Renewed(type_url, locator) => self.renew(type_url, &locator),
-                DemandChange::Dropped(type_url, locator) => self.give_up(&type_url, &locator),
+    /// Follows `demand`, by the newest `settings`, until it is closed, then closes all streams.
+    pub(crate) async fn run(
+        mut self,
+        mut demand: mpsc::UnboundedReceiver<DemandChange>,
+        mut settings: watch::Receiver<Arc<Settings>>,
+    ) {
+        loop {
+            tokio::select! {
+                change = demand.recv() => match change {
+                    Some(DemandChange::Wanted(type_url, locator)) => self.want(type_url, locator).await,
+                    Some(DemandChange::Renewed(type_url, locator)) => self.renew(type_url, &locator),
+                    Some(DemandChange::Dropped(type_url, locator)) => self.give_up(&type_url, &locator),
+                    None => break,
+                },
+                Ok(()) = settings.changed() => {
+                    let settings = Arc::clone(&settings.borrow_and_update());
+                    self.adjust(settings);
+                }
             }
             while self.context.tasks.try_join_next().is_some() {}
         }
         self.sets.clear();
         while self.context.tasks.join_next().await.is_some() {}
+    }
+
+    /// Goes by other settings of the same control plane: every stream is opened anew, and what it holds stays.
+    fn adjust(&mut self, settings: Arc<Settings>) {
+        let links = || self.sets.values().flat_map(|set| set.links.values());
+        tracing::info!(
+            authority = settings.authority,
+            streams = links().count(),
+            "takes new settings upstream"
+        );
+        for link in links() {
+            _ = link.send(Command::Adjust(Arc::clone(&settings)));
+        }
+        self.context.settings = settings;
     }
 
     async fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator) {
@@ -226,7 +250,7 @@ impl Context {
         let machine = settings.machine(naming);
         let archive =
             settings.store.clone().map(|store| Archive { store, origin: settings.origin(parameters) });
-        let versions = settings.endpoints.len() == 1 || settings.shared_versions;
+        let versions = settings.versions_last();
         let answered: Arc<Answered> = Arc::default();
         let status = self.status.register(&settings.authority, set.clone(), lane.clone());
         status.obeys(&commands);

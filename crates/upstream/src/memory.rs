@@ -56,6 +56,11 @@ impl Memory {
 }
 
 impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
+    /// Whether versions from before mean something to the server.
+    pub(crate) fn rely_on_versions(&mut self, versions: bool) {
+        self.memory.iter_mut().for_each(|memory| memory.versions = versions);
+    }
+
     /// Notes that `locator` is wanted, or not any more.
     pub(crate) fn note_wanted(&mut self, type_url: &TypeUrl, locator: &ResourceLocator, wanted: bool) {
         let Some(Memory { archive, undecided, .. }) = &mut self.memory else { return };

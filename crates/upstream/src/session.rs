@@ -33,6 +33,8 @@ pub(crate) struct Place {
 pub(crate) enum End {
     /// There will be no more commands.
     Closed,
+    /// There are new settings.
+    Adjusted,
     /// A new stream is needed.
     Reopen,
     /// There is a better place.
@@ -54,15 +56,15 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         let peer = match peer {
             Some(peer) => peer,
             None => match self.meanwhile(transport::connect(&settings, endpoint, &method)).await {
-                None => return End::Closed,
-                Some(Err(error)) => return End::Failed(chain(&*error)),
-                Some(Ok(peer)) => peer,
+                Err(end) => return end,
+                Ok(Err(error)) => return End::Failed(chain(&*error)),
+                Ok(Ok(peer)) => peer,
             },
         };
         self.tell_back();
         (self.on_event)(Event::Connected { endpoint: Arc::clone(endpoint), index });
         self.failover.opened(index, Instant::now().into_std());
-        let owed = self.introduce(index);
+        let owed = self.introduce(endpoint);
         let end = self.converse(transport::open(&settings, peer, &method, self.writer.clone()), owed).await;
         let collected = self.collected.take_all();
         self.commit(collected);
@@ -72,8 +74,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// Begins a new conversation with an endpoint. Whether it has to say something, if it lives.
-    fn introduce(&mut self, index: usize) -> bool {
-        let moved = self.last.replace(index).is_some_and(|last| last != index);
+    fn introduce(&mut self, endpoint: &Arc<str>) -> bool {
+        let moved = self.last.replace(Arc::clone(endpoint)).is_some_and(|last| last != *endpoint);
         if moved && !self.settings.shared_versions {
             self.stream.forget_versions();
         }
@@ -97,8 +99,10 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 biased;
                 command = self.commands.recv() => {
                     let Some(command) = command else { return End::Closed };
-                    if self.obey_all(command).await == Needs::NewStream {
-                        return End::Reopen;
+                    match self.obey_all(command).await {
+                        Needs::Nothing => {}
+                        Needs::NewStream => return End::Reopen,
+                        Needs::NewPlace => return End::Adjusted,
                     }
                     flush_at.get_or_insert_with(|| Instant::now() + COLLECT);
                     continue;

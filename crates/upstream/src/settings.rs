@@ -114,6 +114,11 @@ impl Settings {
         Failover::new(self.backoff, self.trial, self.endpoints.len())
     }
 
+    /// Whether versions that an earlier process was given mean something to whoever is asked now.
+    pub(crate) fn versions_last(&self) -> bool {
+        self.endpoints.len() == 1 || self.shared_versions
+    }
+
     /// A control plane at `endpoints`, spoken to in delta over ADS, with usual limits.
     pub fn new(authority: impl Into<String>, endpoints: Vec<String>, naming: Naming) -> Self {
         Self {

@@ -1,27 +1,21 @@
-//! From demand to the sources that meet it.
+//! The sources that meet demand, each for its authority; they may change while they are served.
 
-use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use weir_database::{Database, DemandChange};
-use weir_types::xdstp::{MalformedName, canonical};
-use weir_types::{ResourceLocator, TypeUrl, authority};
 
 use crate::links::Links;
-use crate::refusal::refuse;
+use crate::router::Router;
 use crate::{Lane, Settings, Status, files};
 
 /// How often the database is asked to give up what is idle.
 const SWEEP: Duration = Duration::from_secs(1);
-
-/// Of how many authorities it is said that they have no source: clients make up as many as they like.
-const MAX_SAID: usize = 1000;
 
 /// Where the resources of an authority come from.
 #[derive(Debug)]
@@ -57,24 +51,32 @@ pub enum Error {
     Failed(#[source] tokio::task::JoinError),
 }
 
-/// Meets the demand of `database` from `sources`, one for each authority, until `shutdown`; then closes all
-/// streams. What was committed stays.
+/// A change of where resources come from.
+#[derive(Debug)]
+pub enum Change {
+    /// A source for an authority that has none; or other settings of the control plane that it has: it is the same one
+    /// to all that is held of it, so dialect, services and naming stay.
+    Put(Source),
+    /// The authority has no source any more. What it has brought is withdrawn, and what it is asked for does not exist.
+    Remove(String),
+}
+
+/// Meets the demand of `database` from `sources`, one for each authority, and as they change, until `shutdown`; then
+/// closes all streams. What was committed stays.
 ///
 /// # Errors
 /// When a source cannot go on: files that cannot be read at the start.
 pub async fn run(
     database: Database,
     sources: Vec<Source>,
+    mut changes: mpsc::UnboundedReceiver<Change>,
     status: Status,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     status.observe();
-    let (mut tasks, mut router) = (JoinSet::new(), Router::new(database.clone()));
-    for source in sources {
-        let (demand, receiver) = mpsc::unbounded_channel();
-        router.sources.insert(source.authority().to_owned(), demand);
-        tasks.spawn(meet(database.clone(), source, status.clone(), receiver));
-    }
+    let router = Router::new(database.clone());
+    let mut supervisor = Supervisor { database: database.clone(), status, router, tasks: JoinSet::new() };
+    sources.into_iter().for_each(|source| supervisor.start(source, Err));
     let changed = Arc::new(Notify::new());
     let wake = Arc::clone(&changed);
     database.on_demand(move || wake.notify_one());
@@ -84,91 +86,116 @@ pub async fn run(
     loop {
         tokio::select! {
             () = &mut shutdown => break,
-            () = changed.notified() => database.take_demand().into_iter().for_each(|change| router.route(change)),
+            Some(change) = changes.recv() => supervisor.change(change).await,
+            () = changed.notified() => {
+                database.take_demand().into_iter().for_each(|change| supervisor.router.route(change));
+            }
             _ = sweep.tick() => database.sweep(Instant::now().into_std()),
-            Some(ended) = tasks.join_next() => ended.map_err(Error::Failed)??,
+            Some(ended) = supervisor.tasks.join_next() => ended.map_err(Error::Failed)??,
         }
     }
+    let Supervisor { router, mut tasks, .. } = supervisor;
     drop(router);
     while tasks.join_next().await.is_some() {}
     Ok(())
 }
 
-/// Serves one source until `demand` is closed.
-async fn meet(
+/// A source that runs; it ends when this is dropped.
+pub(crate) struct Running {
+    pub(crate) demand: mpsc::UnboundedSender<DemandChange>,
+    /// Of its control plane; nobody follows those of files.
+    settings: Option<watch::Sender<Arc<Settings>>>,
+    /// Dropped by the other side when the source has ended.
+    ended: oneshot::Receiver<()>,
+}
+
+struct Supervisor {
     database: Database,
-    source: Source,
+    status: Status,
+    router: Router,
+    tasks: JoinSet<Result<(), Error>>,
+}
+
+// === impl Supervisor ===
+
+impl Supervisor {
+    /// Starts a source; `survive` decides what its failure is for all.
+    fn start(&mut self, source: Source, survive: fn(Error) -> Result<(), Error>) {
+        let (demand, wanted) = mpsc::unbounded_channel();
+        let (over, ended) = oneshot::channel::<()>();
+        let (database, status) = (self.database.clone(), self.status.clone());
+        let authority = source.authority().to_owned();
+        let settings = match source {
+            Source::ControlPlane(settings) => {
+                let (settings, followed) = watch::channel(Arc::from(settings));
+                let links = Links::new(database, Arc::clone(&settings.borrow()), status);
+                self.tasks.spawn(async move {
+                    links.run(wanted, followed).await;
+                    drop(over);
+                    Ok(())
+                });
+                Some(settings)
+            }
+            Source::Files { authority, settings } => {
+                self.tasks.spawn(async move {
+                    let served = serve_files(database, &authority, settings, status, wanted).await;
+                    drop(over);
+                    served.or_else(survive)
+                });
+                None
+            }
+        };
+        self.router.put(authority, Running { demand, settings, ended });
+    }
+
+    async fn change(&mut self, change: Change) {
+        match change {
+            Change::Put(source) => self.put(source),
+            Change::Remove(authority) => {
+                let Some(Running { demand, ended, .. }) = self.router.remove(&authority) else { return };
+                drop(demand);
+                // Nothing may come from it once its resources are gone.
+                _ = ended.await;
+                tracing::info!(authority, "an upstream is gone, and what it has brought");
+                self.database.withdraw(&authority);
+                self.database.ask_anew(&authority);
+            }
+        }
+    }
+
+    fn put(&mut self, source: Source) {
+        let running = self.router.source(source.authority());
+        match (running.map(|running| &running.settings), source) {
+            (Some(Some(settings)), Source::ControlPlane(new)) => _ = settings.send_replace(Arc::from(new)),
+            (Some(_), source) => {
+                tracing::error!(authority = source.authority(), "an upstream cannot become another one");
+            }
+            (None, source) => {
+                let authority = source.authority().to_owned();
+                tracing::info!(authority, "an upstream is new");
+                self.start(source, |error| {
+                    tracing::error!(%error, "the files of a new upstream are not served");
+                    Ok(())
+                });
+                self.database.ask_anew(&authority);
+            }
+        }
+    }
+}
+
+/// Serves files until `demand` is closed.
+async fn serve_files(
+    database: Database,
+    authority: &str,
+    settings: files::Settings,
     status: Status,
     demand: mpsc::UnboundedReceiver<DemandChange>,
 ) -> Result<(), Error> {
-    match source {
-        Source::ControlPlane(settings) => Links::new(database, *settings, status).run(demand).await,
-        Source::Files { authority, settings } => {
-            let files = status.register(&authority, None, Lane::default());
-            let path = settings.path.display().to_string();
-            let loaded = || {
-                files.connected(&path, 0);
-                files.in_sync(true);
-            };
-            files::run(database, settings, demand, loaded).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Sends each change of demand to the source of its authority.
-struct Router {
-    database: Database,
-    sources: HashMap<String, mpsc::UnboundedSender<DemandChange>>,
-    /// Authorities of which a name was refused, and that was said.
-    refused: HashSet<String>,
-}
-
-// === impl Router ===
-
-impl Router {
-    fn new(database: Database) -> Self {
-        Self { database, sources: HashMap::new(), refused: HashSet::new() }
-    }
-
-    fn route(&mut self, change: DemandChange) {
-        let (DemandChange::Wanted(_, locator)
-        | DemandChange::Renewed(_, locator)
-        | DemandChange::Dropped(_, locator)) = &change;
-        let source = match canonical(&locator.name) {
-            Ok(name) => self.sources.get(authority(&name)).ok_or(Refusal::UnknownAuthority),
-            Err(error) => Err(Refusal::Malformed(error)),
-        };
-        match (source, change) {
-            // A source that has ended is noticed where it is joined.
-            (Ok(source), change) => _ = source.send(change),
-            (Err(reason), DemandChange::Wanted(type_url, locator)) => {
-                self.refuse(type_url, &locator, &reason)
-            }
-            (Err(_), DemandChange::Renewed(..) | DemandChange::Dropped(..)) => {}
-        }
-    }
-
-    /// Nothing will ever come for what no source has, so nobody has to wait for it.
-    fn refuse(&mut self, type_url: TypeUrl, locator: &ResourceLocator, reason: &Refusal) {
-        let authority = authority(&locator.name);
-        let new = self.refused.len() < MAX_SAID && self.refused.insert(authority.to_owned());
-        if new {
-            tracing::warn!(authority, name = %locator.name, %reason, "refuses a name");
-        }
-        let message = match authority {
-            "" => "no upstream is configured for names without an authority".to_owned(),
-            authority => format!("no upstream is configured for the authority {authority:?}"),
-        };
-        refuse(&self.database, type_url, locator, message);
-    }
-}
-
-/// Why a name is met by no source.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("no upstream is configured for this authority")]
-    UnknownAuthority,
-    #[error(transparent)]
-    Malformed(#[from] MalformedName),
+    let files = status.register(authority, None, Lane::default());
+    let path = settings.path.display().to_string();
+    let loaded = || {
+        files.connected(&path, 0);
+        files.in_sync(true);
+    };
+    Ok(files::run(database, settings, demand, loaded).await?)
 }

@@ -89,6 +89,12 @@ impl Watcher {
             Event::Debounced(type_url) => self.metrics.debounced(&type_url),
             Event::InSync(in_sync) => self.status.in_sync(in_sync),
             Event::Shrink(shrink) => self.shrunk(shrink),
+            Event::Adjusted(settings) => {
+                self.acknowledge = settings.acknowledge;
+                self.propagation.follow_for(settings.propagation_deadline);
+                self.reported = false;
+                self.status.disconnected();
+            }
             Event::Held => {
                 self.held += 1;
                 self.metrics.held(1);

@@ -83,7 +83,8 @@ impl Weir {
         let status = Status::default();
         let shown = status.clone();
         let sources = tokio::spawn(async move {
-            let running = weir_upstream::run(database, vec![source], shown, std::future::pending());
+            let (_unchanged, changes) = tokio::sync::mpsc::unbounded_channel();
+            let running = weir_upstream::run(database, vec![source], changes, shown, std::future::pending());
             running.await.expect("the upstream is served");
         });
         Self { proxy, status, sources }

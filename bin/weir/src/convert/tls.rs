@@ -27,13 +27,24 @@ pub(crate) fn problems(config: &Config) -> Vec<String> {
     }
     for (i, upstream) in config.upstreams.iter().enumerate() {
         let Source::ControlPlane(control_plane) = &upstream.source else { continue };
-        let place = format!("upstream[{i}]");
-        let tls = client(control_plane).map(|settings| settings.check());
-        let token = control_plane.token_file.as_ref().map(|path| Token::load(path).map(drop));
-        let checked = [tls, token].into_iter().flatten().filter_map(Result::err);
-        found.extend(checked.map(|error| describe(&place, &error)));
+        found.extend(of_upstream(i, control_plane));
     }
     found
+}
+
+fn of_upstream(i: usize, control_plane: &ControlPlane) -> impl Iterator<Item = String> {
+    let tls = client(control_plane).map(|settings| settings.check());
+    let token = control_plane.token_file.as_ref().map(|path| Token::load(path).map(drop));
+    let checked = [tls, token].into_iter().flatten().filter_map(Result::err);
+    checked.map(move |error| describe(&format!("upstream[{i}]"), &error))
+}
+
+/// Whether the files of upstream number `i` can be used, and its certificate is valid.
+///
+/// # Errors
+/// When one cannot be.
+pub(crate) fn check_upstream(i: usize, control_plane: &ControlPlane) -> Result<()> {
+    of_upstream(i, control_plane).next().map_or(Ok(()), |problem| Err(anyhow!(problem)))
 }
 
 const CHANGE_TOKEN: &str = "admin.change_token_file";

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::examples::{keys_of_reference, read};
-use crate::{Config, SETTINGS};
+use crate::{Config, Counts, SETTINGS, in_force};
 
 fn parse(text: &str) -> Config {
     crate::parse(text, Path::new("config/reference.toml")).unwrap_or_else(|error| panic!("{error}"))
@@ -20,6 +20,8 @@ fn each_key_has_one_row() {
     let is_table = |key: &String| known.iter().any(|other| other.starts_with(&format!("{key}.")));
     for key in known.iter().filter(|key| !is_table(key)) {
         let rows: Vec<_> = SETTINGS.iter().map(|row| row.key).filter(|row| covers(row, key)).collect();
+        let says_most = rows.iter().map(|row| row.len()).max();
+        let rows: Vec<_> = rows.into_iter().filter(|row| Some(row.len()) == says_most).collect();
         assert_eq!(rows.len(), 1, "{key} has {rows:?}: add it to the table in crates/config/src/reload.rs");
     }
     for row in SETTINGS {
@@ -45,7 +47,7 @@ fn a_row_notices_its_key_and_no_other() {
     }
     let mut unnoticed: Vec<_> = SETTINGS.iter().map(|row| row.key).collect();
     for (from, to, noticed) in [
-        ("cluster = \"edge\"  ", "cluster = \"core\"  ", &["node", "upstream"][..]),
+        ("cluster = \"edge\"  ", "cluster = \"core\"  ", &["node", "upstream.node"][..]),
         ("level = \"info\"", "level = \"warn\"", &["log.level"]),
         ("format = \"auto\"", "format = \"json\"", &["log.format"]),
         ("sample_ratio = 0.01", "sample_ratio = 0.5", &["telemetry"]),
@@ -95,6 +97,17 @@ fn a_row_notices_its_key_and_no_other() {
         ("keep_unwanted = \"168h\"", "keep_unwanted = \"1h\"", &["store"]),
         ("default = \"prod\"", "default = \"test\"", &["dynamic_parameters"]),
         ("to = \"export/cds.yaml\"", "to = \"export/cds.json\"", &["export"]),
+        ("backoff_max = \"30s\"", "backoff_max = \"31s\"", &["upstream"]),
+        ("max_parameter_sets = 256", "max_parameter_sets = 255", &["upstream"]),
+        ("protocol = \"ads-delta\"", "protocol = \"delta\"", &["upstream.protocol"]),
+        ("transport = \"v3\"", "transport = \"v2\"", &["upstream.transport"]),
+        ("parameter_keys = [\"env\"]", "parameter_keys = [\"env\", \"a\"]", &["upstream.parameter_keys"]),
+        (
+            "headers = {",
+            "dynamic_parameters = \"native\"\nheaders = {",
+            &["upstream", "upstream.dynamic_parameters", "upstream.parameter_keys", "upstream.node"],
+        ),
+        ("files = \"resources\"", "files = \"others\"", &["upstream.files"]),
     ] {
         let changed = text.replacen(from, to, 1);
         assert_ne!(changed, text, "{from} is not in the reference");
@@ -102,7 +115,45 @@ fn a_row_notices_its_key_and_no_other() {
         let differing: Vec<_> =
             SETTINGS.iter().filter(|row| row.differs(&before, &after)).map(|row| row.key).collect();
         assert_eq!(differing, noticed, "{to}");
+        let next = in_force(&before, &after);
+        let rows = || SETTINGS.iter().filter(|row| noticed.contains(&row.key));
+        let waits = rows().any(|row| row.counts == Counts::Restart);
+        for row in rows() {
+            let (applied, pending) = (row.differs(&before, &next), row.differs(&next, &after));
+            assert_eq!((applied, pending), (!waits, waits), "{}: {to}", row.key);
+        }
         unnoticed.retain(|key| !noticed.contains(key));
     }
     assert!(unnoticed.is_empty(), "add to this test: {unnoticed:?}");
+}
+
+#[test]
+fn upstreams_come_and_go_and_change_but_for_what_they_are() {
+    let of = |upstreams: &str| {
+        crate::parse(&format!("[downstream]\nlisten = [\"127.0.0.1:1\"]\n{upstreams}"), Path::new("x.toml"))
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let differing = |one: &Config, other: &Config, counts: &dyn Fn(Counts) -> bool| {
+        let rows = SETTINGS.iter().filter(|row| counts(row.counts) && row.differs(one, other));
+        rows.map(|row| row.key).collect::<Vec<_>>().join(",")
+    };
+    let a = "[[upstream]]\nauthority = \"a\"\nendpoints = [\"http://one:1\"]\n";
+    let (b, polled) = (a.replace("\"a\"", "\"b\""), a.replace("one", "other") + "protocol = \"rest\"\n");
+    for (running, file, applied, pending) in [
+        (a.to_owned(), a.replace("one", "other"), "upstream", ""),
+        (a.to_owned(), format!("{a}{b}"), "upstream", ""),
+        (format!("{a}{b}"), b.clone(), "upstream", ""),
+        (a.to_owned(), polled.clone(), "", "upstream,upstream.protocol"),
+        (
+            format!("{a}{b}"),
+            format!("{polled}{}", b.replace("one", "two")),
+            "upstream",
+            "upstream,upstream.protocol",
+        ),
+    ] {
+        let (running, file) = (of(&running), of(&file));
+        let next = in_force(&running, &file);
+        let changed = differing(&running, &next, &|counts| counts != Counts::Restart);
+        assert_eq!((&*changed, &*differing(&next, &file, &|_| true)), (applied, pending));
+    }
 }

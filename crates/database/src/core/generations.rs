@@ -46,6 +46,11 @@ impl Generations {
         }
     }
 
+    /// For which parameters there are any.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = &DynamicParameters> {
+        self.youngest.keys()
+    }
+
     /// All of them, with what they are for.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
         let older = self.older.iter().map(|(parameters, id)| (parameters, *id));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Fingerprint, Name, Reach, Variant, VariantKey};
+use weir_types::{Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey, authority};
 
 use super::{Core, NameEntry};
 use crate::selection::{Member, Selection};
@@ -39,6 +39,22 @@ impl Core {
 
     pub(crate) fn entry(&self, name: &Name) -> Option<Entry<'_>> {
         self.names.get(name).map(|entry| Entry { core: self, entry })
+    }
+
+    /// What is wanted of the source of an authority, each locator once.
+    pub(crate) fn wanted(&self, of: &str) -> impl Iterator<Item = ResourceLocator> {
+        let names = self.names.iter().map(|(name, entry)| (name, &entry.selections));
+        let all = self.collections.iter().chain(names).filter(move |(name, _)| authority(name) == of);
+        all.flat_map(|(name, selections)| {
+            selections.parameters().map(|parameters| ResourceLocator::new(name.clone(), parameters.clone()))
+        })
+    }
+
+    /// What came in this way, expired or not, and has such a name.
+    pub(crate) fn held(&self, reach: Reach, is: impl Fn(&str) -> bool) -> Vec<VariantKey> {
+        let entries = self.names.iter().filter(|(name, _)| is(name));
+        let held = entries.flat_map(|(_, entry)| entry.of(reach).held());
+        held.map(|variant| variant.key().clone()).collect()
     }
 
     /// The resources that list an alias.

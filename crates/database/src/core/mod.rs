@@ -123,6 +123,14 @@ impl NameEntry {
         }
     }
 
+    fn of(&self, reach: Reach) -> &VariantSet {
+        match reach {
+            Reach::Named => &self.named,
+            Reach::Wildcard => &self.wildcard,
+            Reach::Local => &self.local,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.selections.is_empty() && self.sets().all(VariantSet::is_empty)
     }

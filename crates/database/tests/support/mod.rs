@@ -101,6 +101,11 @@ impl Fixture {
         Stream { attachment, woken }
     }
 
+    /// Somebody who subscribes.
+    pub fn subscriber(&self) -> Arc<dyn Subscriber> {
+        Arc::new(Woken::default())
+    }
+
     pub fn commit(&self, reach: Reach, upserts: Vec<Variant>, removals: Vec<VariantKey>) {
         let mut batch = Batch::new(cds(), reach);
         (batch.upserts, batch.removals) = (upserts, removals);

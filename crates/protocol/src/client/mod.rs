@@ -57,7 +57,8 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absent, Answered, Code, Constraints, DynamicParameters, Name, ResourceLocator, Scope, TypeUrl, VariantKey,
+    Absent, Answered, Batch, Code, Constraints, DynamicParameters, Name, ResourceLocator, Scope, TypeUrl,
+    VariantKey,
 };
 
 pub use self::errors::Reported;
@@ -192,6 +193,18 @@ impl ClientStream {
     /// What it goes by.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Goes by other settings from now on, on a new stream; the dialect and the naming stay. What has to be committed:
+    /// where removals are not watched over any more, those that are withheld are believed.
+    pub fn adjust(&mut self, settings: Settings) -> Vec<Batch> {
+        let Settings { dialect, naming, .. } = self.settings.clone();
+        self.settings = Settings { dialect, naming, ..settings };
+        if self.settings.shrink_guard.is_some() {
+            return Vec::new();
+        }
+        let types: Vec<_> = self.types.keys().cloned().collect();
+        types.iter().filter_map(|type_url| self.confirm_removals(type_url)).collect()
     }
 
     /// A new stream is open. Everything that is wanted will be requested on it.

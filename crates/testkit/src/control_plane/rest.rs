@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::HeaderMap;
 use prost::Message as _;
 use tonic::body::Body;
 use tonic::codegen::http::{Request, Response, StatusCode};
@@ -47,7 +48,8 @@ fn stream_of(state: &mut state::State, path: &str, request: &state::Request) -> 
     let same = |stream: &Stream| stream.path == path && stream.node == request.node;
     state.streams.iter().position(same).unwrap_or_else(|| {
         let (path, node) = (path.to_owned(), request.node.clone());
-        state.streams.push(Stream { dialect: Dialect::Sotw, path, node, open: false });
+        let headers = HeaderMap::new();
+        state.streams.push(Stream { dialect: Dialect::Sotw, path, headers, node, open: false });
         state.streams.len() - 1
     })
 }

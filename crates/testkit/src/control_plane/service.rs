@@ -156,9 +156,10 @@ impl<Q: Inbound, T: Topic> StreamingService<Q> for Opening<Q, T> {
     fn call(&mut self, request: tonic::Request<Streaming<Q>>) -> Self::Future {
         let (replies, outbound) = mpsc::unbounded_channel();
         let (shared, dialect, path) = (Arc::clone(&self.shared), self.dialect, self.path.clone());
+        let headers = request.metadata().clone().into_headers();
         tokio::spawn(async move {
             let stream = shared.change(|state| {
-                state.streams.push(Stream { dialect, path, node: None, open: true });
+                state.streams.push(Stream { dialect, path, headers, node: None, open: true });
                 state.streams.len() - 1
             });
             drive::<Q, T>(&shared, stream, request.into_inner(), &replies).await;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use hyper::HeaderMap;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, Node, ResourceLocator, Status};
 
 use crate::client::Dialect;
@@ -34,6 +35,8 @@ pub struct Stream {
     pub dialect: Dialect,
     /// The path of the method that opened it: `/SERVICE/METHOD`.
     pub path: String,
+    /// With which headers; those of polls are not kept.
+    pub headers: HeaderMap,
     /// Who opened it; known from the first request on.
     pub node: Option<Node>,
     /// Whether it is still there.

@@ -47,6 +47,11 @@ impl Propagation {
         Self { authority: authority.to_owned(), deadline, duration, recent, measured: HashMap::new() }
     }
 
+    /// Commits are followed for `deadline` at most from now on.
+    pub(crate) fn follow_for(&mut self, deadline: Duration) {
+        self.deadline = deadline;
+    }
+
     /// Starts the trace of a response; none where it is not sampled, or nobody traces.
     pub(crate) fn trace(&self, batch: &Batch, rejected: usize, arrival: &Arrival) -> Option<Trace> {
         Trace::start(&self.authority, batch, rejected, arrival)

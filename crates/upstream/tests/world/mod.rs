@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use weir_database::{Attachment, Database, Query, Refresh, Shape, Subscriber};
+use weir_database::{Attachment, Database, Diff, Query, Refresh, Shape, Subscriber};
 use weir_protocol::Dialect;
 use weir_testkit::wait::{until, within};
 use weir_testkit::{FakeControlPlane, Published};
 use weir_types::{Cursor, DynamicParameters, Selector, TypeUrl, Variant};
-use weir_upstream::{Backoff, Naming, NodeTemplate, Settings, Source, Status};
+use weir_upstream::{Backoff, Change, Naming, NodeTemplate, Settings, Source, Status};
 use weir_wire::discovery::Node;
 
 /// A control plane that is told parameters by streams for each set of `keys`.
@@ -51,6 +51,7 @@ fn body_text(any: &[u8]) -> String {
 pub(crate) struct World {
     pub(crate) database: Database,
     pub(crate) status: Status,
+    changes: mpsc::UnboundedSender<Change>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), weir_upstream::Error>>,
 }
@@ -63,8 +64,14 @@ impl World {
         let sources =
             upstreams.into_iter().map(|settings| Source::ControlPlane(Box::new(settings))).collect();
         let shutdown = async { drop(stopped.await) };
-        let running = tokio::spawn(weir_upstream::run(database.clone(), sources, status.clone(), shutdown));
-        Self { database, status, stop: Some(stop), running }
+        let (changes, changed) = mpsc::unbounded_channel();
+        let running = weir_upstream::run(database.clone(), sources, changed, status.clone(), shutdown);
+        Self { database, status, changes, stop: Some(stop), running: tokio::spawn(running) }
+    }
+
+    /// Has the sources change.
+    pub(crate) fn change(&self, change: Change) {
+        self.changes.send(change).expect("the upstreams are served");
     }
 
     pub(crate) async fn stop(&mut self) -> Result<(), weir_upstream::Error> {
@@ -111,9 +118,8 @@ pub(crate) struct View {
 }
 
 impl View {
-    fn variants(&self) -> Vec<Arc<Variant>> {
+    fn diff(&self, after: Cursor, shape: Shape) -> Diff {
         let owed = BTreeSet::new();
-        let (after, shape) = (Cursor::default(), Shape::Everything);
         let refresh = Refresh::Unsaid;
         let query = Query {
             after,
@@ -125,7 +131,12 @@ impl View {
             refresh,
             tells_away: true,
         };
-        self.attachment.diff(&query).resources.into_iter().map(|(variant, _)| variant).collect()
+        self.attachment.diff(&query)
+    }
+
+    fn variants(&self) -> Vec<Arc<Variant>> {
+        let shown = self.diff(Cursor::default(), Shape::Everything).resources;
+        shown.into_iter().map(|(variant, _)| variant).collect()
     }
 
     fn shown(&self) -> Vec<(String, String)> {
@@ -149,6 +160,18 @@ impl View {
             }
         };
         within(format!("a view of {wanted:?}, not {:?}", self.shown()), reached).await;
+    }
+
+    /// Up to where it goes now.
+    pub(crate) fn head(&self) -> Cursor {
+        let to = self.diff(Cursor::default(), Shape::Everything).to;
+        Cursor { additions: to, removals: to }
+    }
+
+    /// The names of what is sent to those who were told up to there.
+    pub(crate) fn changed_since(&self, after: Cursor) -> Vec<String> {
+        let changed = self.diff(after, Shape::Changes).resources;
+        changed.into_iter().map(|(variant, _)| variant.name().to_string()).collect()
     }
 
     /// Whether everything is answered.

@@ -1,0 +1,95 @@
+//! What changes of an upstream.
+//!
+//! What it is, and in which words it is asked for what, stays until a restart: nothing that is held could be taken over
+//! otherwise. Where that has changed, all of the upstream stays as it was, since its endpoints are for what stands
+//! beside them.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
+
+use super::{Counts, Setting, text};
+use crate::settings::{Config, NodeTemplate, Parameters, Source, Upstream};
+use crate::values::{Protocol, Transport};
+
+/// Everything that has no row of its own, and which upstreams there are.
+pub(super) const ALL: Setting = Setting {
+    key: "upstream",
+    counts: Counts::AtOnce,
+    value: |config| text(config.upstreams.iter().map(without_fixed).collect::<Vec<_>>()),
+    keep,
+};
+
+pub(super) const FILES: Setting = fixed("upstream.files", |config| of_each(config, |fixed| fixed.files));
+pub(super) const PROTOCOL: Setting =
+    fixed("upstream.protocol", |config| of_each(config, |fixed| fixed.protocol));
+pub(super) const TRANSPORT: Setting =
+    fixed("upstream.transport", |config| of_each(config, |fixed| fixed.transport));
+pub(super) const DYNAMIC_PARAMETERS: Setting =
+    fixed("upstream.dynamic_parameters", |config| of_each(config, |fixed| fixed.keys.is_some()));
+pub(super) const PARAMETER_KEYS: Setting =
+    fixed("upstream.parameter_keys", |config| of_each(config, |fixed| fixed.keys));
+pub(super) const NODE: Setting = fixed("upstream.node", |config| of_each(config, |fixed| fixed.node));
+
+const fn fixed(key: &'static str, value: fn(&Config) -> String) -> Setting {
+    // All of them are kept together.
+    Setting { key, counts: Counts::Restart, value, keep: |_, _| () }
+}
+
+/// What cannot change of an upstream; none is what its kind does not have.
+#[derive(PartialEq)]
+struct Fixed<'a> {
+    files: Option<&'a Path>,
+    protocol: Option<Protocol>,
+    transport: Option<Transport>,
+    keys: Option<&'a [String]>,
+    node: Option<&'a NodeTemplate>,
+}
+
+impl<'a> Fixed<'a> {
+    fn of(upstream: &'a Upstream) -> Self {
+        let mut fixed = Self { files: None, protocol: None, transport: None, keys: None, node: None };
+        match &upstream.source {
+            Source::Files(path) => fixed.files = Some(path),
+            Source::ControlPlane(control_plane) => {
+                fixed.protocol = Some(control_plane.protocol);
+                fixed.transport = Some(control_plane.transport);
+                if let Parameters::Streams { keys, node, .. } = &control_plane.parameters {
+                    (fixed.keys, fixed.node) = (Some(keys.as_slice()), Some(node));
+                }
+            }
+        }
+        fixed
+    }
+}
+
+fn of_each<'a, T: Debug>(config: &'a Config, value: impl Fn(Fixed<'a>) -> T) -> String {
+    let each = config.upstreams.iter().map(|upstream| (&upstream.authority, value(Fixed::of(upstream))));
+    text(each.collect::<BTreeMap<_, _>>())
+}
+
+/// An upstream without what cannot change, and the limit that stands in the midst of that.
+fn without_fixed(upstream: &Upstream) -> (Upstream, usize) {
+    let (mut upstream, mut limit) = (upstream.clone(), 0);
+    match &mut upstream.source {
+        Source::Files(path) => path.clear(),
+        Source::ControlPlane(control_plane) => {
+            (control_plane.protocol, control_plane.transport) = Default::default();
+            if let Parameters::Streams { max_sets, .. } = control_plane.parameters {
+                limit = max_sets;
+            }
+            control_plane.parameters = Parameters::Native;
+        }
+    }
+    (upstream, limit)
+}
+
+/// Has those upstreams stay as they were of which something has changed that cannot.
+fn keep(next: &mut Config, running: &Config) {
+    for upstream in &mut next.upstreams {
+        let before = running.upstreams.iter().find(|before| before.authority == upstream.authority);
+        if let Some(before) = before.filter(|before| Fixed::of(before) != Fixed::of(upstream)) {
+            upstream.clone_from(before);
+        }
+    }
+}

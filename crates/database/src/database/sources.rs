@@ -1,0 +1,55 @@
+//! Sources that come, change and go: what the database has to know of them.
+
+use weir_types::{Batch, Reach, TypeUrl, authority};
+
+use super::Database;
+use crate::demand::ParameterSets;
+use crate::limits::DemandLimits;
+
+impl Database {
+    /// How much may be wanted of `authority` from now on; without limits where there are none. What is wanted already
+    /// stays.
+    pub fn limit(&self, authority: &str, sets: Option<ParameterSets>, demand: Option<DemandLimits>) {
+        self.0.demand.limit(authority, sets, demand);
+    }
+
+    /// Has everything that is wanted of `authority` said again, once: to a source that has heard nothing of it.
+    pub fn ask_anew(&self, authority: &str) {
+        {
+            let types = self.0.types.read();
+            // All at once, so that nothing is said twice that comes or goes meanwhile.
+            let cores: Vec<_> = types.values().map(|core| core.lock()).collect();
+            let wanted = cores
+                .iter()
+                .flat_map(|core| core.wanted(authority).map(|locator| (core.type_url.clone(), locator)));
+            self.0.demand.say_again(authority, wanted.collect());
+        }
+        self.0.demand.announce();
+    }
+
+    /// Takes out what the source of `authority` has brought, which is gone: types that others refer to last. Nothing
+    /// may come from it any more.
+    pub fn withdraw(&self, authority: &str) {
+        let mut types = self.known_types();
+        types.sort_by_key(|type_url| std::cmp::Reverse((type_url.rank(), type_url.as_str().to_owned())));
+        for type_url in types {
+            for reach in [Reach::Wildcard, Reach::Named, Reach::Local] {
+                self.withdraw_from(authority, &type_url, reach);
+            }
+        }
+    }
+
+    fn withdraw_from(&self, of: &str, type_url: &TypeUrl, reach: Reach) {
+        // A wildcard is asked of the source of names without an authority, whatever names it brings.
+        let brought = |name: &str| match reach {
+            Reach::Wildcard => of.is_empty(),
+            Reach::Named | Reach::Local => authority(name) == of,
+        };
+        let mut batch = Batch::new(type_url.clone(), reach);
+        let removals = self.look_at(type_url, |core| core.held(reach, brought)).unwrap_or_default();
+        if !removals.is_empty() {
+            batch.removals = removals;
+            self.commit(batch);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Sources that come, change and go while there are streams.
+#![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
+mod support;
+
+use weir_database::{DemandChange, DemandLimits, Refusal};
+use weir_types::{Reach, ResourceLocator};
+
+use support::{Fixture, anyone, cds, located, plain, prod, test, wildcard};
+
+const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/x";
+const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/*";
+
+fn wanted(fixture: &Fixture) -> Vec<ResourceLocator> {
+    let wanted = fixture.database.take_demand().into_iter().map(|change| match change {
+        DemandChange::Wanted(_, locator) => locator,
+        other => panic!("{other:?}"),
+    });
+    let mut wanted: Vec<_> = wanted.collect();
+    wanted.sort_unstable();
+    wanted
+}
+
+#[test]
+fn a_source_that_comes_late_is_told_each_thing_once() {
+    let fixture = Fixture::new();
+    let mut streams = vec![fixture.attach(&[plain("x"), wildcard()])];
+    streams.push(fixture.attach(&[located(NAME, prod()), located(NAME, test())]));
+    streams.push(fixture.attach(&[located(NAME, prod()), located(GLOB, prod())]));
+    assert_eq!(wanted(&fixture).len(), 5);
+    fixture.database.ask_anew("a");
+    let again = [(GLOB, prod()), (NAME, prod()), (NAME, test())];
+    let mut again = again.map(|(name, parameters)| ResourceLocator::new(name, parameters)).to_vec();
+    again.sort_unstable();
+    assert_eq!(wanted(&fixture), again);
+
+    // What waits to be taken is not said twice, nor what is given up meanwhile.
+    let more = fixture.attach(&[located(NAME, prod()), located(&format!("{NAME}2"), prod())]);
+    fixture.database.ask_anew("a");
+    assert_eq!(wanted(&fixture).len(), 4);
+    fixture.database.ask_anew("b");
+    assert_eq!(wanted(&fixture), []);
+    drop((more, streams));
+}
+
+#[test]
+fn what_an_authority_had_is_gone_and_nothing_else() {
+    let fixture = Fixture::new();
+    let mut stream = fixture.attach(&[plain("x"), plain(NAME), plain(GLOB), wildcard()]);
+    for (reach, name) in [
+        (Reach::Named, "x"),
+        (Reach::Named, NAME),
+        (Reach::Wildcard, "w"),
+        // A name of that authority, which the source of the others says to have.
+        (Reach::Wildcard, "xdstp://a/envoy.config.cluster.v3.Cluster/w"),
+        (Reach::Local, "xdstp://a/envoy.config.cluster.v3.Cluster/l"),
+    ] {
+        fixture.put(reach, anyone(name), "1");
+    }
+    assert_eq!(stream.told().0.len(), 5);
+    fixture.database.withdraw("a");
+    let (changed, removed) = stream.told();
+    assert_eq!((changed.len(), removed.len()), (0, 2), "{removed:?}");
+    fixture.database.withdraw("a");
+    assert_eq!(stream.told(), (vec![], vec![]));
+    fixture.database.withdraw("");
+    assert_eq!(stream.told().1.len(), 3);
+    assert_eq!(fixture.database.statistics().variants, 0);
+}
+
+#[test]
+fn u12_limits_that_change_count_what_is_wanted_already() {
+    let fixture = Fixture::new();
+    let limit = |max: usize| {
+        let limits = DemandLimits { subscriptions: Some(max), ..DemandLimits::default() };
+        fixture.database.limit("a", None, Some(limits));
+    };
+    let _before = fixture.attach(&[located(NAME, prod()), located(NAME, test())]);
+    let attach = |name: &str| {
+        let woken = fixture.subscriber();
+        fixture.database.attach(&cds(), &[located(name, prod())], woken)
+    };
+    limit(3);
+    fixture.database.ask_anew("a");
+    let third = attach(&format!("{NAME}3")).expect("there is room for one more");
+    let refused = attach(&format!("{NAME}4")).err().expect("there is none");
+    assert!(matches!(refused, Refusal::TooManySubscriptions { max: 3, .. }), "{refused}");
+    limit(4);
+    let fourth = attach(&format!("{NAME}4")).expect("now there is");
+    limit(1);
+    let refused = attach(&format!("{NAME}5")).err().expect("those that are there stay, and no more come");
+    assert!(matches!(refused, Refusal::TooManySubscriptions { max: 1, .. }), "{refused}");
+    drop((third, fourth));
+}

@@ -1,0 +1,123 @@
+//! Control planes whose settings change, that come and that go, while they are served.
+#![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
+
+mod world;
+
+use std::time::Duration;
+
+use weir_protocol::Dialect;
+use weir_testkit::control_plane::State;
+use weir_testkit::{FakeControlPlane, Published, type_url};
+use weir_upstream::{Change, Settings, ShrinkGuard, Source};
+
+use crate::world::{World, streams};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const BOTH: [Dialect; 2] = [Dialect::Delta, Dialect::Sotw];
+
+fn cluster(name: &str, content: &str) -> Published {
+    Published::text(type_url("cds"), name, content)
+}
+
+fn put(settings: Settings) -> Change {
+    Change::Put(Source::ControlPlane(Box::new(settings)))
+}
+
+#[tokio::test]
+async fn another_endpoint_is_told_nothing_of_versions_and_brings_what_differs() {
+    for dialect in BOTH {
+        let (first, second) = (FakeControlPlane::start().await, FakeControlPlane::start().await);
+        first.set_all([cluster("same", "1"), cluster("other", "1"), cluster("gone", "1")]);
+        second.set_all([cluster("same", "1"), cluster("other", "2")]);
+        let world = World::start(vec![streams(&first, dialect, &[])]);
+        let view = world.view("cds", &["*"]);
+        view.until_shows(&[("gone", "1"), ("other", "1"), ("same", "1")]).await;
+        let before = view.head();
+        world.change(put(streams(&second, dialect, &[])));
+        view.until_shows(&[("other", "2"), ("same", "1")]).await;
+        assert_eq!(view.changed_since(before), ["other"], "{dialect}: nobody is told of what is the same");
+        first.wait_until_alone().await;
+        assert_eq!(world.status.links()[0].endpoint.as_deref(), Some(&*second.uri()));
+    }
+}
+
+#[tokio::test]
+async fn a_control_plane_that_cannot_be_reached_takes_new_settings_at_once() {
+    let (mut gone, right) = (FakeControlPlane::start().await, FakeControlPlane::start().await);
+    gone.stop().await;
+    right.set(cluster("a", "1"));
+    let mut wrong = streams(&gone, Dialect::Delta, &[]);
+    (wrong.backoff.base, wrong.backoff.max) = (HOUR, HOUR);
+    let world = World::start(vec![wrong]);
+    let view = world.view("cds", &["a"]);
+    world.until("it has failed", |w| w.status.links().iter().any(|link| link.last_failure.is_some())).await;
+    world.change(put(streams(&right, Dialect::Delta, &[])));
+    view.until_shows(&[("a", "1")]).await;
+}
+
+#[tokio::test]
+async fn credentials_and_the_sets_of_parameters_go_by_the_new_settings() {
+    let upstream = FakeControlPlane::start().await;
+    upstream.set(cluster("a", "1"));
+    let world = World::start(vec![streams(&upstream, Dialect::Delta, &["env"])]);
+    let prod = world.view("cds", &["a{env=prod}"]);
+    prod.until_shows(&[("a", "1")]).await;
+    let mut settings = streams(&upstream, Dialect::Delta, &["env"]);
+    settings.credentials.headers.insert("x-tenant", "shop".parse().expect("a header"));
+    world.change(put(settings));
+    let with_header = async |count| {
+        let told = |state: &State| {
+            let open =
+                state.streams.iter().filter(|stream| stream.open && stream.headers.contains_key("x-tenant"));
+            (open.count() == count).then_some(())
+        };
+        upstream.wait_for("the header on all streams", told).await;
+    };
+    with_header(1).await;
+    let test = world.view("cds", &["a{env=test}"]);
+    test.until_shows(&[("a", "1")]).await;
+    with_header(2).await;
+    prod.shows(&[("a", "1")]);
+    assert_eq!(upstream.look(|state| state.streams.iter().filter(|stream| stream.open).count()), 2);
+}
+
+#[tokio::test]
+async fn without_its_guard_what_was_withheld_is_believed() {
+    let upstream = FakeControlPlane::start().await;
+    upstream.set_all([cluster("a", "1"), cluster("b", "1")]);
+    let mut guarded = streams(&upstream, Dialect::Delta, &[]);
+    guarded.shrink_guard = Some(ShrinkGuard { percent: 10, minimum: 1, confirm_after: HOUR });
+    let world = World::start(vec![guarded]);
+    let view = world.view("cds", &["*"]);
+    view.until_shows(&[("a", "1"), ("b", "1")]).await;
+    upstream.remove(type_url("cds"), "b");
+    world.until("it is withheld", |w| w.status.links().iter().any(|link| !link.withheld.is_empty())).await;
+    view.shows(&[("a", "1"), ("b", "1")]);
+    world.change(put(streams(&upstream, Dialect::Delta, &[])));
+    view.until_shows(&[("a", "1")]).await;
+}
+
+#[tokio::test]
+async fn an_authority_that_comes_is_asked_for_what_was_refused_and_one_that_goes_leaves_nothing() {
+    const NAME: &str = "xdstp://new.example/envoy.config.cluster.v3.Cluster/a";
+    let (old, new) = (FakeControlPlane::start().await, FakeControlPlane::start_tp2().await);
+    old.set(cluster("a", "1"));
+    new.set(cluster(NAME, "1"));
+    let world = World::start(vec![streams(&old, Dialect::Delta, &[])]);
+    let (plain, located) = (world.view("cds", &["*"]), world.view("cds", &[NAME]));
+    plain.until_shows(&[("a", "1")]).await;
+    world.until("it is refused", |_| located.is_settled()).await;
+    for round in ["1", "2"] {
+        new.set(cluster(NAME, round));
+        let settings =
+            Settings { authority: "new.example".to_owned(), ..world::native(&new, Dialect::Delta) };
+        world.change(put(settings));
+        located.until_shows(&[(NAME, round)]).await;
+        world.change(Change::Remove("new.example".to_owned()));
+        located.until_shows(&[]).await;
+        new.wait_until_alone().await;
+        world.until("it is refused again", |_| located.is_settled()).await;
+    }
+    plain.shows(&[("a", "1")]);
+    assert_eq!(world.status.links().len(), 1);
+}
