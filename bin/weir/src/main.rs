@@ -19,6 +19,7 @@ mod reload;
 mod serve;
 mod subscribe;
 mod table;
+mod trust;
 
 use std::process::ExitCode;
 

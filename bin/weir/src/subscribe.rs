@@ -16,6 +16,7 @@ pub(crate) use self::held::{Change, Held};
 use crate::inputs::{NodeArgs, Pair, parameters, resource_name};
 use crate::output::note;
 use crate::progress::Progress;
+use crate::trust::TrustArgs;
 
 /// How much longer than for a single resource is waited for an answer at all.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -29,7 +30,7 @@ pub(crate) struct SubscriptionArgs {
     /// The names of the resources, or of glob collections (xdstp://…/*); none is the wildcard
     #[arg(value_name = "NAME", value_parser = resource_name)]
     names: Vec<String>,
-    /// The server: HOST:PORT or http://HOST:PORT
+    /// The server: HOST:PORT, http://HOST:PORT or https://HOST:PORT
     #[arg(long, short, value_name = "ADDR", env = "WEIR_SERVER")]
     server: String,
     /// A dynamic parameter to send; may be repeated
@@ -46,6 +47,8 @@ pub(crate) struct SubscriptionArgs {
     timeout: Duration,
     #[command(flatten)]
     node: NodeArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -74,7 +77,6 @@ impl SubscriptionArgs {
     /// Subscribes, and gives `sink` the answer and, if they are watched, all changes. Returns whether
     /// something that was named is missing.
     pub(crate) fn run(&self, sink: &mut dyn Sink) -> Result<bool> {
-        let settings = self.settings()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -86,14 +88,24 @@ impl SubscriptionArgs {
             server: &self.server,
             timeout: self.timeout,
             watch: self.watch,
+            hint: self.trust.hint(self.address().starts_with("https://")),
         };
-        let held = runtime.block_on(async { follow(wanted, Client::start(settings), sink).await })?;
+        let held = runtime.block_on(async { follow(wanted, Client::start(self.settings()?), sink).await })?;
         Ok(held.is_missing_some())
     }
 
+    /// As a URL.
+    fn address(&self) -> String {
+        let scheme = if self.trust.speaks_tls() { "https" } else { "http" };
+        let server = &self.server;
+        if server.contains("://") { server.clone() } else { format!("{scheme}://{server}") }
+    }
+
+    /// To be called in a tokio runtime.
     fn settings(&self) -> Result<Settings> {
-        let server =
-            if self.server.contains("://") { self.server.clone() } else { format!("http://{}", self.server) };
+        let server = self.address();
+        let tls = self.trust.tls(server.starts_with("https://"), "h2")?;
+        let credentials = self.trust.credentials()?;
         let node = self.node.node()?;
         let naming = if !self.is_located() {
             Naming::Streams { keys: [].into(), node: literal::template(node) }
@@ -105,7 +117,8 @@ impl SubscriptionArgs {
             Protocol::Sotw => Dialect::Sotw,
         };
         let defaults = Settings::new("", vec![server], naming);
-        Ok(Settings { dialect, does_not_exist: self.timeout, connect_timeout: self.timeout, ..defaults })
+        let (does_not_exist, connect_timeout) = (self.timeout, self.timeout);
+        Ok(Settings { dialect, does_not_exist, connect_timeout, tls, credentials, ..defaults })
     }
 }
 
@@ -121,6 +134,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) timeout: Duration,
     /// Whether to go on with changes.
     pub(crate) watch: bool,
+    /// What may be behind a connection that ends.
+    pub(crate) hint: &'static str,
 }
 
 /// Subscribes, and gives `sink` the answer and, if they are watched, all changes. Returns what is held at the end.
@@ -182,7 +197,9 @@ impl<'a> Subscription<'a> {
             Event::Disconnected { endpoint, reason } if self.wanted.watch => {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
-            Event::Disconnected { endpoint, reason } => bail!("{endpoint}: {reason}"),
+            Event::Disconnected { endpoint, reason } => {
+                bail!("{endpoint}: {reason}{}", self.wanted.hint)
+            }
             Event::Applied(Applied { batch, rejected, errors, .. }, _) => {
                 rejected.iter().for_each(|rejected| note(&format!("rejected: {rejected}")));
                 for Reported { key, code, message } in errors {

@@ -66,7 +66,7 @@ impl Secured {
         Arc::new(config)
     }
 
-    fn client(&self) -> Arc<ClientConfig> {
+    fn client(&self, protocol: &str) -> Arc<ClientConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -76,12 +76,18 @@ impl Secured {
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).expect("a key that fits"),
             None => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         Arc::new(config)
     }
 
+    /// Speaks HTTP/1.1 over TLS to a server that is called `localhost`.
+    pub(crate) async fn connect_http(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let name = ServerName::try_from("localhost").expect("a name");
+        TlsConnector::from(self.client("http/1.1")).connect(name, stream).await
+    }
+
     pub(crate) fn connector(&self, server: SocketAddr) -> Connector {
-        Connector { config: self.client(), server }
+        Connector { config: self.client("h2"), server }
     }
 }
 

@@ -1,52 +1,69 @@
 //! Requests to the admin interface.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use http::header::AUTHORIZATION;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::handshake;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
+use weir_tls::{Client, Token};
 
 use super::AdminArgs;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// `http://HOST:PORT`
+/// `http://HOST:PORT` or `https://HOST:PORT`
 #[derive(Clone, Debug)]
-pub(crate) struct Address(String);
+pub(crate) struct Address {
+    is_https: bool,
+    /// `HOST:PORT`
+    authority: String,
+}
 
 impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let address = text.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let good = |address: &&str| {
-            address
-                .rsplit_once(':')
-                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-                && !address.contains('/')
-        };
-        let address = address.filter(good).map(|address| Self(address.to_owned()));
-        address.ok_or_else(|| "write it like http://127.0.0.1:19000".to_owned())
+        let (scheme, rest) = text.split_once("://").unwrap_or_default();
+        let authority = rest.trim_end_matches('/');
+        let (host, port) = authority.rsplit_once(':').unwrap_or_default();
+        let good = !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok();
+        if !good || !["http", "https"].contains(&scheme) {
+            return Err("write it like http://127.0.0.1:19000".to_owned());
+        }
+        Ok(Self { is_https: scheme == "https", authority: authority.to_owned() })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", if self.is_https { "https" } else { "http" }, self.authority)
     }
 }
 
 /// The admin interface of one instance.
 pub(crate) struct Admin {
-    address: String,
+    address: Address,
+    tls: Option<Client>,
+    token: Option<Token>,
     runtime: Runtime,
 }
 
 impl Admin {
     pub(crate) fn new(args: &AdminArgs) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build().context("start the runtime")?;
-        Ok(Self { address: args.admin.0.clone(), runtime })
+        let AdminArgs { admin: address, trust } = args;
+        let tls = runtime.block_on(async { trust.tls(address.is_https, "http/1.1") })?;
+        Ok(Self { address: address.clone(), tls, token: trust.token()?, runtime })
     }
 
     /// What stands at a path.
@@ -73,10 +90,7 @@ impl Admin {
             let query = query(parameters.iter().copied().chain(after_last));
             let mut page = self.get(&format!("{path}{query}"))?;
             let Value::Array(more) = page["items"].take() else {
-                bail!(
-                    "http://{}{path} does not answer with a list: is that the admin interface?",
-                    self.address
-                );
+                bail!("{}{path} does not answer with a list: is that the admin interface?", self.address);
             };
             items.extend(more);
             match page["next"].take() {
@@ -91,33 +105,55 @@ impl Admin {
             .runtime
             .block_on(async { tokio::time::timeout(PATIENCE, self.ask(method, path, body)).await })
             .map_err(|_| anyhow!("no answer within {} s", PATIENCE.as_secs()));
-        answer.flatten().with_context(|| format!("ask http://{}{path}", self.address))
+        answer.flatten().with_context(|| format!("ask {}{path}", self.address))
     }
 
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
-        let stream = TcpStream::connect(&self.address).await?;
-        let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-        let connection = tokio::spawn(connection);
+        let Address { authority, .. } = &self.address;
         let body = body.map(Value::to_string).unwrap_or_default();
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", &self.address)
+            .header("host", authority)
             .header("content-type", "application/json")
             .body(Full::new(bytes::Bytes::from(body)))?;
-        let response = sender.send_request(request).await?;
-        let status = response.status().as_u16();
-        let body = response.into_body().collect().await?.to_bytes();
-        connection.abort();
-        Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+        let bearer = self.token.as_ref().and_then(Token::bearer);
+        request.headers_mut().extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
+        let stream = TcpStream::connect(authority).await?;
+        let Some(tls) = &self.tls else { return exchange(stream, request).await };
+        let host = authority.rsplit_once(':').map_or("", |(host, _)| host);
+        exchange(tls.connect(host, stream).await?, request).await
     }
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request<Full<bytes::Bytes>>,
+) -> Result<(u16, Value)> {
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+    let connection = tokio::spawn(connection);
+    let response = sender.send_request(request).await?;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await?.to_bytes();
+    connection.abort();
+    let answer = match status {
+        // Whoever refuses says why in plain text.
+        401 | 403 => String::from_utf8_lossy(&body).trim().into(),
+        _ => serde_json::from_slice(&body).unwrap_or_default(),
+    };
+    Ok((status, answer))
 }
 
 /// Why there is no answer.
 fn problem(path: &str, status: u16, body: &Value) -> anyhow::Error {
-    match body["detail"].as_str() {
-        Some(detail) => anyhow!("{detail}"),
-        None => {
+    let detail = body["detail"].as_str();
+    match (status, body.as_str(), detail) {
+        (401, Some(reason), _) => {
+            anyhow!("{reason}: give it by --token-file, or by --tls-cert and --tls-key")
+        }
+        (403, Some(reason), _) => anyhow!("{reason}"),
+        (_, _, Some(detail)) => anyhow!("{detail}"),
+        _ => {
             anyhow!("{path} answers with {status}: is that the admin interface of a Weir of this version?")
         }
     }
@@ -143,10 +179,10 @@ mod tests {
 
     #[test]
     fn addresses_are_of_hosts_and_ports() {
-        for good in ["http://127.0.0.1:19000", "http://[::1]:1/", "http://weir.example:80"] {
+        for good in ["http://127.0.0.1:19000", "http://[::1]:1/", "https://weir.example:80"] {
             assert!(good.parse::<Address>().is_ok(), "{good}");
         }
-        for bad in ["127.0.0.1:1", "https://x:1", "http://x", "http://:1", "http://x:1/y", "http://x:99999"] {
+        for bad in ["127.0.0.1:1", "ftp://x:1", "http://x", "http://:1", "http://x:1/y", "http://x:99999"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
     }

@@ -7,7 +7,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+
+use crate::Secured;
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,7 @@ pub struct Answer {
 /// A connection that is kept while it works.
 pub struct Connection {
     server: SocketAddr,
+    secured: Option<Secured>,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
@@ -54,10 +58,28 @@ pub async fn request(
     Connection::to(server).send(method, path, headers, body).await.map_err(|e| e.to_string())
 }
 
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// As [`request`], over TLS if that is spoken.
+///
+/// # Errors
+/// When no whole answer came.
+pub async fn send(
+    server: SocketAddr,
+    secured: Option<&Secured>,
+    (method, path): (&str, &str),
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Result<Answer, String> {
+    let mut connection = Connection { secured: secured.cloned(), ..Connection::to(server) };
+    let headers = [&[("host", "localhost")], headers].concat();
+    connection.send(method, path, &headers, body).await.map_err(|e| e.to_string())
+}
+
 impl Connection {
     /// A connection, made with the first request.
     pub fn to(server: SocketAddr) -> Self {
-        Self { server, sender: None }
+        Self { server, secured: None, sender: None }
     }
 
     /// One request, on the same connection as the last if it is still open.
@@ -78,7 +100,7 @@ impl Connection {
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<Answer, Failure> {
         let mut sender = match self.sender.take() {
             Some(sender) if !sender.is_closed() => sender,
             _ => self.connect().await?,
@@ -94,10 +116,19 @@ impl Connection {
         Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Failure> {
         let stream = TcpStream::connect(self.server).await?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        Ok(sender)
+        match &self.secured {
+            None => open(stream).await,
+            Some(secured) => open(secured.connect_http(stream).await?).await,
+        }
     }
+}
+
+async fn open(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<SendRequest<Full<Bytes>>, Failure> {
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
 }

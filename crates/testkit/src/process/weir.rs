@@ -21,6 +21,7 @@ pub struct WeirBuilder {
     directory: TempDir,
     sections: String,
     downstream: String,
+    admin_keys: String,
     listen: SocketAddr,
     admin: SocketAddr,
     log_level: String,
@@ -55,6 +56,14 @@ impl WeirBuilder {
     pub fn downstream(mut self, keys: &str) -> Self {
         self.downstream.push_str(keys);
         self.downstream.push('\n');
+        self
+    }
+
+    /// Adds keys to the table of the admin interface.
+    #[must_use]
+    pub fn admin(mut self, keys: &str) -> Self {
+        self.admin_keys.push_str(keys);
+        self.admin_keys.push('\n');
         self
     }
 
@@ -111,11 +120,11 @@ impl WeirBuilder {
     /// Writes the configuration, starts the program and waits until it listens.
     pub async fn start(self) -> Weir {
         let mut config = String::new();
-        let Self { listen, admin, sections, downstream, log_level, .. } = &self;
+        let Self { listen, admin, sections, downstream, admin_keys, log_level, .. } = &self;
         write!(
             config,
             "[node]\nid = \"weir-test\"\ncluster = \"test\"\n\n[downstream]\nlisten = [\"{listen}\"]\n{downstream}\n\
-             [admin]\nlisten = \"{admin}\"\n\n[log]\nlevel = \"{log_level}\"\n\n{sections}"
+             [admin]\nlisten = \"{admin}\"\n{admin_keys}\n[log]\nlevel = \"{log_level}\"\n\n{sections}"
         )
         .expect("a string grows as needed");
         let path = self.directory.path().join("weir.toml");
@@ -153,6 +162,7 @@ impl Weir {
             directory: TempDir::with_prefix("weir-").expect("a temporary directory"),
             sections: String::new(),
             downstream: String::new(),
+            admin_keys: String::new(),
             listen: address(),
             admin: address(),
             log_level: "debug".to_owned(),

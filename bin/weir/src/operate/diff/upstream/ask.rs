@@ -110,6 +110,7 @@ impl Sources {
             server: &server,
             timeout: self.timeout,
             watch: false,
+            hint: "",
         };
         follow(wanted, Client::start_on(settings, &lane), &mut Nobody).await
     }
