@@ -2,7 +2,7 @@
 
 mod sources;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -203,12 +203,6 @@ impl Database {
     /// The number of the newest commit.
     pub fn position(&self) -> Commit {
         Commit(self.0.commits.load(Ordering::Acquire))
-    }
-
-    /// How many subscriptions were refused since the start, by authority and limit; authorities without limits are
-    /// one.
-    pub fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
-        self.0.demand.refused()
     }
 
     /// How much there is. Counts everything: for once in a while.

@@ -12,9 +12,9 @@ const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/x";
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/*";
 
 fn wanted(fixture: &Fixture) -> Vec<ResourceLocator> {
-    let wanted = fixture.database.take_demand().into_iter().map(|change| match change {
-        DemandChange::Wanted(_, locator) => locator,
-        other => panic!("{other:?}"),
+    let wanted = fixture.database.take_demand().into_iter().map(|change| {
+        assert!(matches!(change, DemandChange::Wanted(..)), "{change:?}");
+        change.locator().clone()
     });
     let mut wanted: Vec<_> = wanted.collect();
     wanted.sort_unstable();

@@ -1,4 +1,6 @@
-//! Sources that come, change and go: what the database has to know of them.
+//! What the database and the sources have to know of each other: limits, and who comes and goes.
+
+use std::collections::BTreeMap;
 
 use weir_types::{Batch, Reach, TypeUrl, authority};
 
@@ -11,6 +13,12 @@ impl Database {
     /// stays.
     pub fn limit(&self, authority: &str, sets: Option<ParameterSets>, demand: Option<DemandLimits>) {
         self.0.demand.limit(authority, sets, demand);
+    }
+
+    /// How many subscriptions were refused since the start, by authority and limit; authorities without limits are
+    /// one.
+    pub fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.0.demand.refused()
     }
 
     /// Has everything that is wanted of `authority` said again, once: to a source that has heard nothing of it.
