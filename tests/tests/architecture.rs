@@ -49,6 +49,9 @@ const DEV_ONLY: &[&str] = &["weir-testkit", "envoy-types"];
 
 const MAX_LINES: usize = 400;
 
+/// What sources end with.
+const SOURCES: [&str; 4] = ["rs", "js", "css", "html"];
+
 #[derive(Debug)]
 struct Package {
     name: String,
@@ -190,7 +193,8 @@ fn collect_sources(directory: &Path, files: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             collect_sources(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| SOURCES.iter().any(|source| extension == *source))
+        {
             files.push(path);
         }
     }

@@ -70,6 +70,10 @@ impl weir_admin::Instance for Instance {
         Some(client)
     }
 
+    fn client_name(&self, id: u64) -> Option<String> {
+        Some(self.clients.get(id)?.client.id.clone())
+    }
+
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
         let snapshot = self.clients.get(id)?;
         Some(snapshot.types.into_iter().map(|status| (status.type_url, status.subscription)).collect())

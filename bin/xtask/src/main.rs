@@ -17,7 +17,8 @@ usage: cargo xtask COMMAND
 
   test          set up the tools, then check the format, run clippy and all tests, look for the tests that hold
                 each promise, and fuzz a little
-  setup         only set up the tools: Envoy, gRPC-Python and gRPC-Node, under target/tools
+  setup         only set up the tools: Envoy, gRPC-Python and gRPC-Node, under target/tools, and Chromium
+                where it can be installed by apt
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
   conformance   print every promise of docs/conformance.md with the tests that hold it";

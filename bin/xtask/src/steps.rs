@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{conformance, fuzz};
+use crate::{conformance, fuzz, tools};
 
 /// How many inputs each fuzz target gets: less than a minute for all of them.
 const INPUTS: u32 = 10_000;
@@ -57,6 +57,9 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
         None => call("fuzz", || fuzz::run(root, fuzz::Effort::Inputs(INPUTS))),
     };
     outcomes.push(("fuzz", fuzzed));
+    if let Some(obstacle) = tools::no_browser() {
+        outcomes.push(("page", Outcome::Skipped(obstacle)));
+    }
     println!();
     for (name, outcome) in &outcomes {
         match outcome {

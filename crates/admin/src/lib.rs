@@ -18,6 +18,7 @@ mod problem;
 mod propagation;
 mod query;
 mod resources;
+mod site;
 mod summary;
 mod tally;
 mod time;
@@ -77,6 +78,9 @@ pub trait Instance: Send + Sync + 'static {
 
     /// An open stream; none if it is gone. `whole` asks for what takes long to find out too.
     fn client(&self, id: u64, whole: bool) -> Option<Client>;
+
+    /// The `node.id` of an open stream; none if it is gone. For less than all that [`Self::client`] tells.
+    fn client_name(&self, id: u64) -> Option<String>;
 
     /// What an open stream is subscribed to: its types, and what identifies the subscription of each; none if it is
     /// gone.

@@ -7,7 +7,7 @@ use utoipa_axum::routes;
 
 use crate::{
     State, TAG, ambiguities, clients, draining, events, log_level, nacks, probes, problem, propagation,
-    resources, upstreams, views,
+    resources, site, upstreams, views,
 };
 
 /// What the description says beside the endpoints.
@@ -54,5 +54,5 @@ fn described() -> OpenApiRouter<State> {
 }
 
 pub(crate) fn routes() -> Router<State> {
-    Router::from(described())
+    Router::from(described()).merge(site::routes())
 }

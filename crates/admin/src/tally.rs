@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::clients::worst;
 use crate::{Condition, Shared};
 
 /// How many streams are looked at before somebody else may run.
@@ -66,8 +67,7 @@ impl Tally {
         for (view, condition) in standing {
             *self.views.entry(*view).or_default() += *condition;
         }
-        let worst = standing.iter().map(|(_, condition)| *condition).max();
-        self.streams += worst.unwrap_or(Condition::InSync);
+        self.streams += worst(standing);
     }
 
     /// The streams of a view.

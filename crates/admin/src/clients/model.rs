@@ -123,6 +123,11 @@ impl Condition {
     }
 }
 
+/// How a stream stands that stands so with its views.
+pub(crate) fn worst(standing: &[(u64, Condition)]) -> Condition {
+    standing.iter().map(|(_, condition)| *condition).max().unwrap_or(Condition::InSync)
+}
+
 /// A type that a client is subscribed to.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TypeState {

@@ -196,6 +196,10 @@ impl Instance for Fake {
         })
     }
 
+    fn client_name(&self, id: u64) -> Option<String> {
+        Some(self.client(id, false)?.node.id)
+    }
+
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
         let selector = Selector::plain("*", [("env", "prod")].into_iter().collect());
         let subscription: Subscription = [selector].into_iter().collect();

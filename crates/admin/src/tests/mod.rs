@@ -3,6 +3,7 @@
 mod endpoints;
 pub(crate) mod fake;
 mod resources;
+mod site;
 
 use std::sync::Arc;
 

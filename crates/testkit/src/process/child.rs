@@ -34,6 +34,11 @@ impl Child {
         Self { name: name.to_owned(), child, lines }
     }
 
+    /// Its process id; none if it has ended.
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Its standard input; closed when dropped. Can be taken once.
     pub fn stdin(&mut self) -> ChildStdin {
         self.child.stdin.take().expect("taken once")

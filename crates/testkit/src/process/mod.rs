@@ -3,6 +3,7 @@
 //! Every process is killed when its value is dropped, and everything listens on the loopback only.
 
 mod backend;
+mod browser;
 mod caller;
 mod certificate;
 mod child;
@@ -17,6 +18,7 @@ mod sovereign;
 mod weir;
 
 pub use backend::Backend;
+pub use browser::{Browser, key, no_browser};
 pub use caller::Caller;
 pub use certificate::Certificate;
 pub use child::Child;

@@ -1,0 +1,120 @@
+// The panel of a client: who it is, why it has these parameters, how it stands with each type, what it is given.
+
+import { ask, path } from "../api.js";
+import { ago, count, duration, pairs, time, typeName, typePath } from "../format.js";
+import { glyph, h } from "../dom.js";
+import { Pages, pager } from "../pages.js";
+import { code, facts, moment, section, state, table } from "../parts.js";
+
+const PAGE = 25;
+
+export function client(id) {
+  const given = new Pages((after, limit) => ask(path("clients", id, "resources"), { after, limit }), PAGE);
+  return {
+    title: `Client ${id}`,
+    async draw() {
+      const shown = await ask(path("clients", id));
+      await given.refresh();
+      this.title = shown.node.id || `Client ${id}`;
+      return [
+        h("p", { class: "lead" }, state(shown.state)),
+        rejected(shown), identity(shown), parameters(shown), types(shown), resources(id, given),
+      ];
+    },
+    act: (_, direction) => given.turn(direction),
+  };
+}
+
+function identity(shown) {
+  const { node } = shown;
+  const { region, zone, sub_zone: subZone } = node.locality;
+  const speaks = { sotw: "state of the world", delta: "incremental", rest: "polls over REST" }[shown.dialect];
+  return facts([
+    ["Cluster", node.cluster],
+    ["Runs", [node.user_agent, node.user_agent_version].filter(Boolean).join(" ")],
+    ["Place", [region, zone, subZone].filter(Boolean).join(" / ")],
+    ["Connected", [moment(shown.since, `${time(shown.since)} · ${ago(shown.since)}`), ` from ${shown.peer}`]],
+    ["Speaks", `${shown.service}, ${shown.transport}, ${speaks}`],
+    ["Stream", `number ${shown.id}`],
+  ]);
+}
+
+function parameters(shown) {
+  const located = shown.types.flatMap((type) => (type.locators ?? []).map((set) => ({ type, ...set })));
+  if (shown.parameters.length === 0 && located.length === 0) {
+    return section("Dynamic parameters", h("p", { class: "calm" }, "None: no rule of the configuration gives it any, and it sends none."));
+  }
+  return section("Dynamic parameters, and why",
+    h("ul", { class: "list" }, shown.parameters.map(parameter)),
+    located.map((set) => h("div", {},
+      h("p", { class: "calm" }, `In ${count(set.locators)} of its locators of ${typeName(set.type.type, set.type.type_url)}:`),
+      h("ul", { class: "list" }, set.parameters.map(parameter)))));
+}
+
+function parameter({ key, value, origin }) {
+  return h("li", {}, h("p", {}, h("span", { class: "chip" }, `${key}=${value}`), " ", h("span", { class: "calm" }, why(origin))));
+}
+
+/** Where a parameter comes from, in a sentence. */
+function why(origin) {
+  if (origin.source === "locator") return "The client says so in its locators.";
+  const rule = `Rule ${origin.rule + 1} of [[dynamic_parameters]] reads ${origin.from}`;
+  if (origin.defaulted) return `${rule}${origin.said === null ? ", which is not there" : `, which says “${origin.said}”`}; so its default has to do.`;
+  return origin.said === null ? `${rule}.` : `${rule}, which says “${origin.said}”.`;
+}
+
+function types(shown) {
+  const rows = shown.types.map((type) => h("tr", {},
+    h("th", { scope: "row" }, typeName(type.type, type.type_url)),
+    h("td", {}, state(type.state), since(type)),
+    h("td", { class: "number" }, count(type.subscribed)),
+    h("td", {}, versions(type))));
+  return section("What it is subscribed to", rows.length === 0
+    ? h("p", { class: "calm" }, "Nothing yet.")
+    : table("Types", ["Type", "State", "Names", "Version"], rows));
+}
+
+/** What is not as it should be, in a few words. */
+function since(type) {
+  if (type.lag_seconds > 0) return h("div", { class: "calm" }, `owes an answer for ${duration(type.lag_seconds)}`);
+  return type.unanswered > 0 ? h("div", { class: "calm" }, `upstream owes ${count(type.unanswered)}`) : null;
+}
+
+function versions({ sent, accepted }) {
+  if (!sent) return "nothing was sent yet";
+  if (sent.version === accepted?.version) return [code(sent.version), " accepted"];
+  return [h("div", {}, code(sent.version), " sent"), h("div", {}, accepted ? [code(accepted.version), " accepted"] : "none accepted")];
+}
+
+/** The newest rejection of each type. */
+function rejected(shown) {
+  const nacks = shown.types.filter((type) => type.last_nack);
+  if (nacks.length === 0) return null;
+  return section("What it rejected", h("ul", { class: "list" }, nacks.map(({ last_nack: nack, ...type }) => h("li", {},
+    h("p", { class: "head" }, glyph(type.state === "rejecting" ? "rejecting" : "none"), h("strong", {}, typeName(type.type, type.type_url)),
+      type.state === "rejecting" ? null : h("span", { class: "calm" }, "has accepted something since"),
+      h("span", { class: "push" }, moment(nack.at, `${time(nack.at)} · ${ago(nack.at)}`))),
+    h("pre", { class: "said" }, nack.message || "It gave no reason.")))));
+}
+
+function resources(id, given) {
+  if (given.items.length === 0) return section("What it is given", h("p", { class: "calm" }, "Nothing yet."));
+  const rows = given.items.map((item) => h("tr", {},
+    h("td", {}, item.type === "other" ? typeName(item.type, item.type_url) : item.type),
+    h("td", {}, h("a", { href: explained(item, id) }, code(item.name)), item.asked === item.name ? null : h("span", { class: "calm" }, ` by ${item.asked}`)),
+    h("td", {}, item.constraints ?? missing(item)),
+    h("td", {}, item.version ? code(item.version) : "–")));
+  return section("What it is given", table("Resources", ["Type", "Name: why this one", "For", "Version"], rows), pager(given, "turn"));
+}
+
+/** An explanation is of plain names with the parameters of the client; of a locator, with those that it carries. */
+function explained(item, id) {
+  const query = item.located ? pairs(item.parameters).map((pair) => ["param", pair]) : [["client", id]];
+  return `#/${path("resource", typePath(item.type, item.type_url), item.name)}?${new URLSearchParams(query)}`;
+}
+
+function missing(item) {
+  const words = { unknown: "upstream has not answered yet", "timed-out": "upstream did not answer in time", absent: "upstream says there is none" };
+  return h("span", { class: "warn" }, item.error ?? words[item.absence] ?? "nothing");
+}
+
