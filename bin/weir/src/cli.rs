@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::operate::{clients, diff, log_level, resources, status, trace_change};
+use crate::operate::{clients, confirm_removals, diff, drain, log_level, resources, status, trace_change};
 use crate::output::{TROUBLE, complain};
 use crate::{check, explain, export, get, lint, manual, serve};
 
@@ -44,6 +44,8 @@ enum Command {
     Resources(resources::Args),
     Diff(diff::Args),
     TraceChange(trace_change::Args),
+    ConfirmRemovals(confirm_removals::Args),
+    Drain(drain::Args),
     LogLevel(log_level::Args),
     Man(manual::Args),
     /// Print a completion script for a shell
@@ -70,6 +72,8 @@ impl Cli {
             Command::Resources(args) => resources::run(&args, &mut io::stdout().lock()),
             Command::Diff(args) => diff::run(&args, &mut io::stdout().lock()),
             Command::TraceChange(args) => trace_change::run(&args, &mut io::stdout().lock()),
+            Command::ConfirmRemovals(args) => confirm_removals::run(&args, &mut io::stdout().lock()),
+            Command::Drain(args) => drain::run(&args, &mut io::stdout().lock()),
             Command::LogLevel(args) => log_level::run(&args, &mut io::stdout().lock()),
             Command::Man(args) => manual::run(&args, Self::command()),
             Command::Completions { shell } => {

@@ -3,7 +3,9 @@
 pub(crate) mod admin;
 pub(crate) mod client;
 pub(crate) mod clients;
+pub(crate) mod confirm_removals;
 pub(crate) mod diff;
+pub(crate) mod drain;
 pub(crate) mod log_level;
 pub(crate) mod output;
 pub(crate) mod resources;

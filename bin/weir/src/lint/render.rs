@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::operate::output::{list, set, text};
+use crate::operate::output::{list, number, set, text};
 use crate::output::count;
 
 pub(super) fn write(document: &Value, out: &mut dyn Write) -> Result<()> {
@@ -21,10 +21,11 @@ pub(super) fn write(document: &Value, out: &mut dyn Write) -> Result<()> {
             _ => write_uncovered(&what, finding, out)?,
         }
     }
-    let number = |key: &str| {
-        document[key].as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
-    };
-    let looked = format!("{} of {}", count(number("variants"), "variant"), count(number("names"), "name"));
+    let looked = format!(
+        "{} of {}",
+        count(number(&document["variants"]), "variant"),
+        count(number(&document["names"]), "name")
+    );
     match findings.len() + list(&document["problems"]).len() {
         0 => writeln!(out, "nothing is wrong with {looked}")?,
         wrong => writeln!(out, "{} in {looked}", count(wrong, "finding"))?,
@@ -57,7 +58,8 @@ fn write_keys(what: &str, finding: &Value, out: &mut dyn Write) -> Result<()> {
 }
 
 fn write_uncovered(what: &str, finding: &Value, out: &mut dyn Write) -> Result<()> {
-    if let Some(streams) = finding["streams"].as_u64().and_then(|streams| usize::try_from(streams).ok()) {
+    if !finding["streams"].is_null() {
+        let streams = number(&finding["streams"]);
         let asked = list(&finding["witnesses"]).iter().map(set).collect::<String>();
         return Ok(writeln!(
             out,

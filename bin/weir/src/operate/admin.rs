@@ -82,6 +82,12 @@ impl Admin {
         if status == 200 { Ok(answer) } else { Err(problem(path, status, &answer)) }
     }
 
+    /// Has something done, and gives what then stands there.
+    pub(crate) fn post(&self, path: &str) -> Result<Value> {
+        let (status, answer) = self.send(Method::POST, path, None)?;
+        if (200..300).contains(&status) { Ok(answer) } else { Err(problem(path, status, &answer)) }
+    }
+
     /// Everything that is listed at a path with these parameters, page by page.
     pub(crate) fn list(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Value>> {
         let (mut items, mut after) = (Vec::new(), None::<String>);

@@ -62,6 +62,11 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
+/// A count; 0 where it is none.
+pub(crate) fn number(value: &Value) -> usize {
+    value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
+}
+
 /// The items of a list; none where it is none.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, show, table, text};
+use super::output::{Format, age, colour, list, show, table, text};
 use crate::output::whether;
 
 /// How often it is looked at while it is watched.
@@ -90,6 +90,11 @@ fn gather(admin: &Admin) -> Result<Value> {
 
 const STATES: [&str; 3] = ["in-sync", "behind", "rejecting"];
 
+/// What all upstreams have in a list of theirs.
+fn upstream_lists<'a>(status: &'a Value, key: &'a str) -> impl Iterator<Item = &'a Value> {
+    list(&status["upstreams"]).iter().flat_map(move |upstream| list(&upstream[key]))
+}
+
 fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()> {
     if status["ready"] == true {
         writeln!(out, "ready")?;
@@ -111,6 +116,11 @@ fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()
         ]);
     }
     upstreams.write(out, "")?;
+    for withheld in upstream_lists(status, "withheld") {
+        let names: Vec<_> = list(&withheld["names"]).iter().map(text).collect();
+        let [removals, of, type_url] = ["removals", "of", "type"].map(|key| text(&withheld[key]));
+        writeln!(out, "withheld: {removals} of {of} {type_url} removals: {}", names.join(", "))?;
+    }
     writeln!(out)?;
     let mut clients = table(["CLIENTS", "IN SYNC", "BEHIND", "REJECTING", "VERSIONS"], painted);
     let counts = |of: &Value| STATES.map(|state| of[state].as_u64().unwrap_or_default().to_string());

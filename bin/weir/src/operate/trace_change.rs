@@ -11,8 +11,8 @@ use weir_types::TypeUrl;
 
 use super::AdminArgs;
 use super::admin::{Admin, part};
-use super::output::{Format, age, colour, list, show, table, text};
-use crate::output::{LATE, NO};
+use super::output::{Format, age, colour, list, number, show, table, text};
+use crate::output::{LATE, NO, count};
 use crate::progress::Progress;
 
 /// How often it is looked at.
@@ -154,11 +154,10 @@ impl Follow {
         if self.versions.as_ref() != Some(&versions) {
             (self.versions, self.since, self.slowest) = (Some(versions), Instant::now(), None);
         }
-        let number = |key: &str| progress[key].as_u64().unwrap_or_default();
-        let (streams, accepted, rejected) = (number("streams"), number("accepted"), number("rejected"));
+        let [streams, accepted, rejected] =
+            ["streams", "accepted", "rejected"].map(|key| number(&progress[key]));
         if let Some(bar) = &mut self.bar {
-            let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-            bar.set(size(accepted), size(streams));
+            bar.set(accepted, streams);
         }
         if let Some(open) = list(&progress["open"]).first() {
             self.slowest = Some((text(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
@@ -185,11 +184,12 @@ fn write(args: &Args, document: &Value, out: &mut dyn Write) -> Result<()> {
     let versions = if versions.is_empty() { "nothing".to_owned() } else { versions.join(", ") };
     let took = age(document["seconds"].as_f64().unwrap_or_default());
     writeln!(out, "{what}, version {versions}: {} after {took}", text(&document["outcome"]))?;
-    let [streams, accepted, unanswered, waiting, rejected] =
-        ["streams", "accepted", "unanswered", "waiting", "rejected"].map(|key| text(&document[key]));
+    let [accepted, unanswered, waiting, rejected] =
+        ["accepted", "unanswered", "waiting", "rejected"].map(|key| number(&document[key]));
+    let clients = count(number(&document["streams"]), "client");
     writeln!(
         out,
-        "{streams} clients: {accepted} accepted, {unanswered} unanswered, {waiting} waiting, {rejected} rejected"
+        "{clients}: {accepted} accepted, {unanswered} unanswered, {waiting} waiting, {rejected} rejected"
     )?;
     if let (Some(node), Some(seconds)) =
         (document["slowest"]["node"].as_str(), document["slowest"]["seconds"].as_f64())

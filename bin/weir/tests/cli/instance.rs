@@ -130,3 +130,22 @@ fn a_client_is_compared_with_the_files() {
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("<CLIENT_B>"), "{outcome:?}");
 }
+
+#[test]
+fn nothing_is_believed_where_nothing_is_withheld() {
+    let bed = Bed::start();
+    for arguments in [&["confirm-removals"][..], &["confirm-removals", "--dry-run", "--type", "cds"]] {
+        let outcome = bed.run(arguments);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "no removals are withheld\n"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn an_instance_that_is_drained_is_not_ready() {
+    let bed = Bed::start();
+    let outcome = bed.run(&["drain"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stdout.starts_with("draining: 2 streams, ends within "), "{outcome:?}");
+    let outcome = bed.run(&["status"]);
+    assert_eq!((outcome.code, rows(&outcome)[0].as_str()), (1, "not ready"), "{outcome:?}");
+}

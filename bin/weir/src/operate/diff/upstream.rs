@@ -13,7 +13,7 @@ use weir_types::{DynamicParameters, TypeUrl, WILDCARD, authority};
 
 use crate::operate::admin::Admin;
 use crate::operate::client;
-use crate::operate::output::{colour, list, table, text};
+use crate::operate::output::{colour, list, number, table, text};
 use crate::output::count;
 use crate::progress::Progress;
 
@@ -129,8 +129,7 @@ impl Compared {
                 text(&of_type["type"])
             )?;
         }
-        let same =
-            self.document["same"].as_u64().and_then(|same| usize::try_from(same).ok()).unwrap_or_default();
+        let same = number(&self.document["same"]);
         if self.is_same() {
             return Ok(writeln!(out, "no difference: {}", count(same, "resource"))?);
         }
