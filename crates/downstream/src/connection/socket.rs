@@ -10,6 +10,8 @@
 //! streams take what has come before there is more: its tables of frames would grow, and stay that large. A
 //! connection that waits holds no buffer here.
 
+mod linger;
+
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
