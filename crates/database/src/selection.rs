@@ -74,6 +74,8 @@ pub(crate) struct Selection {
     recent: BTreeSet<(Commit, Name)>,
     /// For a name: what is known of its absence.
     pub(crate) absence: Absence,
+    /// For a name: what is selected is gone, and stays until upstream has spoken of the name.
+    undecided: bool,
     /// Whether upstream, asked for just this name, last said that nothing matches: whatever a wildcard brings.
     denied: bool,
     /// For a name: what upstream last said to be wrong with it, while it is.
@@ -108,6 +110,7 @@ impl Selection {
             graves: 0,
             recent: BTreeSet::new(),
             absence: Absence::Unknown,
+            undecided: false,
             denied: false,
             failure: None,
             missed: None,
@@ -141,8 +144,29 @@ impl Selection {
         first.then(|| self.settled = Some(at)).map(|()| Change::Added)
     }
 
-    /// Notes that nothing answers the name. What is there speaks for itself.
+    /// Notes whether what is selected is gone, and stays since upstream has not spoken of the name.
+    pub(crate) fn keep(&mut self, gone: bool) {
+        self.undecided = gone && !self.live.is_empty();
+    }
+
+    /// Whether what is selected is gone.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.undecided
+    }
+
+    /// Lets go what was kept until upstream has spoken. Whether there was anything.
+    fn let_go(&mut self, at: Commit) -> bool {
+        let kept = std::mem::take(&mut self.undecided);
+        if kept {
+            let slot = self.locator.name.clone();
+            self.bury(&slot, at);
+        }
+        kept
+    }
+
+    /// Notes that nothing answers the name. What is there speaks for itself, unless it was only kept.
     pub(crate) fn mark_absent(&mut self, absence: Absence, at: Commit) -> Option<Change> {
+        let went = self.let_go(at);
         if !self.live.is_empty() || self.absence >= absence {
             return None;
         }
@@ -155,7 +179,7 @@ impl Selection {
         }
         self.absence = absence;
         self.settled.get_or_insert(at);
-        Some(Change::Added)
+        Some(if went { Change::Removed } else { Change::Added })
     }
 
     /// Notes what upstream said when it was asked for just this name.
@@ -175,8 +199,10 @@ impl Selection {
         variant: Option<&Arc<Variant>>,
         at: Commit,
     ) -> Option<Change> {
+        self.undecided &= variant.is_none();
         match (self.live.get_mut(slot), variant) {
             (None, None) => None,
+            (Some(_), None) if self.undecided => None,
             (Some(member), Some(new)) if member.variant.key() == new.key() => {
                 let change = renewal(&member.variant, new);
                 let old = std::mem::replace(&mut member.variant, Arc::clone(new));

@@ -268,6 +268,11 @@ impl View {
         self.cursors.keys().next().map_or(self.shared.head().newest(), |cursor| cursor.removals)
     }
 
+    /// Whether as many cursors are known as streams are attached.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.cursors.values().sum::<usize>() == self.streams
+    }
+
     pub(crate) fn place(&mut self, cursor: Cursor) {
         *self.cursors.entry(cursor).or_default() += 1;
     }

@@ -290,3 +290,21 @@ fn d08_without_a_clock_the_same_again_is_nothing() {
     f.database.sweep(f.now + seconds(1000));
     assert_eq!(stream.told_delta(), nothing());
 }
+
+#[test]
+fn d10_what_has_expired_goes_with_the_collection_that_it_was_part_of() {
+    for collection in [wildcard(), plain("xdstp://x/T/d/*")] {
+        let mut fixture = Fixture::new();
+        let stream = fixture.attach(std::slice::from_ref(&collection));
+        let reach = if collection.locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
+        let mut batch = Batch::new(cds(), reach);
+        (batch.upserts, batch.received) = (vec![mortal(anyone("xdstp://x/T/d/1"), "1")], Some(fixture.now));
+        fixture.database.commit(batch);
+        fixture.now += TTL;
+        fixture.database.sweep(fixture.now);
+        assert_eq!(fixture.database.statistics().variants, 1, "a heartbeat that comes late brings no body");
+        drop(stream);
+        fixture.idle();
+        assert_eq!(fixture.database.statistics().variants, 0, "{collection:?}");
+    }
+}

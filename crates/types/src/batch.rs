@@ -70,6 +70,15 @@ pub struct Absent {
     pub absence: Absence,
 }
 
+/// That what matched a locator is gone, while upstream's own word on the locator is still on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The name that was asked for.
+    pub name: Name,
+    /// For whom.
+    pub scope: Scope,
+}
+
 /// Upstream's word that it has sent all there is of a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
@@ -119,6 +128,8 @@ pub struct Batch {
     pub heartbeats: Vec<Heartbeat>,
     /// Variants that are gone.
     pub removals: Vec<VariantKey>,
+    /// Locators of which nothing is known beside what `removals` takes from them: they keep it until something is.
+    pub undecided: Vec<Undecided>,
     /// Names that nothing matches. Applied after `upserts` and `removals`.
     pub absent: Vec<Absent>,
     /// Names whose subscribers get an error. Applied after `absent`.
@@ -138,6 +149,7 @@ impl Batch {
             upserts: Vec::new(),
             heartbeats: Vec::new(),
             removals: Vec::new(),
+            undecided: Vec::new(),
             absent: Vec::new(),
             errors: Vec::new(),
             answered: Vec::new(),
@@ -150,6 +162,7 @@ impl Batch {
         self.upserts.is_empty()
             && self.heartbeats.is_empty()
             && self.removals.is_empty()
+            && self.undecided.is_empty()
             && self.absent.is_empty()
             && self.errors.is_empty()
             && self.answered.is_empty()

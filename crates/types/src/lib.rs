@@ -21,7 +21,7 @@ mod type_url;
 mod variant;
 pub mod xdstp;
 
-pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Reach, Scope};
+pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Reach, Scope, Undecided};
 pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
 pub use dialect::Dialect;

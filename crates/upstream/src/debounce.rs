@@ -39,10 +39,10 @@ impl Burst {
 impl Collected {
     /// Whether `batch` may wait: it has nothing but changes, and none that count time.
     pub(crate) fn may_wait(batch: &Batch) -> bool {
-        let Batch { heartbeats, absent, errors, answered, upserts, .. } = batch;
-        let nothing_else =
-            heartbeats.is_empty() && absent.is_empty() && errors.is_empty() && answered.is_empty();
-        nothing_else && upserts.iter().all(|variant| variant.content().ttl.is_none())
+        let Batch { heartbeats, undecided, absent, errors, answered, upserts, .. } = batch;
+        let nothing_known = undecided.is_empty() && absent.is_empty() && answered.is_empty();
+        let nothing_else = heartbeats.is_empty() && errors.is_empty();
+        nothing_known && nothing_else && upserts.iter().all(|variant| variant.content().ttl.is_none())
     }
 
     /// Collects a batch that may wait. Whether it has become part of another one.

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Absent, Answered, Batch, Breadth, Commit, DynamicParameters, Form, Name, Reach, Variant,
-    VariantKey,
+    Absence, Absent, Answered, Batch, Breadth, Commit, DynamicParameters, Form, Name, Reach, Undecided,
+    Variant, VariantKey,
 };
 
 use super::Core;
@@ -20,6 +20,7 @@ impl Core {
         let mut touched = HashMap::new();
         let mut names = BTreeSet::new();
         let mut returned = Vec::new();
+        let kept = self.keep(&batch.undecided);
         for key in &batch.removals {
             self.take_out(key, batch.reach, &mut names);
         }
@@ -41,6 +42,7 @@ impl Core {
             self.hear_by_name(&batch.absent, &mut names);
         }
         self.reselect_names(names, at, &mut touched);
+        self.keep_what_is_gone(&kept);
         for (id, key) in returned {
             let recover = |s: &mut Selection| if s.has(&key) { s.recover(at) } else { None };
             self.update(id, at, &mut touched, recover);
@@ -56,6 +58,26 @@ impl Core {
         }
         self.brought.clear();
         touched.into_values().collect()
+    }
+
+    /// Has locators keep what they have, whatever is removed. Returns them.
+    fn keep(&mut self, undecided: &[Undecided]) -> Vec<SelectionId> {
+        let mut kept = Vec::new();
+        for Undecided { name, scope } in undecided {
+            let asked = self.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
+            kept.extend(asked.filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| id));
+        }
+        kept.iter().for_each(|id| self.selections[id.0].keep(true));
+        kept
+    }
+
+    /// What a locator has for another reason need not be kept.
+    fn keep_what_is_gone(&mut self, kept: &[SelectionId]) {
+        for id in kept {
+            let locator = self.selections[id.0].locator.clone();
+            let gone = self.answer(&locator.name, &locator.parameters).is_none();
+            self.selections[id.0].keep(gone);
+        }
     }
 
     /// The selections of collections of which all has been sent.

@@ -8,6 +8,7 @@
 //!  subscribe ────────────────────────────────────────┘                    diff <───────┘
 //! ```
 
+mod audit;
 mod beside;
 mod commit;
 mod diff;

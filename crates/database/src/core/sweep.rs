@@ -66,7 +66,11 @@ impl Core {
             if self.collections.get(&locator.name).is_some_and(Generations::is_empty) {
                 self.collections.remove(&locator.name);
             }
-            let names = selection.live().map(|member| member.variant.name().clone()).collect();
+            // What has expired, or must not be cached, is here without being selected.
+            let names = match locator.is_wildcard() {
+                true => self.names.keys().cloned().collect(),
+                false => self.directories.members(&locator.name).cloned().collect(),
+            };
             let reach = if locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
             return self.evict_unreachable(&names, reach, changed);
         }

@@ -46,6 +46,9 @@ impl Selection {
             return None;
         }
         self.failure = Some(Failure { error: Arc::clone(error), since: at });
+        if self.let_go(at) {
+            return Some(Change::Moved);
+        }
         if !self.live.is_empty() {
             return Some(Change::Removed);
         }

@@ -13,3 +13,16 @@ pub use resources::{Asked, HeldVariant, Resource, Showing};
 pub use views::{Shown, ViewSummary};
 
 pub(crate) use ambiguities::Ambiguities;
+
+use crate::Database;
+
+impl Database {
+    /// Holds all tables of all types against each other. Looks at everything: for tests.
+    ///
+    /// # Errors
+    /// The first contradiction, in words.
+    pub fn audit(&self) -> Result<(), String> {
+        let types = self.known_types().into_iter();
+        types.filter_map(|type_url| self.look_at(&type_url, |core| core.audit())).collect()
+    }
+}

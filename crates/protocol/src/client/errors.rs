@@ -69,6 +69,7 @@ impl Application<'_> {
                 let sets = self.logical.wanted.get_mut(&key.name);
                 let Some(interest) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
                 interest.answered = true;
+                interest.borrowed = false;
                 interest.deadline = None;
                 interest.error = Some(Arc::clone(&error));
                 let (name, scope) = (key.name.clone(), self.settings.naming.scope(&parameters));

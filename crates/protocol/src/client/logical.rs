@@ -26,6 +26,8 @@ pub(super) struct Interest {
     pub(super) in_first: bool,
     /// Something is known of it: a variant came, or it is known or taken to be absent.
     pub(super) answered: bool,
+    /// What is known of it came on this stream for others, and the server has not spoken of it since it was asked.
+    pub(super) borrowed: bool,
     /// What that is, while nothing matches.
     pub(super) absence: Absence,
     /// What the server last said to be wrong with it, while it is.
@@ -155,6 +157,12 @@ impl Logical {
         self.held.answering(name).any(|(_, held)| naming.matches(&held.constraints, parameters))
     }
 
+    /// Whether a variant that came on this stream answers a locator.
+    pub(super) fn is_served_by_this_stream(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
+        let held = self.held.answering(&locator.name).filter(|(_, held)| !held.is_from_before());
+        held.into_iter().any(|(_, held)| naming.matches(&held.constraints, &locator.parameters))
+    }
+
     /// Forgets the variants that no subscription reaches any more.
     pub(super) fn forget_unreached(&mut self, naming: &Naming, name: &Name) {
         let unreached = |resource: &Name, held: &HeldVariant| {
@@ -183,6 +191,7 @@ impl Logical {
             for (parameters, interest) in self.wanted.get_mut(name).into_iter().flatten() {
                 if naming.matches(&variant.key().constraints, parameters) {
                     first |= !std::mem::replace(&mut interest.answered, true);
+                    interest.borrowed = false;
                     interest.absence = Absence::Unknown;
                     interest.error = None;
                     interest.deadline = None;

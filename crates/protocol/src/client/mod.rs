@@ -34,6 +34,7 @@
 //! [`poll_transmit`]: ClientStream::poll_transmit
 
 mod collections;
+mod crossing;
 mod errors;
 mod held;
 mod logical;

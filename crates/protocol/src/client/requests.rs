@@ -199,6 +199,7 @@ impl Logical {
             let served = !locator.is_collection()
                 && self.is_served(naming, &locator.name, &locator.parameters)
                 && !self.is_fleeting(naming, &locator);
+            let borrowed = served && !in_first && self.is_served_by_this_stream(naming, &locator);
             let late_wildcard = locator.is_wildcard() && !in_first;
             let Some(interest) = self.interest(&locator) else { continue };
             if interest.requested {
@@ -210,6 +211,7 @@ impl Logical {
                 requested: true,
                 in_first,
                 answered: interest.answered || served,
+                borrowed,
                 absence: interest.absence,
                 error: interest.error.take(),
                 deadline: waits.then_some(deadline),

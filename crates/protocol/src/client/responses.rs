@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Absence, Batch, Breadth, Heartbeat, Name, Reach, Variant, VariantKey, WILDCARD};
+use weir_types::{
+    Absence, Batch, Breadth, Constraints, Heartbeat, Name, Reach, ResourceLocator, Variant, VariantKey,
+    WILDCARD,
+};
 
 use super::held::HeldVariant;
 use super::logical::Logical;
@@ -34,13 +37,19 @@ impl ClientStream {
         match self.settings.dialect {
             Dialect::Delta => application.sweep_before(&said),
             Dialect::Sotw if application.batch.type_url.is_full_state() => application.sweep_absent(&said),
-            Dialect::Sotw => application.sweep_superseded(&said),
+            Dialect::Sotw if matches!(self.settings.naming, Naming::Locators) => {
+                application.sweep_superseded(&said);
+            }
+            Dialect::Sotw => application.sweep_before(&said),
         }
         application.remove(&said);
         application.guard(before, now, &mut self.shrinks);
-        application.mark_absent();
+        let crossed = application.crossed(&said);
+        let undecided = application.mark_absent(&crossed);
         application.tell_errors(&said.errors);
         application.answer_collections(&said);
+        let deadline = now + self.settings.does_not_exist;
+        application.await_answers(&undecided, deadline, &mut self.deadlines);
         self.tickets += 1;
         application.conclude(said, self.tickets)
     }
@@ -168,6 +177,9 @@ pub(super) struct Application<'a> {
     pub(super) batch: Batch,
     /// Names whose locators may have lost their variant, or never had one.
     doubtful: BTreeSet<Name>,
+    /// The names of what came on this stream and is not held any more, and whether that was what the server means by
+    /// the bare name.
+    pub(super) withdrawn: HashMap<Name, bool>,
     /// What was held and is not any more.
     pub(super) dropped: Vec<(VariantKey, HeldVariant)>,
     /// Something is answered for the first time.
@@ -176,7 +188,8 @@ pub(super) struct Application<'a> {
 
 impl<'a> Application<'a> {
     pub(super) fn new(settings: &'a Settings, logical: &'a mut Logical, batch: Batch) -> Self {
-        Self { settings, logical, batch, doubtful: BTreeSet::new(), dropped: Vec::new(), answers: false }
+        let (doubtful, withdrawn, dropped) = Default::default();
+        Self { settings, logical, batch, doubtful, withdrawn, dropped, answers: false }
     }
 
     /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
@@ -206,7 +219,8 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Delta, after a reconnect: what an answer brings for a name replaces what was held of that name.
+    /// After a reconnect: what an answer brings for a name replaces what was held of that name. In delta, and where
+    /// the server goes by the `Node`, so that there is one asker.
     fn sweep_before(&mut self, said: &Said) {
         for name in said.mentioned.difference(&said.spoiled) {
             let before = self.logical.held.variants(name).iter().filter(|held| held.is_from_before());
@@ -241,9 +255,6 @@ impl<'a> Application<'a> {
     /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response
     /// is gone when all that asked for it have got another.
     fn sweep_superseded(&mut self, said: &Said) {
-        if !matches!(self.settings.naming, Naming::Locators) {
-            return;
-        }
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
         let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
         for name in names.difference(&said.spoiled) {
@@ -270,14 +281,8 @@ impl<'a> Application<'a> {
             if sent.contains(&stored) {
                 continue;
             }
-            if removed.constraints.is_unconstrained() {
-                // A bare name also answers what was stated by name when the stream began.
-                let before = self.logical.held.variants(&removed.name).iter();
-                let before = before.filter(|held| held.is_from_before());
-                let before: Vec<_> = before
-                    .map(|held| VariantKey::new(removed.name.clone(), held.constraints.clone()))
-                    .collect();
-                before.into_iter().for_each(|key| self.drop_held(key));
+            if removed.constraints.is_unconstrained() && Breadth::of(&removed.name) == Breadth::Name {
+                self.drop_before(&removed.name);
             }
             self.drop_held(stored);
             self.doubtful.insert(removed.name.clone());
@@ -285,33 +290,62 @@ impl<'a> Application<'a> {
         }
     }
 
+    /// A bare name also answers what was stated when the stream began: by that name, or for it, where an alias is all
+    /// that anyone asks for.
+    fn drop_before(&mut self, name: &Name) {
+        let asked_otherwise = |resource: &Name, held: &HeldVariant| {
+            self.logical.asking(resource, &held.aliases).any(|asking| asking != name)
+        };
+        let before = self.logical.held.answering(name).filter(|(_, held)| held.is_from_before());
+        let before = before.filter(|(resource, held)| *resource == name || !asked_otherwise(resource, held));
+        let before: Vec<_> = before
+            .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
+            .collect();
+        before.into_iter().for_each(|key| self.drop_held(key));
+    }
+
     /// Forgets a variant that the server has no more.
     pub(super) fn drop_held(&mut self, key: VariantKey) {
         if let Some(held) = self.logical.held.remove(&key) {
             self.doubtful.insert(key.name.clone());
             self.doubtful.extend(held.aliases.iter().cloned());
+            if !held.is_from_before() {
+                let bare = VariantKey::new(key.name.clone(), Constraints::unconstrained());
+                let is_bare = self.settings.naming.stored(&bare) == key;
+                *self.withdrawn.entry(key.name.clone()).or_default() |= is_bare;
+                held.aliases.iter().for_each(|alias| _ = self.withdrawn.entry(alias.clone()).or_default());
+            }
             self.batch.removals.push(key.clone());
             self.dropped.push((key, held));
         }
     }
 
-    /// The locators that the server has answered and that nothing matches, now that all is applied.
-    pub(super) fn mark_absent(&mut self) {
+    /// The locators that the server has answered and that nothing matches, now that all is applied. Returns those
+    /// that it has not: it may have `crossed` the request for them.
+    pub(super) fn mark_absent(&mut self, crossed: &HashSet<Name>) -> Vec<ResourceLocator> {
+        let mut undecided = Vec::new();
         for name in std::mem::take(&mut self.doubtful) {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
             for (parameters, interest) in sets.iter_mut().filter(|(_, interest)| interest.requested) {
-                if Breadth::of(&name) == Breadth::Name
-                    && !self.logical.is_served(&self.settings.naming, &name, parameters)
+                if Breadth::of(&name) != Breadth::Name
+                    || self.logical.is_served(&self.settings.naming, &name, parameters)
                 {
-                    interest.answered = true;
-                    interest.absence = Absence::Known;
-                    interest.error = None;
-                    interest.deadline = None;
-                    self.batch.absent.push(self.settings.naming.absent(&name, parameters, Absence::Known));
+                    continue;
                 }
+                if std::mem::take(&mut interest.borrowed) && crossed.contains(&name) {
+                    interest.answered = false;
+                    undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
+                    continue;
+                }
+                interest.answered = true;
+                interest.absence = Absence::Known;
+                interest.error = None;
+                interest.deadline = None;
+                self.batch.absent.push(self.settings.naming.absent(&name, parameters, Absence::Known));
             }
             self.logical.wanted.insert(name, sets);
         }
+        undecided
     }
 
     fn conclude(self, said: Said, number: u64) -> Applied {

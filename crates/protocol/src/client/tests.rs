@@ -2,6 +2,7 @@
 
 mod collections;
 mod convergence;
+mod crossing;
 mod delta;
 mod errors;
 mod holding;

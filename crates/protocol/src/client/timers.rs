@@ -33,6 +33,7 @@ impl ClientStream {
             let Some(interest) = logical.interest(&locator) else { continue };
             interest.deadline = None;
             interest.answered = true;
+            interest.borrowed = false;
             interest.absence = Absence::TimedOut;
             let reach = logical.reach();
             let known = batches.iter().position(|batch| batch.type_url == type_url);

@@ -178,3 +178,14 @@ fn w02_a_wildcard_that_no_stream_has_answered_is_answered_though_all_is_held() {
     assert!(batch.answered.iter().any(|answered| answered.scope == Scope::Exactly(params("env=test"))));
     assert_eq!(f.connect().remove(0).initial_versions, [("a".into(), "1".into())]);
 }
+
+#[test]
+fn i05_a_name_that_nothing_answers_any_more_takes_what_answered_it_as_an_alias() {
+    for (asked, gone) in [(&["d"][..], keys(&["a"])), (&["d", "a"], vec![])] {
+        let aliased = Content { aliases: Arc::from([Name::from("d")]), ..content("1") };
+        let mut f =
+            Fixture::native(Dialect::Delta).with(&eds(), asked, vec![Variant::new(key("a"), aliased)]);
+        f.connect();
+        assert_eq!(removals(&f.respond(&eds(), vec![], &["d"]).batch), gone, "{asked:?}");
+    }
+}

@@ -117,3 +117,14 @@ fn u06_a_nameless_wildcard_that_is_wanted_again_takes_a_new_stream() {
     assert!(!f.stream.needs_new_stream());
     assert_eq!((&*requests[0].version, requests[0].subscribe.len()), ("", 0), "nothing is held");
 }
+
+#[test]
+fn u04_by_the_node_what_comes_of_a_name_replaces_what_another_server_sent_of_it() {
+    let mut f = Fixture::named(Dialect::Sotw).with(&eds(), &["a"], vec![variant("a[zone=x]", "1")]);
+    let same_stream = f.respond(&eds(), vec![variant("a[zone=y]", "1")], &[]);
+    assert_eq!(removals(&same_stream.batch), [], "it may send one after the other");
+    f.connect();
+    let batch = f.respond(&eds(), vec![variant("a", "2")], &[]).batch;
+    assert_eq!(removals(&batch), keys(&["a[env=prod,zone=x]", "a[env=prod,zone=y]"]));
+    assert_eq!(batch.absent, []);
+}

@@ -1,0 +1,47 @@
+//! Answers that cross requests.
+//!
+//! A locator that something on the stream matches already is served at once, while the server is asked for it. What
+//! the server says before it has read that may withdraw what serves it: to those it was sent for, that is a removal;
+//! for whoever was asked for meanwhile, the server may have something else, and will say so. So it keeps what it has
+//! until then, or until the server has been silent for as long as it may be.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Instant;
+
+use weir_types::{Name, ResourceLocator, Undecided};
+
+use super::responses::{Application, Said};
+use super::timers::Deadline;
+
+impl Application<'_> {
+    /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
+    /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
+    pub(super) fn crossed(&self, said: &Said) -> HashSet<Name> {
+        let bare = |name: &Name| {
+            let removed = said.removed.iter().filter(|removed| removed.name == *name);
+            removed.filter(|removed| removed.constraints.is_unconstrained()).count()
+        };
+        let withdrawn = self.withdrawn.iter();
+        let crossed = withdrawn.filter(|(name, is_bare)| bare(name) <= usize::from(**is_bare));
+        crossed.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Waits for the server's word on locators that have lost what served them.
+    pub(super) fn await_answers(
+        &mut self,
+        undecided: &[ResourceLocator],
+        at: Instant,
+        deadlines: &mut VecDeque<Deadline>,
+    ) {
+        for locator in undecided {
+            let Some(interest) = self.logical.interest(locator).filter(|interest| !interest.answered) else {
+                continue;
+            };
+            interest.deadline = Some(at);
+            let scope = self.settings.naming.scope(&locator.parameters);
+            self.batch.undecided.push(Undecided { name: locator.name.clone(), scope });
+            let type_url = self.batch.type_url.clone();
+            deadlines.push_back(Deadline { at, type_url, locator: locator.clone() });
+        }
+    }
+}

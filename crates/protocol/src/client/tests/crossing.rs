@@ -1,0 +1,63 @@
+//! Answers that cross requests: what serves a locator goes before the server has read that it is wanted.
+
+use super::*;
+
+/// A stream on which `a` came for one parameter set, and is asked for by another one since.
+fn crossing(dialect: Dialect, type_url: &TypeUrl) -> Fixture {
+    let mut f = Fixture::native(dialect).with(type_url, &["a{env=test}"], vec![variant("a", "1")]);
+    f.subscribe(type_url, &["a{env=prod}"]);
+    f.sent();
+    f
+}
+
+fn undecided(batch: &Batch) -> Vec<&Name> {
+    batch.undecided.iter().map(|undecided| &undecided.name).collect()
+}
+
+#[test]
+fn u03_a_removal_that_crosses_a_request_is_no_answer_to_it() {
+    let mut f = crossing(Dialect::Delta, &eds());
+    let applied = f.respond(&eds(), vec![variant("a[env=test]", "2")], &["a"]);
+    assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
+    assert_eq!(absent(&applied.batch, Absence::Known), []);
+    let answer = f.respond(&eds(), vec![variant("a[env=prod]", "2")], &[]);
+    assert_eq!(upserts(&answer.batch), keys(&["a[env=prod]"]));
+    assert_eq!(f.time_out().len(), 0, "it is answered");
+}
+
+#[test]
+fn u03_full_state_that_crosses_a_request_is_no_answer_to_it() {
+    let mut f = crossing(Dialect::Sotw, &cds());
+    let applied = f.respond(&cds(), vec![variant("a[env=test]", "2")], &[]);
+    assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
+    assert_eq!(absent(&f.time_out()[0], Absence::TimedOut), locators(&["a{env=prod}"]), "silence is one");
+}
+
+#[test]
+fn u03_the_bare_name_beside_what_goes_is_an_answer() {
+    let mut f = crossing(Dialect::Delta, &eds());
+    let applied = f.respond(&eds(), vec![], &["a", "a"]);
+    assert_eq!(undecided(&applied.batch), Vec::<&Name>::new());
+    assert_eq!(absent(&applied.batch, Absence::Known).len(), 2);
+}
+
+#[test]
+fn u03_what_goes_after_the_server_has_answered_is_gone() {
+    let mut f = crossing(Dialect::Delta, &eds());
+    f.respond(&eds(), vec![variant("a", "1")], &[]);
+    let applied = f.respond(&eds(), vec![], &["a"]);
+    assert_eq!(undecided(&applied.batch), Vec::<&Name>::new());
+    assert_eq!(absent(&applied.batch, Absence::Known).len(), 2);
+}
+
+#[test]
+fn u03_what_is_held_from_an_earlier_stream_is_gone_when_the_server_says_so() {
+    for dialect in [Dialect::Delta, Dialect::Sotw] {
+        let mut f = crossing(dialect, &cds());
+        f.stream.disconnected();
+        f.connect();
+        let applied = f.respond(&cds(), vec![], if dialect == Dialect::Delta { &["a"] } else { &[] });
+        assert_eq!(undecided(&applied.batch), Vec::<&Name>::new(), "{dialect}");
+        assert_eq!(absent(&applied.batch, Absence::Known).len(), 2);
+    }
+}
