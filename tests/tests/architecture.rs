@@ -105,7 +105,7 @@ impl Package {
     }
 
     fn is_shipped(&self) -> bool {
-        !DEV_ONLY.contains(&&*self.name) && !["weir-tests", "weir-bench"].contains(&&*self.name)
+        !DEV_ONLY.contains(&&*self.name) && !["weir-tests", "weir-fuzz", "weir-bench"].contains(&&*self.name)
     }
 }
 

@@ -18,7 +18,7 @@ const CAPACITY: u64 = 200_000;
 const IDLE: Duration = Duration::from_secs(60);
 
 /// The statements that were read lately.
-pub(crate) struct Statements(Cache<StatementFingerprint, Arc<KnownVersions>>);
+pub struct Statements(Cache<StatementFingerprint, Arc<KnownVersions>>);
 
 impl Default for Statements {
     fn default() -> Self {

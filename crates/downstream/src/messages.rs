@@ -21,7 +21,8 @@ use weir_protocol::Dialect;
 
 use self::begun::Begun;
 use self::omit::Omit;
-use crate::admission::{Gate, Refusal};
+use crate::admission::{Admission, Gate, Refusal};
+use crate::metrics::Metrics;
 use crate::request::Request;
 
 /// The length of a gRPC frame's header: a flag, and the length of the message.
@@ -29,7 +30,7 @@ const HEADER: usize = 5;
 
 /// How much is read.
 #[derive(Clone)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     /// The largest message, in bytes.
     pub(crate) message: usize,
     /// How long a client may take for each 64 KiB of a message that has begun.
@@ -38,11 +39,18 @@ pub(crate) struct Bounds {
     pub(crate) gate: Gate,
 }
 
+impl Bounds {
+    /// Of messages of that many bytes, 64 KiB of which take no longer than `pace`, for a client that is alone.
+    pub fn alone(message: usize, pace: Duration) -> Self {
+        Self { message, pace, gate: Gate::new(Admission::default(), Metrics::new()) }
+    }
+}
+
 /// What a body has next, if it goes on.
 type Arrived<B> = Option<Result<Frame<Bytes>, <B as Body>::Error>>;
 
 /// The messages of a body.
-pub(crate) struct Messages<R, B> {
+pub struct Messages<R, B> {
     body: B,
     bounds: Bounds,
     /// What nobody has looked at yet.
@@ -60,7 +68,8 @@ impl<R: Request, B: Body<Data = Bytes> + Unpin> Messages<R, B>
 where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    pub(crate) fn new(body: B, bounds: Bounds) -> Self {
+    /// What is in `body`, within `bounds`.
+    pub fn new(body: B, bounds: Bounds) -> Self {
         Self {
             body,
             bounds,
@@ -78,7 +87,7 @@ where
     ///
     /// # Errors
     /// CANCELLED when the client is gone; otherwise what is wrong with what it sent.
-    pub(crate) async fn next(&mut self) -> Result<Option<R>, Status> {
+    pub async fn next(&mut self) -> Result<Option<R>, Status> {
         loop {
             if let Some(message) = self.take()? {
                 self.omit_node = true;

@@ -35,7 +35,7 @@ impl Default for Limits {
 }
 
 /// A request of either dialect.
-pub(crate) trait Request: Sized + Send + 'static {
+pub trait Request: Sized + Send + 'static {
     /// Which one.
     const DIALECT: Dialect;
     /// The request in `bytes`.

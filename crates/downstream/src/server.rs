@@ -363,7 +363,7 @@ mod tests {
             Arc::new(Server::new(Settings::default(), Database::new(weir_database::Settings::default())));
         let connected = server.shared.gate.connect(address.ip()).unwrap();
         let bytes = size_of_val(&server.connection(client, Peer::new(address, None), connected));
-        assert!(bytes <= 1200, "{bytes} bytes");
+        assert!(bytes <= 1280, "{bytes} bytes");
     }
 
     #[tokio::test]

@@ -6,7 +6,6 @@
 //! makes no steps.
 
 mod body;
-mod names;
 mod observe;
 
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Nonce, Refused, ServerStream, Verdict};
+use weir_protocol::server::{Nonce, Verdict};
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
@@ -30,8 +29,8 @@ pub(crate) use body::{ResponseBody, trailers};
 
 use crate::admission::{Gate, Met, Opened, Refusal, Turn};
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
-use crate::cold::Cold;
 use crate::connection::Within;
+use crate::conversation::Conversation;
 use crate::drain::Phases;
 use crate::frames::Frames;
 use crate::known::Statements;
@@ -42,10 +41,8 @@ use crate::observed::observe;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::rest::JsonFrames;
-use crate::scope::Scope;
 use crate::server::Settings;
 use crate::signal::Signal;
-use crate::view::{Attached, Attacher};
 use crate::wrapping::Wrapping;
 
 /// What all streams share.
@@ -162,14 +159,9 @@ struct State {
 }
 
 struct Open {
-    machine: ServerStream<Attached, Bytes>,
+    conversation: Conversation,
     /// For operators, of each logical stream of the machine.
     told: Vec<Told>,
-    scope: Scope,
-    client: Arc<Client>,
-    wrapping: Wrapping,
-    cold: Cold,
-    settings: Arc<Settings>,
     /// To be sent the first response.
     turn: Turn,
     _met: Option<Met>,
@@ -233,37 +225,28 @@ impl Stream {
     }
 
     /// Takes in a request, and says whether there may now be something to say.
-    fn handle<R: Request>(&self, mut request: R) -> Result<bool, Status> {
+    fn handle<R: Request>(&self, request: R) -> Result<bool, Status> {
         self.shared.metrics.request(self.dialect);
         let mut state = self.state.lock();
         let open = match &mut state.open {
             Some(open) => open,
             none => none.insert(self.meet(&request)?),
         };
-        open.wrapping.always |= request.has_locators();
-        open.scope.admit(request.type_url_mut())?;
-        let inbound = request.into_inbound(&open.client, &open.settings.limits, &self.shared.statements)?;
-        names::check(&open.machine, &inbound, open.settings.limits.names_per_stream)?;
+        let inbound = open.conversation.read(request, &self.shared.statements)?;
+        let client = Arc::clone(open.conversation.client());
         let type_url = inbound.type_url.clone();
-        tracing::debug!(node = %open.client.id, %type_url, nonce = inbound.nonce, "request");
+        tracing::debug!(node = %client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
-        let rights = &open.client.rights;
-        let mut views = Attacher {
-            database: &self.shared.database,
-            subscriber: &subscriber,
-            rights,
-            tells_away: open.cold.tells,
-        };
-        let verdict = open.machine.handle_message(inbound, &mut views).map_err(refused)?;
+        let verdict = open.conversation.hear(inbound, &self.shared.database, &subscriber)?;
         let told = open.told(&type_url);
         if let Some(verdict) = verdict {
             if let Some(told) = told {
                 told.judge(&verdict);
             }
             open.turn.end();
-            self.shared.judge(self.dialect, Some(self.entry.id()), &open.client, &type_url, &verdict);
+            self.shared.judge(self.dialect, Some(self.entry.id()), &client, &type_url, &verdict);
         }
-        Ok(open.machine.is_due())
+        Ok(open.conversation.machine().is_due())
     }
 
     /// Makes the client's acquaintance by its first message.
@@ -273,17 +256,15 @@ impl Stream {
         let client = Arc::new(client);
         self.signal.belongs_to(&client);
         let met = self.shared.gate.meet(&client.id).map_err(Refusal::status)?;
-        let scope = Scope::new(self.service);
-        let machine = ServerStream::new(self.dialect, scope.is_aggregated(), client.parameters.clone());
         tracing::info!(
             node = %client.id, cluster = %client.cluster, user_agent = %client.user_agent,
             service = self.service.short_name(), transport = self.service.version.as_str(),
             dialect = %self.dialect, parameters = %client.parameters, "client connected"
         );
         let turn = self.shared.gate.turn();
-        let cold = settings.cold_start.of(&client, self.dialect);
-        let told = Vec::new();
-        Ok(Open { machine, told, scope, client, wrapping, cold, settings, turn, _met: met })
+        let of = (self.service, self.dialect);
+        let conversation = Conversation::new(of, client, wrapping, settings.limits, settings.cold_start);
+        Ok(Open { conversation, told: Vec::new(), turn, _met: met })
     }
 
     fn end(&self, status: Status) {
@@ -315,33 +296,31 @@ impl Stream {
             return Poll::Ready(Err(end));
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
-        if let Some(end) = open.cold.end(&open.machine) {
-            tracing::info!(node = %open.client.id, reason = end.message(), "stream closed");
+        if let Some(end) = open.conversation.end() {
+            tracing::info!(node = %open.conversation.client().id, reason = end.message(), "stream closed");
             self.shared.metrics.closed_cold(self.dialect);
             state.open = None;
             return Poll::Ready(Err(end));
         }
         let runs = matches!(open.turn, Turn::Over);
-        if !runs && (!open.machine.is_due() || open.turn.poll(cx).is_pending()) {
+        if !runs && (!open.conversation.machine().is_due() || open.turn.poll(cx).is_pending()) {
             return Poll::Pending;
         }
-        let frames = self.shared.frames.of_stream(open.wrapping).noted(open.client.takes_trace_context);
-        let mut frames = if open.client.is_weir() { frames.unlimited() } else { frames };
-        let transmit = open.machine.poll_transmit(&mut frames);
+        let transmit = open.conversation.respond(&self.shared.frames);
         open.turn.used(transmit.is_some());
         match transmit {
             Some(transmit) => {
                 if let Some(told) = open.told.get_mut(transmit.index) {
                     told.send(transmit.version);
                 }
-                if let Some(logical) = open.machine.logical().get(transmit.index) {
+                if let Some(logical) = open.conversation.machine().logical().get(transmit.index) {
                     logical.view().place.tell(transmit.nonce.commit);
                     self.shared.metrics.response(self.dialect, logical.type_url(), transmit.frame.len());
                     if transmit.refreshes {
                         self.shared.metrics.heartbeat(self.dialect, logical.type_url());
                     }
                     tracing::debug!(
-                        node = %open.client.id, type_url = %logical.type_url(), nonce = %transmit.nonce,
+                        node = %open.conversation.client().id, type_url = %logical.type_url(), nonce = %transmit.nonce,
                         bytes = transmit.frame.len(), "response"
                     );
                 }
@@ -349,12 +328,5 @@ impl Stream {
             }
             None => Poll::Pending,
         }
-    }
-}
-
-pub(crate) fn refused(refused: Refused) -> Status {
-    match refused {
-        Refused::TooMuch(why) => Status::resource_exhausted(why),
-        Refused::Denied(why) => Status::permission_denied(why),
     }
 }

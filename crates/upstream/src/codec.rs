@@ -82,7 +82,8 @@ fn rejection(message: String) -> Status {
     Status { code: INVALID_ARGUMENT, message }
 }
 
-pub(crate) fn read_sotw(message: DiscoveryResponse) -> Response {
+/// What the machine takes in of a response in state of the world.
+pub fn read_sotw(message: DiscoveryResponse) -> Response {
     let type_url = TypeUrl::new(message.type_url);
     let version = message.version_info;
     let mut bodies = resource::Bodies::default();
@@ -127,7 +128,8 @@ fn unreadable(name: Option<String>, error: &JsonError) -> Rejected {
     Rejected { name: name.map(Into::into), message }
 }
 
-pub(crate) fn read_delta(message: DeltaDiscoveryResponse) -> Response {
+/// What the machine takes in of an incremental response.
+pub fn read_delta(message: DeltaDiscoveryResponse) -> Response {
     let type_url = TypeUrl::new(message.type_url);
     let mut bodies = resource::Bodies::default();
     let read =

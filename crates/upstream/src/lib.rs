@@ -8,7 +8,7 @@ mod arrival;
 mod assignment;
 mod backoff;
 pub mod client;
-mod codec;
+pub mod codec;
 mod connector;
 mod credentials;
 mod debounce;

@@ -1,19 +1,22 @@
-//! What is done with anything that may come from outside: it is decoded, and what comes of it is held against
-//! what it has to be. Nothing may panic.
+//! What is done with anything that may come from outside: it is decoded, or a whole stream of it is gone through, and
+//! what comes of it is held against what it has to be. Nothing may panic.
 //!
 //! `cargo xtask fuzz` runs the targets under libFuzzer; `cargo test -p weir-fuzz` goes through the corpus, where
 //! an input that was a crash once stays for good.
 #![forbid(unsafe_code)]
 
+mod script;
 mod targets;
 
 /// Panics at an input that is not treated as it has to be.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("constraints", targets::constraints::run),
     ("files", targets::files::run),
+    ("hostile_client", targets::hostile_client::run),
+    ("hostile_control_plane", targets::hostile_control_plane::run),
     ("json", targets::json::run),
     ("names", targets::names::run),
     ("nodes", targets::nodes::run),

@@ -105,19 +105,22 @@ where
         biased;
         // Boxed, since it is over soon.
         protocol = Box::pin(timeout(settings.receive_timeout, socket.protocol())) => protocol??,
-        () = &mut drain => return Ok(Box::pin(socket.linger()).await),
+        () = &mut drain => {
+            Box::pin(socket.linger()).await;
+            return Ok(());
+        }
     };
     let within = Within::default();
     within.drain_after(drain, then);
     let service = service(within.clone());
-    let ended = match protocol {
+    match protocol {
         Protocol::Http1 => {
             let http = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(settings.receive_timeout)
                 .max_buf_size(MAX_BUFFER)
                 .serve_connection(socket.clone(), service);
-            Turns::new(http, socket.clone(), within, settings.stall_timeout).await
+            Turns::new(http, socket.clone(), within, settings.stall_timeout).await?;
         }
         Protocol::Http2 => {
             let http = http2::Builder::new(within.clone())
@@ -131,13 +134,11 @@ where
                 // Nobody looks at it, and each connection's table of header fields would hold it.
                 .auto_date_header(false)
                 .serve_connection(socket.clone(), service);
-            Turns::new(http, socket.clone(), within, settings.stall_timeout).await
+            Turns::new(http, socket.clone(), within, settings.stall_timeout).await?;
         }
-    };
-    if ended.is_ok() {
-        Box::pin(socket.linger()).await;
     }
-    ended
+    Box::pin(socket.linger()).await;
+    Ok(())
 }
 
 impl<S, V, B> Http for http1::Connection<Socket<S>, V>

@@ -20,13 +20,14 @@ use super::Failure;
 use super::frames::{Json, PollFrames};
 use crate::admission::Met;
 use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
+use crate::conversation::refused;
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::server::Settings;
 use crate::signal::Signal;
-use crate::stream::{Shared, refused};
+use crate::stream::Shared;
 use crate::view::{Attached, Attacher};
 use crate::wrapping::Wrapping;
 

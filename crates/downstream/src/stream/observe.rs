@@ -10,7 +10,7 @@ use crate::clients::{Condition, Observed, Snapshot, Told, TypeStatus};
 impl Open {
     /// What is remembered of a type, from its first request on.
     pub(super) fn told(&mut self, type_url: &TypeUrl) -> Option<&mut Told> {
-        let logical = self.machine.logical();
+        let logical = self.conversation.machine().logical();
         let at = logical.iter().position(|logical| logical.type_url() == type_url)?;
         if self.told.len() < logical.len() {
             // There are few types, so no room is kept for more of them.
@@ -25,10 +25,10 @@ impl Observed for Stream {
     fn observe(&self) -> Option<Snapshot> {
         let state = self.state.lock();
         let open = state.open.as_ref()?;
-        let types = open.machine.logical().iter().zip(&open.told);
+        let types = open.conversation.machine().logical().iter().zip(&open.told);
         Some(Snapshot {
             id: self.entry.id(),
-            client: Arc::clone(&open.client),
+            client: Arc::clone(open.conversation.client()),
             peer: self.peer.address,
             service: self.service.short_name(),
             transport: self.service.version.as_str(),
@@ -40,7 +40,7 @@ impl Observed for Stream {
 
     fn stand(&self) -> Option<Vec<(u64, Condition)>> {
         let state = self.state.lock();
-        let logical = state.open.as_ref()?.machine.logical().iter();
+        let logical = state.open.as_ref()?.conversation.machine().logical().iter();
         Some(logical.map(|logical| (logical.view().place.view(), Condition::of(logical))).collect())
     }
 }

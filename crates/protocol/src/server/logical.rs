@@ -20,6 +20,10 @@ use weir_types::{
 
 use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
 
+/// How many names that a client has given up, and that a collection covers, may wait for its answer when it gives up
+/// more.
+pub(super) const MAX_GIVEN_UP: usize = 10_000;
+
 /// One type on one stream.
 pub struct Logical<V> {
     pub(super) type_url: TypeUrl,
@@ -188,8 +192,9 @@ impl<V: View> Logical<V> {
             self.version = None;
         }
         self.owed.retain(|owed| wanted.contains(owed));
+        self.unsaid.retain(|unsaid| wanted.contains(unsaid));
         self.owed.extend(add);
-        self.owe_covered(remove, parameters);
+        self.owe_covered(remove, parameters)?;
         Ok(true)
     }
 
@@ -214,11 +219,11 @@ impl<V: View> Logical<V> {
         }
         for gone in &remove {
             self.owed.remove(gone);
+            self.unsaid.remove(gone);
         }
         self.doubt(&again);
         self.owed.extend(subscribe_wanted);
-        self.owe_covered(remove, parameters);
-        Ok(())
+        self.owe_covered(remove, parameters)
     }
 
     /// What the client no longer asks for, it no longer holds.
@@ -249,10 +254,25 @@ impl<V: View> Logical<V> {
     }
 
     /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it.
-    fn owe_covered(&mut self, unsubscribed: Vec<Selector>, parameters: &DynamicParameters) {
-        let covered = unsubscribed.into_iter().filter(|gone| self.covers(gone, parameters));
-        let covered: Vec<_> = covered.collect();
+    fn owe_covered(
+        &mut self,
+        unsubscribed: Vec<Selector>,
+        parameters: &DynamicParameters,
+    ) -> Result<(), Refused> {
+        let covered: Vec<_> = unsubscribed.into_iter().filter(|gone| self.covers(gone, parameters)).collect();
+        if !covered.is_empty() && self.owed.len() > self.view.subscription().len() + MAX_GIVEN_UP {
+            let why = format!("more than {MAX_GIVEN_UP} names were given up, and the answers are not read");
+            return Err(Refused::TooMuch(why));
+        }
         self.owed.extend(covered);
+        Ok(())
+    }
+
+    /// How many names are remembered beside the subscription.
+    pub(super) fn remembered(&self) -> usize {
+        let subscription = self.view.subscription();
+        let beside = self.owed.iter().chain(&self.unsaid).filter(|selector| !subscription.contains(selector));
+        beside.count()
     }
 
     fn covers(&self, gone: &Selector, parameters: &DynamicParameters) -> bool {
@@ -281,9 +301,9 @@ impl<V: View> Logical<V> {
 
     /// Owes those of `names` that the client holds from an earlier stream: what it does not hold is sent
     /// anyway.
-    pub(super) fn owe_known(&mut self, names: &HashSet<Name>) {
+    pub(super) fn owe_known(&mut self, names: impl Fn(&Name) -> bool) {
         if let Some(known) = &self.known {
-            let held = |s: &&Selector| names.contains(&s.locator.name) && known.contains(&s.locator.name);
+            let held = |s: &&Selector| names(&s.locator.name) && known.contains(&s.locator.name);
             self.owed.extend(self.view.subscription().iter().filter(held).cloned());
         }
     }

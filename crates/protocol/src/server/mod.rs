@@ -16,6 +16,7 @@ mod inbound;
 mod logical;
 mod split;
 mod transmit;
+mod warming;
 
 #[cfg(test)]
 mod tests;
@@ -24,12 +25,10 @@ pub use inbound::{Inbound, Nack, Names, Verdict};
 pub use logical::Logical;
 pub use transmit::{Framed, Framer, Nonce, Step, Transmit};
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
-use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
+use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Selector, Subscription, TypeUrl};
 
 use self::split::Split;
+use self::warming::Warming;
 use crate::Dialect;
 
 /// Where a logical stream is attached: a set of selectors, and how far the resources behind it have moved.
@@ -87,7 +86,7 @@ pub struct ServerStream<V, F> {
     /// By [`TypeUrl::rank`]: the order in which additions leave.
     logical: Vec<Logical<V>>,
     /// Clusters that were sent before the client has asked for their endpoints.
-    warming: Vec<Arc<HashSet<Name>>>,
+    warming: Warming,
     /// Whether the clusters that were sent last take endpoints from EDS.
     awaits_endpoints: bool,
     /// What is left of a step that takes more than one response.
@@ -103,7 +102,7 @@ impl<V: View, F> ServerStream<V, F> {
             polled: false,
             parameters,
             logical: Vec::new(),
-            warming: Vec::new(),
+            warming: Warming::default(),
             awaits_endpoints: false,
             split: None,
         }
@@ -127,6 +126,11 @@ impl<V: View, F> ServerStream<V, F> {
         &self.logical
     }
 
+    /// How many names the stream remembers beside those that it is subscribed to.
+    pub fn remembered(&self) -> usize {
+        self.logical.iter().map(Logical::remembered).sum::<usize>() + self.warming.len()
+    }
+
     /// Takes in one request. What it says of an earlier response is returned.
     pub fn handle_message(
         &mut self,
@@ -141,9 +145,8 @@ impl<V: View, F> ServerStream<V, F> {
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut logical = Logical::first(inbound, &self.parameters, views)?;
         if type_url.kind() == Kind::ClusterLoadAssignment {
-            for clusters in std::mem::take(&mut self.warming) {
-                logical.owe_known(&clusters);
-            }
+            let warming = std::mem::take(&mut self.warming);
+            logical.owe_known(|name| warming.contains(name));
         }
         let at = self.logical.partition_point(|l| l.type_url.rank() <= type_url.rank());
         self.logical.insert(at, logical);

@@ -312,7 +312,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let mut logical = self.logical.iter_mut();
         match logical.find(|l| l.type_url.kind() == Kind::ClusterLoadAssignment) {
             Some(endpoints) => endpoints.owe(&clusters, &self.parameters),
-            None => self.warming.push(clusters),
+            None => self.warming.add(clusters),
         }
     }
 }

@@ -123,6 +123,6 @@ impl Simulation {
     }
 }
 
-fn content(held: &Held) -> (Name, Bytes) {
+pub(super) fn content(held: &Held) -> (Name, Bytes) {
     (held.sent.name.clone(), held.sent.body.clone().unwrap_or_default())
 }

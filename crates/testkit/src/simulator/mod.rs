@@ -21,11 +21,13 @@ mod peer;
 mod play;
 mod proxy;
 mod script;
+mod siege;
 mod trouble;
 mod upstream;
 mod witness;
 
 pub use play::{Hop, Setup, Simulation, Summary};
+pub use siege::{Follower, Siege};
 
 use weir_types::{DynamicParameters, Kind, TypeUrl};
 

@@ -37,31 +37,61 @@ impl Origin {
         let type_url = &types[rng.usize(0..types.len())];
         let mut change = Change::new(type_url.clone(), Reach::Local);
         self.revision += 1;
+        let revision = self.revision;
         for name in rng.choose_multiple(NAMES, 2) {
-            let name = Name::from(name);
             let layout = layout(rng.usize(0..6));
-            let old = self.history.latest(type_url, &name).iter();
-            for (constraints, _) in old.filter(|(old, _)| !layout.contains(old)) {
-                change = change.without(VariantKey::new(name.clone(), constraints.clone()));
-            }
-            let mut variants = Variants::new();
-            for (index, constraints) in layout.into_iter().enumerate() {
-                // Contents return, so that a version does, too.
-                let serial = if rng.bool() { self.revision } else { 0 };
-                let body = Bytes::from(format!("{name} {serial}.{index}"));
-                change = change.with(
-                    VariantKey::new(name.clone(), constraints.clone()),
-                    Content {
-                        body: Some(body.clone()),
-                        eds_name: (type_url.kind() == Kind::Cluster).then(|| name.clone()),
-                        ..Content::default()
-                    },
-                );
-                variants.push((constraints, body));
-            }
-            self.history.note(type_url, &name, self.revision, variants);
+            // Contents return, so that a version does, too.
+            change = self.replace(change, name, layout, || if rng.bool() { revision } else { 0 });
         }
-        self.reference.apply(&change);
+        self.publish(&change);
+    }
+
+    /// Has something of every name of every type for everybody.
+    pub(super) fn fill(&mut self) {
+        self.revision += 1;
+        let revision = self.revision;
+        for (of, type_url) in types().into_iter().enumerate() {
+            let mut change = Change::new(type_url, Reach::Local);
+            for (name, index) in NAMES.into_iter().zip([5, 2, 3, 5].into_iter().cycle().skip(of)) {
+                change = self.replace(change, name, layout(index), || revision);
+            }
+            self.publish(&change);
+        }
+    }
+
+    /// The same change that also puts the variants of `layout` in place of what there is of a name, each with a
+    /// content that goes by a serial number.
+    fn replace(
+        &mut self,
+        mut change: Change,
+        name: &str,
+        layout: Vec<Constraints>,
+        mut serial: impl FnMut() -> u64,
+    ) -> Change {
+        let (name, type_url) = (Name::from(name), change.type_url.clone());
+        let old = self.history.latest(&type_url, &name).iter();
+        for (constraints, _) in old.filter(|(old, _)| !layout.contains(old)) {
+            change = change.without(VariantKey::new(name.clone(), constraints.clone()));
+        }
+        let mut variants = Variants::new();
+        for (index, constraints) in layout.into_iter().enumerate() {
+            let body = Bytes::from(format!("{name} {}.{index}", serial()));
+            change = change.with(
+                VariantKey::new(name.clone(), constraints.clone()),
+                Content {
+                    body: Some(body.clone()),
+                    eds_name: (type_url.kind() == Kind::Cluster).then(|| name.clone()),
+                    ..Content::default()
+                },
+            );
+            variants.push((constraints, body));
+        }
+        self.history.note(&type_url, &name, self.revision, variants);
+        change
+    }
+
+    fn publish(&mut self, change: &Change) {
+        self.reference.apply(change);
         self.database.commit(change.batch());
     }
 

@@ -276,8 +276,8 @@ impl Simulation {
     }
 
     pub(super) fn link(&mut self, end: &End) -> Option<&mut Upstream> {
-        let End::Link(number, set, role) = end else { return None };
-        self.proxies[*number].sets.get_mut(set)?.links.get_mut(role)
+        let End::Link(number, ..) = end else { return None };
+        self.proxies[*number].link(end)
     }
 
     /// What answers at the far end.

@@ -158,6 +158,12 @@ impl Proxy {
         }
     }
 
+    /// One of its streams.
+    pub(super) fn link(&mut self, end: &End) -> Option<&mut Upstream> {
+        let End::Link(_, set, role) = end else { return None };
+        self.sets.get_mut(set)?.links.get_mut(role)
+    }
+
     /// Takes in a response on a stream. Gives what was concluded from it that need not be so.
     pub(super) fn receive(
         &mut self,

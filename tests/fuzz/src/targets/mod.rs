@@ -1,5 +1,7 @@
 pub(crate) mod constraints;
 pub(crate) mod files;
+pub(crate) mod hostile_client;
+pub(crate) mod hostile_control_plane;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod nodes;

@@ -3,6 +3,7 @@
 mod answers;
 mod errors;
 mod known;
+mod memory;
 mod order;
 mod polls;
 mod requests;

@@ -1,0 +1,108 @@
+//! What one client says and is told on a stream, without the stream itself.
+//!
+//! Owns who the client is, what its stream may carry, and the machine. Never reads, writes, counts or logs: requests
+//! come decoded, and a response is made when there is room for it.
+
+mod names;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tonic::Status;
+use weir_database::{Database, Subscriber};
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, Refused, ServerStream, Transmit, Verdict};
+use weir_wire::services::Service;
+
+use crate::cold::{Cold, ColdStarts};
+use crate::frames::Frames;
+use crate::known::Statements;
+use crate::node::Client;
+use crate::request::{Limits, Request};
+use crate::scope::Scope;
+use crate::view::{Attached, Attacher};
+use crate::wrapping::Wrapping;
+
+/// What one client says and is told, from its first request on.
+pub struct Conversation {
+    machine: ServerStream<Attached, Bytes>,
+    scope: Scope,
+    client: Arc<Client>,
+    wrapping: Wrapping,
+    limits: Limits,
+    cold: Cold,
+}
+
+impl Conversation {
+    /// With a client of `service` that is sent its resources in this `wrapping`, may ask for as much as `limits` say,
+    /// and is answered by `cold_starts` while there is nobody to ask.
+    pub fn new(
+        (service, dialect): (&'static Service, Dialect),
+        client: Arc<Client>,
+        wrapping: Wrapping,
+        limits: Limits,
+        cold_starts: ColdStarts,
+    ) -> Self {
+        let cold = cold_starts.of(&client, dialect);
+        let scope = Scope::new(service);
+        let machine = ServerStream::new(dialect, scope.is_aggregated(), client.parameters.clone());
+        Self { machine, scope, client, wrapping, limits, cold }
+    }
+
+    /// What the client asks with `request`, once it is held against the scope of the stream and the limits.
+    ///
+    /// # Errors
+    /// What is wrong with it: the stream is over.
+    pub fn read<R: Request>(&mut self, mut request: R, statements: &Statements) -> Result<Inbound, Status> {
+        self.wrapping.always |= request.has_locators();
+        self.scope.admit(request.type_url_mut())?;
+        let inbound = request.into_inbound(&self.client, &self.limits, statements)?;
+        names::check(&self.machine, &inbound, self.limits.names_per_stream)?;
+        Ok(inbound)
+    }
+
+    /// Takes in what the client asks of `database`; `subscriber` is woken when there may be something to say. What
+    /// the client says of an earlier response is returned.
+    ///
+    /// # Errors
+    /// RESOURCE_EXHAUSTED or PERMISSION_DENIED for a subscription that is refused: the stream is over.
+    pub fn hear(
+        &mut self,
+        inbound: Inbound,
+        database: &Database,
+        subscriber: &Arc<dyn Subscriber>,
+    ) -> Result<Option<Verdict>, Status> {
+        let (rights, tells_away) = (&self.client.rights, self.cold.tells);
+        let mut views = Attacher { database, subscriber, rights, tells_away };
+        self.machine.handle_message(inbound, &mut views).map_err(refused)
+    }
+
+    /// The next response, if there is anything to say.
+    pub fn respond(&mut self, frames: &Frames) -> Option<Transmit<Bytes>> {
+        let frames = frames.of_stream(self.wrapping).noted(self.client.takes_trace_context);
+        let mut frames = if self.client.is_weir() { frames.unlimited() } else { frames };
+        self.machine.poll_transmit(&mut frames)
+    }
+
+    /// Why the stream ends though the client goes on, if it does: there is nobody to ask.
+    pub fn end(&self) -> Option<Status> {
+        self.cold.end(&self.machine)
+    }
+
+    /// Who the client is.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// The machine: what is subscribed, and how far the client has got.
+    pub fn machine(&self) -> &ServerStream<Attached, Bytes> {
+        &self.machine
+    }
+}
+
+pub(crate) fn refused(refused: Refused) -> Status {
+    match refused {
+        Refused::TooMuch(why) => Status::resource_exhausted(why),
+        Refused::Denied(why) => Status::permission_denied(why),
+    }
+}
