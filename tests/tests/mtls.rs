@@ -268,6 +268,13 @@ async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
         assert_eq!(web.accept(cds).await.resource("a").text(), "prod", "by plain name");
         web.subscribe(sds, &["shop-cert"]);
         assert_eq!(web.accept(sds).await.resource("shop-cert").text(), "prod");
+        let shown = weir.admin("/clients?identity=spiffe://prod.example/*").await.body;
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        let clients = shown["items"].as_array().expect("a list");
+        let is_web = |client: &serde_json::Value| {
+            client["identity"]["spiffe"] == WEB && client["access"] == json!([0, 1])
+        };
+        assert!(!clients.is_empty() && clients.iter().all(is_web), "{shown}");
 
         let mut liar = connect(WEB, dialect).await;
         liar.locate(cds, &[locator("a", &[("env", "test")])]);

@@ -1,19 +1,25 @@
 //! What the admin server tells, gathered from the parts that know it.
 
 mod clients;
+mod config;
 mod delivery;
+mod store;
 mod upstreams;
 
 use std::sync::Arc;
 
-use weir_admin::{Changed, Client, Condition, Delivery, Draining, Nack, Propagated, Upstream};
+use weir_admin::{
+    Changed, Client, Condition, Configuration, Delivery, Draining, Nack, Propagated, Refused, Upstream,
+};
 use weir_database::Database;
 use weir_downstream::Control;
 use weir_downstream::clients::Registry;
+use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
 use weir_types::{Fingerprint, TypeUrl};
 
 use crate::lifetime::Drain;
+use crate::loaded::Loaded;
 use crate::ready::Readiness;
 
 /// This Weir, to be looked at.
@@ -26,6 +32,8 @@ pub(crate) struct Instance {
     pub(crate) database: Database,
     pub(crate) log_level: LogLevel,
     pub(crate) drain: Drain,
+    pub(crate) loaded: Loaded,
+    pub(crate) store: Option<Store>,
 }
 
 impl weir_admin::Instance for Instance {
@@ -98,6 +106,25 @@ impl weir_admin::Instance for Instance {
 
     fn database(&self) -> Database {
         self.database.clone()
+    }
+
+    fn store(&self) -> Option<weir_admin::Store> {
+        self.store.as_ref().map(store::shown)
+    }
+
+    fn refused(&self) -> Vec<Refused> {
+        let refused = self.database.refused().into_iter();
+        let shown = |((authority, limit), subscriptions)| Refused { authority, limit, subscriptions };
+        refused.map(shown).collect()
+    }
+
+    fn configuration(&self) -> Result<Configuration, String> {
+        config::shown(self.loaded.look()).map_err(|error| format!("{error:#}"))
+    }
+
+    fn configuration_file(&self) -> Result<String, String> {
+        let document = self.loaded.look().config.document();
+        document.map(|document| document.to_string()).map_err(|error| error.to_string())
     }
 
     fn log_level(&self) -> weir_admin::LogLevel {

@@ -17,7 +17,8 @@ pub(crate) use given::{__path_given, given};
 pub(crate) use model::time;
 pub(crate) use model::worst;
 pub use model::{
-    Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
+    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent,
+    TypeState,
 };
 
 /// What is shown of clients: those that are left out by nothing.
@@ -25,6 +26,7 @@ pub use model::{
 struct Filter {
     node: Option<String>,
     cluster: Option<String>,
+    identity: Option<weir_types::Pattern>,
     user_agent: Option<String>,
     dialect: Option<String>,
     state: Option<Condition>,
@@ -40,6 +42,8 @@ impl Filter {
         Ok(Self {
             node: query.take("node")?,
             cluster: query.take("cluster")?,
+            identity: query
+                .parse("identity", "it is a name, with * at either end", |text| text.parse().ok())?,
             user_agent: query.take("user_agent")?,
             dialect: query.take("dialect")?,
             state: query.parse("state", &allowed, known)?,
@@ -55,6 +59,9 @@ impl Filter {
             client.parameters.iter().any(|parameter| parameter.key == key && parameter.value == value)
         };
         is(&self.cluster, &client.node.cluster)
+            && self.identity.as_ref().is_none_or(|wanted| {
+                client.identity.as_ref().is_some_and(|identity| identity.matches(wanted))
+            })
             && is(&self.user_agent, &client.node.user_agent)
             && is(&self.dialect, client.dialect)
             && self.parameters.as_ref().is_none_or(|wanted| wanted.iter().all(|(key, value)| has(key, value)))
@@ -92,6 +99,7 @@ impl Filter {
     params(
         ("node" = Option<String>, Query, description = "Only nodes whose id begins with this"),
         ("cluster" = Option<String>, Query, description = "Only nodes of this cluster"),
+        ("identity" = Option<String>, Query, description = "Only whose certificate has this name; * at either end"),
         ("user_agent" = Option<String>, Query, description = "Only of this kind: envoy, grpc-java, …"),
         ("dialect" = Option<String>, Query, description = "Only who speaks this: sotw, delta, rest"),
         ("state" = Option<Condition>, Query, description = "Only who stands so; with type, with that type"),

@@ -6,6 +6,7 @@
 mod ambiguities;
 mod auth;
 mod clients;
+mod config;
 mod draining;
 mod events;
 mod listener;
@@ -17,8 +18,10 @@ mod probes;
 mod problem;
 mod propagation;
 mod query;
+mod refused;
 mod resources;
 mod site;
+mod store;
 mod summary;
 mod tally;
 mod time;
@@ -44,13 +47,17 @@ use listener::Operators;
 
 pub use auth::{Auth, Peer};
 pub use clients::{
-    Accepted, Client, Condition, Locality, Located, Nacked, Node, Origin, Parameter, Sent, TypeState,
+    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent,
+    TypeState,
 };
+pub use config::{Configuration, Reload};
 pub use draining::Draining;
 pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use propagation::Propagated;
+pub use refused::Refused;
 pub use resources::{Changed, Delivery, Standing};
+pub use store::Store;
 pub use upstreams::{Upstream, WithheldRemovals};
 
 /// What the admin server tells about. All of it is asked often, and none of it may wait.
@@ -100,6 +107,24 @@ pub trait Instance: Send + Sync + 'static {
 
     /// Resources, variants and views.
     fn database(&self) -> Database;
+
+    /// The last known good, on disk, if there is one. This may take as long as reading a directory.
+    fn store(&self) -> Option<Store>;
+
+    /// How many subscriptions were refused, since too much would be asked of a control plane; in an order that stays.
+    fn refused(&self) -> Vec<Refused>;
+
+    /// The configuration that is in force, and what became of its file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn configuration(&self) -> Result<Configuration, String>;
+
+    /// The configuration that is in force, as a file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn configuration_file(&self) -> Result<String, String>;
 
     /// How much is logged.
     fn log_level(&self) -> LogLevel;

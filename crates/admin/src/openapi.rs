@@ -6,8 +6,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::{
-    State, TAG, ambiguities, clients, draining, events, log_level, nacks, probes, problem, propagation,
-    resources, site, upstreams, views,
+    State, TAG, ambiguities, clients, config, draining, events, log_level, nacks, probes, problem,
+    propagation, refused, resources, site, store, upstreams, views,
 };
 
 /// What the description says beside the endpoints.
@@ -48,6 +48,9 @@ fn described() -> OpenApiRouter<State> {
         .routes(routes!(resources::delivery))
         .routes(routes!(ambiguities::ambiguities))
         .routes(routes!(views::views))
+        .routes(routes!(refused::refused))
+        .routes(routes!(store::store))
+        .routes(routes!(config::config))
         .routes(routes!(log_level::log_level, log_level::set_log_level))
         .routes(routes!(draining::draining, draining::drain))
         .routes(routes!(description))

@@ -8,11 +8,13 @@
 //! [`template`] and [`metadata`] are the forms that single values take; [`validate`] holds the rules between values. What comes out is
 //! [`settings`].
 
+mod document;
 mod error;
 mod file;
 mod metadata;
 mod places;
 mod reload;
+mod secret;
 mod settings;
 mod template;
 #[cfg(test)]
@@ -28,6 +30,7 @@ use toml::de::DeTable;
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use reload::{Counts, SETTINGS, Setting, in_force};
+pub use secret::Secret;
 pub use settings::{
     AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, Config, ControlPlane, Debounce,
     Demand, Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule,

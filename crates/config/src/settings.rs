@@ -3,25 +3,31 @@
 mod clients;
 mod security;
 mod telemetry;
+mod upstream;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
 use weir_types::{FileFormat, NodeField, TypeUrl};
 
 pub use security::{AccessRule, AdminTls, DownstreamTls, KeyPair, UpstreamTls};
 
+use crate::document::{size, written};
 use crate::metadata::Metadata;
-use crate::template::Template;
-use crate::values::{Csds, DataError, Level, LogFormat, NackUpstream, Protocol, Transport};
+use crate::values::{Csds, Level, LogFormat};
 
 pub use self::clients::ColdStarts;
 pub use self::telemetry::Telemetry;
+pub use self::upstream::{
+    Acknowledge, ControlPlane, Debounce, Demand, NodeTemplate, Parameters, Polling, ShrinkGuard, Source,
+    Upstream,
+};
 
 /// Everything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Config {
     /// Who this instance is.
     pub node: Node,
@@ -44,17 +50,20 @@ pub struct Config {
     /// What outlives the process, if anything does.
     pub store: Option<Store>,
     /// Where resources come from, one for each authority; never empty.
+    #[serde(rename = "upstream")]
     pub upstreams: Vec<Upstream>,
     /// How clients get dynamic parameters from their `Node`.
+    #[serde(rename = "dynamic_parameters")]
     pub node_rules: Vec<NodeRule>,
     /// Who may have what; everybody everything where there is no rule.
     pub access: Vec<AccessRule>,
     /// Which subscriptions are written to files.
+    #[serde(rename = "export")]
     pub exports: Vec<Export>,
 }
 
 /// Who this instance is: sent upstream, and the id to clients as `control_plane.identifier`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Node {
     /// The node id.
     pub id: String,
@@ -67,20 +76,22 @@ pub struct Node {
 }
 
 /// What outlives the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Store {
     /// The file.
     pub path: PathBuf,
     /// How large it may become, in bytes.
+    #[serde(serialize_with = "size")]
     pub max_size: u64,
     /// How long something is kept after nobody wants it any more.
+    #[serde(serialize_with = "written")]
     pub keep_unwanted: Duration,
     /// The file with the key that secrets are encrypted with; without it, they are not stored.
     pub key_file: Option<PathBuf>,
 }
 
 /// Where a node runs; unset parts are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Locality<T = String> {
     /// The region.
     pub region: T,
@@ -91,7 +102,7 @@ pub struct Locality<T = String> {
 }
 
 /// What is logged, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Log {
     /// The least severe messages that are logged.
     pub level: Level,
@@ -100,7 +111,7 @@ pub struct Log {
 }
 
 /// The side that clients connect to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Downstream {
     /// Where to listen; never empty, all different.
     pub listen: Vec<SocketAddr>,
@@ -109,24 +120,32 @@ pub struct Downstream {
     /// How TLS is spoken at `listen`; where it is none, none is.
     pub tls: Option<DownstreamTls>,
     /// The largest request accepted, in bytes.
+    #[serde(serialize_with = "size")]
     pub max_request_size: usize,
     /// The largest response that clients accept, in bytes; what is larger is split where it can be.
+    #[serde(serialize_with = "size")]
     pub max_response_size: usize,
     /// How often an idle connection is pinged.
+    #[serde(serialize_with = "written")]
     pub keepalive_interval: Duration,
     /// How long the answer to a ping may take.
+    #[serde(serialize_with = "written")]
     pub keepalive_timeout: Duration,
     /// The longest that the answer to a REST poll is held back while nothing changes.
+    #[serde(serialize_with = "written")]
     pub rest_hold: Duration,
     /// Who may ask for the status of clients.
     pub csds: Csds,
     /// Whether tools are told which services and types there are.
     pub reflection: bool,
     /// How long a client may take to send what has to come before it is served.
+    #[serde(serialize_with = "written")]
     pub receive_timeout: Duration,
     /// How long a client may leave unread what it was sent.
+    #[serde(serialize_with = "written")]
     pub stall_timeout: Duration,
     /// After how long a client is asked to connect anew, so that clients spread over replicas; not zero.
+    #[serde(serialize_with = "written")]
     pub max_connection_age: Option<Duration>,
     /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say
     /// their time to live, whatever the client announces.
@@ -136,7 +155,7 @@ pub struct Downstream {
 }
 
 /// The admin server. Where anybody could connect, something is needed to look.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Admin {
     /// Where to listen.
     pub listen: SocketAddr,
@@ -149,16 +168,18 @@ pub struct Admin {
 }
 
 /// How long things are kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Cache {
     /// How long a resource stays subscribed upstream after its last subscriber has gone.
+    #[serde(serialize_with = "written")]
     pub idle_timeout: Duration,
     /// How many bytes of encoded responses are kept for streams that have yet to be sent the same.
+    #[serde(serialize_with = "size")]
     pub max_frames_size: usize,
 }
 
 /// How much clients may ask for, one and all. All are at least 1.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Limits {
     /// The longest resource name, in bytes.
     pub max_name_length: usize,
@@ -177,13 +198,14 @@ pub struct Limits {
     /// The most names that one stream is subscribed to, over all types.
     pub max_names_per_stream: usize,
     /// The most that is kept of requests that are not complete, of all clients together, in bytes.
+    #[serde(serialize_with = "size")]
     pub max_partial_requests: usize,
     /// How many names a second that nobody else asks for one client may ask for; at least 1.
     pub new_names_per_client: Option<u32>,
 }
 
 /// How new streams are let in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Admission {
     /// How many there may be in a second, in the long run; at least 1.
     pub new_streams_per_second: Option<usize>,
@@ -192,187 +214,34 @@ pub struct Admission {
     /// How many may be sent their first response at once; at least 1.
     pub max_first_responses: usize,
     /// The least that who is turned away is asked to wait.
+    #[serde(serialize_with = "written")]
     pub retry_after: Duration,
 }
 
 /// How clients are moved elsewhere, when the program is asked to end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Drain {
     /// How long clients are still accepted, so that who balances load can notice.
+    #[serde(serialize_with = "written")]
     pub delay: Duration,
     /// Over how long the clients are spread as they are asked to go.
+    #[serde(serialize_with = "written")]
     pub over: Duration,
     /// How long a client's streams go on after that.
+    #[serde(serialize_with = "written")]
     pub grace: Duration,
 }
 
-/// Where the resources of one authority come from.
-#[derive(Clone, Debug)]
-pub struct Upstream {
-    /// The authority; empty for names without one.
-    pub authority: String,
-    /// Where they come from.
-    pub source: Source,
-}
-
-/// Where resources come from.
-#[derive(Clone, Debug)]
-pub enum Source {
-    /// This directory or file; relative to where the program runs.
-    Files(PathBuf),
-    /// A control plane.
-    ControlPlane(Box<ControlPlane>),
-}
-
-/// How a control plane is spoken to.
-#[derive(Clone, Debug)]
-pub struct ControlPlane {
-    /// Where it is, in order of preference; never empty.
-    pub endpoints: Vec<http::Uri>,
-    /// In which protocol.
-    pub protocol: Protocol,
-    /// By the names of which generation of the API.
-    pub transport: Transport,
-    /// How it is told dynamic parameters.
-    pub parameters: Parameters,
-    /// How TLS is spoken to endpoints that are `https`; none where none is.
-    pub tls: Option<UpstreamTls>,
-    /// Headers of each call: names and values that HTTP allows.
-    pub headers: BTreeMap<String, String>,
-    /// The file with the token that is sent as `authorization: Bearer …`.
-    pub token_file: Option<PathBuf>,
-    /// How much clients can have it asked for.
-    pub demand: Demand,
-    /// How long connecting may take.
-    pub connect_timeout: Duration,
-    /// How long a resource may take to come before it is taken not to exist.
-    pub does_not_exist_timeout: Duration,
-    /// On which errors of a resource what is cached of it is dropped.
-    pub drop_on_errors: Vec<DataError>,
-    /// How bursts are recognized, which are made one change; none where nothing waits.
-    pub debounce: Option<Debounce>,
-    /// How much it may remove at once, if not everything.
-    pub shrink_guard: Option<ShrinkGuard>,
-    /// The longest first wait between attempts to connect.
-    pub backoff_base: Duration,
-    /// The longest wait between attempts to connect; at least `backoff_base`.
-    pub backoff_max: Duration,
-    /// How long a new stream may take to answer before other endpoints are tried beside it; shorter than
-    /// `does_not_exist_timeout` where there are several endpoints.
-    pub answer_timeout: Duration,
-    /// How long a stream has to last before its endpoint counts as a good one.
-    pub stable_after: Duration,
-    /// Whether a version means the same at all endpoints.
-    pub shared_versions: bool,
-    /// How often an idle connection is pinged.
-    pub keepalive_interval: Duration,
-    /// How long the answer to a ping may take.
-    pub keepalive_timeout: Duration,
-    /// The largest response accepted, in bytes.
-    pub max_response_size: usize,
-    /// Whether the node goes with the first request of a stream only.
-    pub node_on_first_message_only: bool,
-    /// When it is told that a response is accepted.
-    pub acknowledge: Acknowledge,
-    /// How it is polled; for [`Protocol::Rest`].
-    pub polling: Polling,
-}
-
-/// How bursts of a control plane are recognized.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Debounce {
-    /// After how long a silence it is over; not zero.
-    pub quiet: Duration,
-    /// How long it may last; at least `quiet`.
-    pub max: Duration,
-}
-
-/// How much clients can have a control plane asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// The most distinct subscriptions; at least 1.
-    pub max_subscriptions: usize,
-    /// How many new ones a second; at least 1.
-    pub new_subscriptions_per_second: Option<u32>,
-    /// How many new parameter sets a second; at least 1.
-    pub new_parameter_sets_per_second: Option<u32>,
-}
-
-/// Which removals are withheld until they are confirmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShrinkGuard {
-    /// More than so many percent of what a stream holds of a type: 1 to 99,
-    pub percent: u8,
-    /// and at least so many; not zero.
-    pub minimum: usize,
-    /// How long at most; not zero.
-    pub confirm_after: Duration,
-}
-
-/// How a control plane is polled.
-#[derive(Clone, Copy, Debug)]
-pub struct Polling {
-    /// How long to wait after an answer before the next poll.
-    pub refresh_interval: Duration,
-    /// How much longer at most, by chance.
-    pub refresh_jitter: Duration,
-    /// How long an answer may take.
-    pub request_timeout: Duration,
-}
-
-/// When a control plane is told that a response is accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acknowledge {
-    /// Once it is applied.
-    OnReceipt,
-    /// Once the subscribers that it concerns have accepted it.
-    AfterSubscribers {
-        /// How many of them are waited for, in percent: 1 to 100.
-        share: u8,
-        /// How long they are waited for; not zero.
-        deadline: Duration,
-        /// Whether it is told that they have rejected a response.
-        nack: NackUpstream,
-    },
-}
-
-/// How a control plane is told dynamic parameters.
-#[derive(Clone, Debug)]
-pub enum Parameters {
-    /// By locators: it speaks TP2.
-    Native,
-    /// By a stream, with a `Node` of its own, for each distinct set of them.
-    Streams {
-        /// The keys that make a difference to this control plane, sorted.
-        keys: Vec<String>,
-        /// The most sets; more are refused. At least 1.
-        max_sets: usize,
-        /// The `Node` for a set.
-        node: NodeTemplate,
-    },
-}
-
-/// The `Node` sent for a set of dynamic parameters. Placeholders are only for keys of the set's universe.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodeTemplate {
-    /// The node id.
-    pub id: Template,
-    /// The node cluster.
-    pub cluster: Template,
-    /// The node locality.
-    pub locality: Locality<Template>,
-    /// The node metadata.
-    pub metadata: BTreeMap<String, Metadata<Template>>,
-}
-
 /// How a client gets one dynamic parameter from its `Node`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct NodeRule {
     /// The parameter's key. Of several rules for one key, the first that gives a value counts.
     pub key: String,
     /// The part of the client's `Node` that it is taken from.
+    #[serde(serialize_with = "written")]
     pub from: NodeField,
     /// Which part of that is the value: the first capture group, or the whole match. Without it, all.
+    #[serde(serialize_with = "written")]
     pub pattern: Option<regex::Regex>,
     /// The value where the node has none, or none that matches.
     pub default: Option<String>,
@@ -383,9 +252,10 @@ pub struct NodeRule {
 }
 
 /// A subscription that is written to a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Export {
     /// The type of the resources.
+    #[serde(rename = "type", serialize_with = "written")]
     pub type_url: TypeUrl,
     /// Their names; none is the wildcard.
     pub names: Vec<String>,
@@ -394,5 +264,6 @@ pub struct Export {
     /// The file; relative to where the program runs. Different from all others.
     pub to: PathBuf,
     /// Its format.
+    #[serde(skip)]
     pub format: FileFormat,
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// A text with `{key}` where the value of a dynamic parameter goes; `{{` and `}}` are braces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template(pub Vec<Segment>);
@@ -19,7 +21,18 @@ pub enum Segment {
 impl Template {
     /// The text without placeholders.
     pub fn fixed(text: impl Into<String>) -> Self {
-        Self(vec![Segment::Text(text.into())])
+        let mut template = Self::default();
+        template.push(Segment::Text(text.into()));
+        template
+    }
+
+    /// Appends a piece. Texts are never empty, and never follow each other.
+    pub(crate) fn push(&mut self, segment: Segment) {
+        match (self.0.last_mut(), segment) {
+            (Some(Segment::Text(text)), Segment::Text(more)) => text.push_str(&more),
+            (_, Segment::Text(text)) if text.is_empty() => {}
+            (_, segment) => self.0.push(segment),
+        }
     }
 
     /// The keys that it has placeholders for.
@@ -75,6 +88,12 @@ impl fmt::Display for Template {
             Segment::Text(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}")),
             Segment::Key(key) => write!(f, "{{{key}}}"),
         })
+    }
+}
+
+impl Serialize for Template {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
 use weir_types::{NoSuchType, TypeUrl};
 
 /// How an upstream is spoken to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// One aggregated stream, incremental.
@@ -28,7 +28,7 @@ pub enum Protocol {
 }
 
 /// By the names of which generation of the API the services of an upstream are called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// Those of today.
@@ -39,7 +39,7 @@ pub enum Transport {
 }
 
 /// When a control plane is told that a response is accepted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AcknowledgeMode {
     #[default]
@@ -48,7 +48,7 @@ pub(crate) enum AcknowledgeMode {
 }
 
 /// Whether a control plane is told that subscribers have rejected a response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NackUpstream {
     /// No.
@@ -61,7 +61,7 @@ pub enum NackUpstream {
 }
 
 /// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColdStart {
     /// They wait.
@@ -85,7 +85,7 @@ impl FromStr for ResourceType {
 }
 
 /// An error of a resource that says something of the resource itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataError {
     /// It does not exist.
@@ -95,7 +95,7 @@ pub enum DataError {
 }
 
 /// Who may ask for the status of clients (CSDS).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Csds {
     /// Nobody.
@@ -108,7 +108,7 @@ pub enum Csds {
 }
 
 /// Whether clients show certificates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientCertificate {
     /// They must.
@@ -120,7 +120,7 @@ pub enum ClientCertificate {
 }
 
 /// The least severe messages that are logged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Level {
@@ -133,7 +133,7 @@ pub enum Level {
 }
 
 /// In which protocol a collector is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum CollectorProtocol {
     /// OTLP over gRPC.
     #[serde(rename = "grpc")]
@@ -145,7 +145,7 @@ pub enum CollectorProtocol {
 }
 
 /// How log messages are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.

@@ -103,6 +103,11 @@ impl Rights {
         held.rules.0.is_empty() || fitting.any(|rule| rule.allows(type_url, name))
     }
 
+    /// The places of the rules that are for the client; none where there are no rules.
+    pub fn rules(&self) -> Option<&[usize]> {
+        self.0.as_ref().filter(|held| !held.rules.0.is_empty()).map(|held| &*held.fitting)
+    }
+
     /// The parameters of a plain name, for which they were derived.
     pub(crate) fn plain(
         &self,

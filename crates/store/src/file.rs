@@ -10,6 +10,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 /// Says that a file is one of ours: `WEIR` in ASCII.
 const APPLICATION: i32 = 0x5745_4952;
+/// What the name of a file that was set aside has behind that of the file.
+const BROKEN: &str = ".broken-";
+
 /// The version of the format. A file of another one is set aside: it is a cache, and is filled again.
 const FORMAT: i32 = 1;
 /// How long another process that writes is waited for.
@@ -96,8 +99,8 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 pub(crate) fn set_aside(path: &Path, reason: &Unusable) -> io::Result<()> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let named = |number: u32| match number {
-        0 => suffixed(path, &format!(".broken-{since}")),
-        number => suffixed(path, &format!(".broken-{since}-{number}")),
+        0 => suffixed(path, &format!("{BROKEN}{since}")),
+        number => suffixed(path, &format!("{BROKEN}{since}-{number}")),
     };
     let aside = (0..=u32::MAX).map(named).find(|aside| !aside.exists()).unwrap_or_else(|| named(0));
     std::fs::rename(path, &aside)?;
@@ -110,6 +113,25 @@ pub(crate) fn set_aside(path: &Path, reason: &Unusable) -> io::Result<()> {
     let (path, aside) = (path.display(), aside.display());
     tracing::warn!(%path, %aside, %reason, "the store cannot be used and is set aside; a new one is begun");
     Ok(())
+}
+
+/// What was set aside of the file at `path`, by name.
+pub(crate) fn aside(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name() else { return Ok(Vec::new()) };
+    let prefix = format!("{}{BROKEN}", name.to_string_lossy());
+    let is_aside = |name: &str| {
+        name.strip_prefix(&prefix).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if is_aside(&entry.file_name().to_string_lossy()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 fn suffixed(path: &Path, suffix: &str) -> PathBuf {

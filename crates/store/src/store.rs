@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_types::{Batch, ResourceLocator, TypeUrl, VariantKey};
 
+use crate::file;
 use crate::lookup::Past;
 use crate::pending::Pending;
 use crate::writer::{Task, Writer};
@@ -132,6 +134,15 @@ impl Store {
     /// How it is doing.
     pub fn status(&self) -> Status {
         self.0.shared.status.lock().clone()
+    }
+
+    /// The files that could not be used and were set aside. Reads the directory.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    pub fn set_aside(&self) -> io::Result<Vec<PathBuf>> {
+        let path = self.0.shared.status.lock().path.clone();
+        file::aside(&path)
     }
 
     fn change(&self, change: impl FnOnce(&mut Pending)) {

@@ -1,6 +1,6 @@
 //! How the streams to control planes are doing, and whether files are read: for readiness, and for operators.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -99,6 +99,8 @@ struct Links {
     /// By order of creation.
     states: BTreeMap<u64, LinkState>,
     commands: BTreeMap<u64, WeakUnboundedSender<Command>>,
+    /// The authorities of which there is something to serve.
+    warm: BTreeSet<String>,
 }
 
 // === impl Status ===
@@ -127,6 +129,13 @@ impl Status {
             .values()
             .filter(|link| link.authority == authority)
             .all(|l| l.is_connected() && l.in_sync)
+    }
+
+    /// Whether there is something to serve of `authority` though its control plane may be away: some stream was in sync in
+    /// this process, or was given what an earlier process has stored. True while there is no stream.
+    pub fn is_warm(&self, authority: &str) -> bool {
+        let links = self.links.lock();
+        links.warm.contains(authority) || links.states.values().all(|link| link.authority != authority)
     }
 
     /// Believes the removals of a type that a stream withholds. False where there are none.
@@ -247,8 +256,12 @@ pub(crate) struct LinkStatus {
 
 impl LinkStatus {
     fn change(&self, change: impl FnOnce(&mut LinkState)) {
-        if let Some(state) = self.status.links.lock().states.get_mut(&self.id) {
-            change(state);
+        let Links { states, warm, .. } = &mut *self.status.links.lock();
+        let Some(state) = states.get_mut(&self.id) else { return };
+        change(state);
+        let restored = state.unconfirmed.values().any(|count| *count > 0);
+        if (state.in_sync || restored) && !warm.contains(&state.authority) {
+            warm.insert(state.authority.clone());
         }
     }
 
@@ -323,6 +336,24 @@ mod tests {
         assert_eq!(counts(&status), [1, 1, 0]);
         let away = status.staleness(later)["a"];
         assert!(away > Duration::from_secs(50) && away <= Duration::from_secs(60), "{away:?}");
+    }
+
+    #[test]
+    fn u09_an_authority_is_warm_from_when_something_of_it_is_there() {
+        let status = Status::default();
+        assert!(status.is_warm("a"), "nothing is wanted");
+        let (lost, cold) =
+            (status.register("a", None, Lane::default()), status.register("b", None, Lane::default()));
+        lost.connected("http://x", 0);
+        assert!(!status.is_warm("a") && !status.is_warm("b"));
+        lost.in_sync(true);
+        lost.disconnected();
+        assert!(status.is_warm("a") && !status.is_in_sync("a"), "what was there is still served");
+        let type_url = TypeUrl::new("acme.Widget");
+        cold.unconfirmed(&[(type_url.clone(), 0)].into());
+        assert!(!status.is_warm("b"), "there was nothing in the store");
+        cold.unconfirmed(&[(type_url, 3)].into());
+        assert!(status.is_warm("b") && status.is_warm("c"));
     }
 
     #[test]

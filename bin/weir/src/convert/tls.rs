@@ -120,7 +120,7 @@ pub(super) fn upstream(i: usize, control_plane: &ControlPlane) -> Result<(Option
     let tls = client(control_plane).map(|settings| Client::start(&place, settings));
     let mut headers = HeaderMap::new();
     for (name, value) in &control_plane.headers {
-        let mut value = HeaderValue::try_from(value)?;
+        let mut value = HeaderValue::try_from(value.reveal())?;
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(name)?, value);
     }

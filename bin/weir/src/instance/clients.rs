@@ -22,6 +22,8 @@ pub(super) fn shown(snapshot: &Snapshot, rules: &NodeRules) -> Client {
         parameters: parameters(&node, snapshot.client.identity.as_ref(), rules),
         node: shown_node(node),
         peer: snapshot.peer,
+        identity: snapshot.client.identity.as_ref().map(identity),
+        access: snapshot.client.rights.rules().map(<[usize]>::to_vec),
         service: snapshot.service,
         transport: snapshot.transport,
         dialect: snapshot.dialect,
@@ -69,6 +71,14 @@ fn parameters(node: &discovery::Node, identity: Option<&Identity>, rules: &NodeR
     }
     parameters.sort_by(|a, b| a.key.cmp(&b.key));
     parameters
+}
+
+fn identity(identity: &Identity) -> weir_admin::Identity {
+    weir_admin::Identity {
+        spiffe: identity.spiffe().map(str::to_owned),
+        uris: identity.uris().to_vec(),
+        dns: identity.dns().to_vec(),
+    }
 }
 
 fn shown_node(node: discovery::Node) -> Node {

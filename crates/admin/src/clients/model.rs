@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
+use weir_types::Pattern;
 
 use crate::time::rfc3339;
 
@@ -19,6 +20,11 @@ pub struct Client {
     /// Where it comes from.
     #[schema(value_type = String)]
     pub peer: SocketAddr,
+    /// Whom its certificate names; null where it has shown none.
+    pub identity: Option<Identity>,
+    /// The places in `[[access]]`, from 0, of the rules that say what it may have; null where there was no rule when
+    /// it came.
+    pub access: Option<Vec<usize>>,
     /// Which service it calls: `ads`, `cds`, …, `rest`.
     pub service: &'static str,
     /// By the names of which generation of the API: `v2`, `v3`.
@@ -35,6 +41,24 @@ pub struct Client {
     pub parameters: Vec<Parameter>,
     /// What it is subscribed to.
     pub types: Vec<TypeState>,
+}
+
+/// Whom a client's certificate names.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub struct Identity {
+    /// The SPIFFE id, where it has one.
+    pub spiffe: Option<String>,
+    /// The names that are URIs.
+    pub uris: Vec<String>,
+    /// The names that are DNS names.
+    pub dns: Vec<String>,
+}
+
+impl Identity {
+    /// Whether one of the names is as `pattern` says, read as the configuration does.
+    pub(crate) fn matches(&self, pattern: &Pattern) -> bool {
+        weir_tls::Identity::new(self.uris.clone(), self.dns.clone()).matches(pattern)
+    }
 }
 
 /// Who a client says it is.

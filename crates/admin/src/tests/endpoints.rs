@@ -94,10 +94,22 @@ async fn clients_are_filtered() {
         ("user_agent=grpc", &[]),
         ("param=env=prod&cluster=odd", &[1, 3, 5]),
         ("param=env=test", &[]),
+        ("identity=spiffe://prod.example/*", &[2]),
+        ("identity=web.example", &[2]),
+        ("identity=spiffe://test.example/*", &[]),
     ] {
         let page = get(&fake, &format!("/clients?{filter}")).await.json();
         assert_eq!(ids(&page), wanted, "{filter}");
     }
+}
+
+#[tokio::test]
+async fn a_client_is_shown_with_whom_its_certificate_names_and_the_rules_for_it() {
+    let client = get(&instance(2), "/clients/2").await.json();
+    assert_eq!(client["identity"]["spiffe"], "spiffe://prod.example/ns/shop/sa/web");
+    assert_eq!(client["access"], json!([0, 3]));
+    let other = get(&instance(2), "/clients/1").await.json();
+    assert_eq!((&other["identity"], &other["access"]), (&Value::Null, &Value::Null));
 }
 
 #[tokio::test]
@@ -237,4 +249,48 @@ async fn a_drain_is_begun_and_looked_at() {
         assert_eq!((answer.status, answer.json()), (202, state(true)));
     }
     assert_eq!(get(&fake, "/drain").await.json(), state(true));
+}
+
+#[tokio::test]
+async fn the_configuration_is_shown_with_what_became_of_the_file() {
+    let fake = instance(0);
+    let shown = get(&fake, "/config").await.json();
+    assert_eq!((&shown["file"], &shown["effective"]["log"]["level"]), (&json!("weir.toml"), &json!("info")));
+    assert_eq!(
+        (&shown["loaded"], &shown["waiting_for_restart"]),
+        (&json!("2023-11-14T22:13:20Z"), &json!(["store"]))
+    );
+    assert_eq!(shown["last_reload"]["error"], "weir.toml:1: downstream: it is missing");
+    let file = get(&fake, "/config?format=toml").await;
+    assert_eq!(
+        (&*file.content_type, &*file.body),
+        ("application/toml; charset=utf-8", "[log]\nlevel = \"info\"\n")
+    );
+    assert_eq!(get(&fake, "/config?format=xml").await.status, 400);
+    fake.ready.store(false, Ordering::Relaxed);
+    let answer = get(&fake, "/config?format=toml").await;
+    assert_eq!((answer.status, &answer.json()["detail"]), (500, &json!("broken")));
+}
+
+#[tokio::test]
+async fn the_store_is_shown_where_there_is_one() {
+    let answer = get(&instance(0), "/store").await;
+    assert_eq!((answer.status, &*answer.content_type), (404, "application/problem+json"));
+    let store = get(&instance(1), "/store").await.json();
+    assert_eq!(
+        (&store["size"], &store["pending"], &store["written"]),
+        (&json!(1 << 20), &json!(3), &json!("2023-11-14T22:13:20Z"))
+    );
+    assert_eq!(store["set_aside"], json!(["/var/lib/weir/store.broken-1700000000"]));
+    assert_eq!(store["unconfirmed"], 7);
+}
+
+#[tokio::test]
+async fn what_was_refused_is_listed_by_limit() {
+    let page = get(&instance(0), "/refused?limit=1").await.json();
+    let first = json!({ "authority": "a", "limit": "max_subscriptions", "subscriptions": 7 });
+    assert_eq!((&page["items"], &page["next"]), (&json!([first]), &json!("1")));
+    let page = get(&instance(0), "/refused?after=1").await.json();
+    assert_eq!((&page["items"][0]["limit"], &page["next"]), (&json!("new_names_per_client"), &Value::Null));
+    assert_eq!(get(&instance(0), "/refused?authority=b").await.json()["items"], json!([]));
 }

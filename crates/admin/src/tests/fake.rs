@@ -12,8 +12,9 @@ use weir_types::{
 };
 
 use crate::{
-    Accepted, Changed, Client, Condition, Delivery, Draining, Instance, Locality, LogLevel, Nack, Nacked,
-    Node, Origin, Parameter, Propagated, Sent, Standing, TypeState, Upstream, WithheldRemovals,
+    Accepted, Changed, Client, Condition, Configuration, Delivery, Draining, Identity, Instance, Locality,
+    LogLevel, Nack, Nacked, Node, Origin, Parameter, Propagated, Refused, Reload, Sent, Standing, Store,
+    TypeState, Upstream, WithheldRemovals,
 };
 
 /// With two upstreams, of which one is away, and any number of clients, of which every third rejects.
@@ -181,6 +182,12 @@ impl Instance for Fake {
             id,
             node,
             peer: SocketAddr::from(([10, 0, 0, 1], 4711)),
+            identity: (id == 2).then(|| Identity {
+                spiffe: Some("spiffe://prod.example/ns/shop/sa/web".to_owned()),
+                uris: vec!["spiffe://prod.example/ns/shop/sa/web".to_owned()],
+                dns: vec!["web.example".to_owned()],
+            }),
+            access: (id == 2).then(|| vec![0, 3]),
             service: "ads",
             transport: "v3",
             dialect: if id == 1 { "sotw" } else { "delta" },
@@ -256,6 +263,42 @@ impl Instance for Fake {
 
     fn database(&self) -> Database {
         self.database.clone()
+    }
+
+    fn configuration(&self) -> Result<Configuration, String> {
+        let error = Some("weir.toml:1: downstream: it is missing".to_owned());
+        Ok(Configuration {
+            file: "weir.toml".to_owned(),
+            loaded: at(),
+            last_reload: Some(Reload { at: at(), applied: false, changed: Vec::new(), error }),
+            waiting_for_restart: vec!["store".to_owned()],
+            effective: serde_json::json!({ "log": { "level": "info" } }),
+        })
+    }
+
+    fn configuration_file(&self) -> Result<String, String> {
+        let ready = self.ready.load(Ordering::Relaxed);
+        if ready { Ok("[log]\nlevel = \"info\"\n".to_owned()) } else { Err("broken".to_owned()) }
+    }
+
+    fn store(&self) -> Option<Store> {
+        (self.clients > 0).then(|| Store {
+            path: "/var/lib/weir/store".to_owned(),
+            failure: None,
+            size: 1 << 20,
+            max_size: 1 << 30,
+            pending: 3,
+            written: Some(at()),
+            refused: 1,
+            unreadable: 2,
+            secrets: true,
+            set_aside: vec!["/var/lib/weir/store.broken-1700000000".to_owned()],
+        })
+    }
+
+    fn refused(&self) -> Vec<Refused> {
+        let refused = |limit| Refused { authority: "a".to_owned(), limit, subscriptions: 7 };
+        vec![refused("max_subscriptions"), refused("new_names_per_client")]
     }
 
     fn log_level(&self) -> LogLevel {

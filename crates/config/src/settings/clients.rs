@@ -1,9 +1,11 @@
 //! What kinds of clients get.
 
+use serde::Serialize;
+
 use crate::values::ColdStart;
 
 /// By kind of client.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct ColdStarts {
     /// Envoys.
     pub envoy: ColdStart,

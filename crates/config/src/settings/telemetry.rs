@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Serialize;
+
+use crate::document::written;
 use crate::values::CollectorProtocol;
 
 /// What is told to a collector of traces and metrics, over OTLP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Telemetry {
     /// Where it is; none where nothing is told.
     pub endpoint: Option<String>,
@@ -23,5 +26,6 @@ pub struct Telemetry {
     /// More about it.
     pub resource_attributes: BTreeMap<String, String>,
     /// How long it is followed whether clients accept a change; not zero.
+    #[serde(serialize_with = "written")]
     pub propagation_deadline: Duration,
 }

@@ -72,8 +72,13 @@ fn keys(prefix: &str, value: &toml::Value, found: &mut BTreeSet<String>) {
 }
 
 pub(super) fn keys_of_reference() -> BTreeSet<String> {
+    keys_of(&toml::from_str(&read("config/reference.toml")).unwrap())
+}
+
+/// The keys of a document.
+pub(super) fn keys_of(document: &toml::Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    keys("", &toml::from_str(&read("config/reference.toml")).unwrap(), &mut found);
+    keys("", document, &mut found);
     found
 }
 

@@ -1,4 +1,5 @@
 mod deploy;
+mod document;
 mod errors;
 mod examples;
 mod reload;

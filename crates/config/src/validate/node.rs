@@ -57,7 +57,8 @@ pub(super) fn template(
 fn default_id(node: &Node, parameters: &[String]) -> Template {
     let mut id = Template::fixed(&node.id);
     for parameter in parameters {
-        id.0.extend([Segment::Text("-".to_owned()), Segment::Key(parameter.clone())]);
+        id.push(Segment::Text("-".to_owned()));
+        id.push(Segment::Key(parameter.clone()));
     }
     id
 }

@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue, Uri, header};
 use super::Findings;
 use super::upstream::Reader;
 use crate::file;
+use crate::secret::Secret;
 use crate::settings::{KeyPair, UpstreamTls};
 
 /// Headers that belong to the transport.
@@ -68,7 +69,7 @@ impl Reader<'_> {
         &mut self,
         file: &mut file::Upstream,
         endpoints: &[Uri],
-    ) -> BTreeMap<String, String> {
+    ) -> BTreeMap<String, Secret> {
         let headers = file.headers.take().unwrap_or_default();
         for (name, value) in &headers {
             self.check_header(name, value);
@@ -89,7 +90,7 @@ impl Reader<'_> {
             (None, true) => self.add("token_over_plaintext", "every endpoint is https://"),
             _ => {}
         }
-        headers
+        headers.into_iter().map(|(name, value)| (name, Secret::from(value))).collect()
     }
 
     fn check_header(&mut self, name: &str, value: &str) {

@@ -159,6 +159,7 @@ impl Reader<'_> {
             parameters,
             tls,
             headers,
+            token_over_plaintext: file.token_over_plaintext.unwrap_or_default(),
             token_file: file.token_file.map(|path| directory.join(path)),
             connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
             does_not_exist_timeout,

@@ -1,0 +1,58 @@
+//! Values that nobody is shown.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
+use serde::{Serialize, Serializer};
+
+/// What stands in their place.
+const REDACTED: &str = "[redacted]";
+
+/// A value that is never shown, neither in a log nor to operators.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The value, for those whom it is meant for.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(value: String) -> Self {
+        Self(value)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}
+
+/// Another text for another value, so that a change is noticed; it says nothing of the value, and is another one in
+/// each process.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        static KEY: OnceLock<RandomState> = OnceLock::new();
+        write!(f, "{REDACTED} {:016x}", KEY.get_or_init(RandomState::new).hash_one(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_told_from_another_one_and_never_shown() {
+        let [one, same, other] = ["hunter2", "hunter2", "hunter3"].map(|text| Secret::from(text.to_owned()));
+        assert_eq!(format!("{one:?}"), format!("{same:?}"));
+        assert_ne!(format!("{one:?}"), format!("{other:?}"));
+        let document = toml::Value::try_from(&one).unwrap();
+        assert_eq!(document.as_str(), Some(REDACTED));
+        assert!(!format!("{one:?} {document}").contains("hunter2"));
+        assert_eq!(one.reveal(), "hunter2");
+    }
+}

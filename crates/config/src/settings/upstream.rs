@@ -1,0 +1,212 @@
+//! Where resources come from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::{Locality, UpstreamTls};
+use crate::document::{size, written};
+use crate::metadata::Metadata;
+use crate::secret::Secret;
+use crate::template::Template;
+use crate::values::{DataError, NackUpstream, Protocol, Transport};
+
+/// Where the resources of one authority come from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Upstream {
+    /// The authority; empty for names without one.
+    pub authority: String,
+    /// Where they come from.
+    #[serde(flatten)]
+    pub source: Source,
+}
+
+/// Where resources come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// This directory or file; relative to where the program runs.
+    Files(PathBuf),
+    /// A control plane.
+    ControlPlane(Box<ControlPlane>),
+}
+
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Files(path) => serializer.collect_map([("files", path)]),
+            Self::ControlPlane(control_plane) => control_plane.serialize(serializer),
+        }
+    }
+}
+
+/// How a control plane is spoken to.
+#[derive(Clone, Debug, Serialize)]
+pub struct ControlPlane {
+    /// Where it is, in order of preference; never empty.
+    #[serde(serialize_with = "written")]
+    pub endpoints: Vec<http::Uri>,
+    /// In which protocol.
+    pub protocol: Protocol,
+    /// By the names of which generation of the API.
+    pub transport: Transport,
+    /// How it is told dynamic parameters.
+    #[serde(flatten)]
+    pub parameters: Parameters,
+    /// How TLS is spoken to endpoints that are `https`; none where none is.
+    pub tls: Option<UpstreamTls>,
+    /// Headers of each call: names and values that HTTP allows.
+    pub headers: BTreeMap<String, Secret>,
+    /// The file with the token that is sent as `authorization: Bearer …`.
+    pub token_file: Option<PathBuf>,
+    /// Whether that, or a header that is one, may be sent to endpoints that are not `https`.
+    pub token_over_plaintext: bool,
+    /// How much clients can have it asked for.
+    #[serde(flatten)]
+    pub demand: Demand,
+    /// How long connecting may take.
+    #[serde(serialize_with = "written")]
+    pub connect_timeout: Duration,
+    /// How long a resource may take to come before it is taken not to exist.
+    #[serde(serialize_with = "written")]
+    pub does_not_exist_timeout: Duration,
+    /// On which errors of a resource what is cached of it is dropped.
+    pub drop_on_errors: Vec<DataError>,
+    /// How bursts are recognized, which are made one change; none where nothing waits.
+    pub debounce: Option<Debounce>,
+    /// How much it may remove at once, if not everything.
+    pub shrink_guard: Option<ShrinkGuard>,
+    /// The longest first wait between attempts to connect.
+    #[serde(serialize_with = "written")]
+    pub backoff_base: Duration,
+    /// The longest wait between attempts to connect; at least `backoff_base`.
+    #[serde(serialize_with = "written")]
+    pub backoff_max: Duration,
+    /// How long a new stream may take to answer before other endpoints are tried beside it; shorter than
+    /// `does_not_exist_timeout` where there are several endpoints.
+    #[serde(serialize_with = "written")]
+    pub answer_timeout: Duration,
+    /// How long a stream has to last before its endpoint counts as a good one.
+    #[serde(serialize_with = "written")]
+    pub stable_after: Duration,
+    /// Whether a version means the same at all endpoints.
+    pub shared_versions: bool,
+    /// How often an idle connection is pinged.
+    #[serde(serialize_with = "written")]
+    pub keepalive_interval: Duration,
+    /// How long the answer to a ping may take.
+    #[serde(serialize_with = "written")]
+    pub keepalive_timeout: Duration,
+    /// The largest response accepted, in bytes.
+    #[serde(serialize_with = "size")]
+    pub max_response_size: usize,
+    /// Whether the node goes with the first request of a stream only.
+    pub node_on_first_message_only: bool,
+    /// When it is told that a response is accepted.
+    #[serde(flatten)]
+    pub acknowledge: Acknowledge,
+    /// How it is polled; for [`Protocol::Rest`].
+    #[serde(flatten)]
+    pub polling: Polling,
+}
+
+/// How bursts of a control plane are recognized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Debounce {
+    /// After how long a silence it is over; not zero.
+    #[serde(serialize_with = "written")]
+    pub quiet: Duration,
+    /// How long it may last; at least `quiet`.
+    #[serde(serialize_with = "written")]
+    pub max: Duration,
+}
+
+/// How much clients can have a control plane asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Demand {
+    /// The most distinct subscriptions; at least 1.
+    pub max_subscriptions: usize,
+    /// How many new ones a second; at least 1.
+    pub new_subscriptions_per_second: Option<u32>,
+    /// How many new parameter sets a second; at least 1.
+    pub new_parameter_sets_per_second: Option<u32>,
+}
+
+/// Which removals are withheld until they are confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ShrinkGuard {
+    /// More than so many percent of what a stream holds of a type: 1 to 99,
+    pub percent: u8,
+    /// and at least so many; not zero.
+    pub minimum: usize,
+    /// How long at most; not zero.
+    #[serde(serialize_with = "written")]
+    pub confirm_after: Duration,
+}
+
+/// How a control plane is polled.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Polling {
+    /// How long to wait after an answer before the next poll.
+    #[serde(serialize_with = "written")]
+    pub refresh_interval: Duration,
+    /// How much longer at most, by chance.
+    #[serde(serialize_with = "written")]
+    pub refresh_jitter: Duration,
+    /// How long an answer may take.
+    #[serde(serialize_with = "written")]
+    pub request_timeout: Duration,
+}
+
+/// When a control plane is told that a response is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "acknowledge", rename_all = "kebab-case")]
+pub enum Acknowledge {
+    /// Once it is applied.
+    OnReceipt,
+    /// Once the subscribers that it concerns have accepted it.
+    AfterSubscribers {
+        /// How many of them are waited for, in percent: 1 to 100.
+        #[serde(rename = "acknowledge_share")]
+        share: u8,
+        /// How long they are waited for; not zero.
+        #[serde(rename = "acknowledge_deadline", serialize_with = "written")]
+        deadline: Duration,
+        /// Whether it is told that they have rejected a response.
+        #[serde(rename = "nack_upstream")]
+        nack: NackUpstream,
+    },
+}
+
+/// How a control plane is told dynamic parameters.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "dynamic_parameters", rename_all = "kebab-case")]
+pub enum Parameters {
+    /// By locators: it speaks TP2.
+    Native,
+    /// By a stream, with a `Node` of its own, for each distinct set of them.
+    Streams {
+        /// The keys that make a difference to this control plane, sorted.
+        #[serde(rename = "parameter_keys")]
+        keys: Vec<String>,
+        /// The most sets; more are refused. At least 1.
+        #[serde(rename = "max_parameter_sets")]
+        max_sets: usize,
+        /// The `Node` for a set.
+        node: NodeTemplate,
+    },
+}
+
+/// The `Node` sent for a set of dynamic parameters. Placeholders are only for keys of the set's universe.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodeTemplate {
+    /// The node id.
+    pub id: Template,
+    /// The node cluster.
+    pub cluster: Template,
+    /// The node locality.
+    pub locality: Locality<Template>,
+    /// The node metadata.
+    pub metadata: BTreeMap<String, Metadata<Template>>,
+}
