@@ -2,12 +2,12 @@
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
-use weir_config::Config;
+use weir_config::{Config, ReadyWhen};
 
 /// Ready once every upstream is, until clients are moved elsewhere.
 #[derive(Debug)]
 pub(crate) struct Readiness {
-    authorities: Mutex<Vec<String>>,
+    wanted: Mutex<Wanted>,
     upstream: weir_upstream::Status,
     draining: CancellationToken,
 }
@@ -15,18 +15,21 @@ pub(crate) struct Readiness {
 impl Readiness {
     /// Not ready any more once `draining` is cancelled.
     pub(crate) fn new(config: &Config, upstream: weir_upstream::Status, draining: CancellationToken) -> Self {
-        Self { authorities: Mutex::new(authorities(config)), upstream, draining }
+        Self { wanted: Mutex::new(Wanted::of(config)), upstream, draining }
     }
 
-    /// Goes by the upstreams of `config` from now on.
+    /// Goes by what `config` says from now on.
     pub(crate) fn follow(&self, config: &Config) {
-        *self.authorities.lock() = authorities(config);
+        *self.wanted.lock() = Wanted::of(config);
     }
 
     /// What is still missing, in words for an operator; empty when ready.
     pub(crate) fn pending(&self) -> Vec<String> {
-        let authorities = self.authorities.lock();
+        let Wanted { authorities, when } = &*self.wanted.lock();
         let behind = authorities.iter().filter_map(|authority| {
+            if *when == ReadyWhen::Warm && self.upstream.is_warm(authority) {
+                return None;
+            }
             let state = match (self.upstream.is_connected(authority), self.upstream.is_in_sync(authority)) {
                 (_, true) => return None,
                 (true, false) => "has not answered everything yet",
@@ -39,6 +42,16 @@ impl Readiness {
     }
 }
 
-fn authorities(config: &Config) -> Vec<String> {
-    config.upstreams.iter().map(|upstream| upstream.authority.clone()).collect()
+/// What it takes to be ready.
+#[derive(Debug)]
+struct Wanted {
+    authorities: Vec<String>,
+    when: ReadyWhen,
+}
+
+impl Wanted {
+    fn of(config: &Config) -> Self {
+        let authorities = config.upstreams.iter().map(|upstream| upstream.authority.clone()).collect();
+        Self { authorities, when: config.downstream.ready_when }
+    }
 }

@@ -18,6 +18,7 @@ use weir_telemetry::LogLevel;
 use weir_watch::Watch;
 
 use crate::convert;
+use crate::loaded::Loaded;
 
 pub(crate) use upstreams::Upstreams;
 
@@ -27,6 +28,7 @@ pub(crate) struct Parts {
     pub(crate) clients: weir_downstream::Control,
     pub(crate) exports: watch::Sender<Vec<Export>>,
     pub(crate) upstreams: Upstreams,
+    pub(crate) loaded: Loaded,
     reloads: Counter<u64>,
     pending: Gauge<u64>,
 }
@@ -37,10 +39,11 @@ impl Parts {
         clients: weir_downstream::Control,
         exports: watch::Sender<Vec<Export>>,
         upstreams: Upstreams,
+        loaded: Loaded,
     ) -> Self {
         let (reloads, pending) =
             (weir_metrics::CONFIG_RELOADS.counter(), weir_metrics::CONFIG_PENDING.gauge());
-        Self { level, clients, exports, upstreams, reloads, pending }
+        Self { level, clients, exports, upstreams, loaded, reloads, pending }
     }
 }
 
@@ -107,10 +110,12 @@ impl Reload {
                     tracing::warn!(keys, "these settings have changed and stay as they were until a restart");
                 }
                 parts.pending.record(pending.len() as u64, &[]);
+                parts.loaded.applied(&self.running, changed, pending);
                 "applied"
             }
             Err(reason) => {
                 tracing::error!(%reason, "the configuration is not reloaded; what was good stays");
+                parts.loaded.refused(reason);
                 "failed"
             }
         };

@@ -22,6 +22,7 @@ use weir_telemetry::{LogLevel, Metrics};
 use crate::convert;
 use crate::instance::Instance;
 use crate::lifetime::{self, Drain, Signals};
+use crate::loaded::Loaded;
 use crate::ready::Readiness;
 use crate::reload::{Parts, Reload, Upstreams};
 
@@ -80,7 +81,8 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
     let stop = CancellationToken::new();
-    let (mut tasks, parts, drain) = start(config, store.as_ref(), listeners, telemetry, &stop)?;
+    let loaded = Loaded::new(path.to_owned(), config.clone());
+    let (mut tasks, parts, drain) = start(config, store.as_ref(), listeners, telemetry, loaded, &stop)?;
     let stopped = stop.clone();
     tasks.spawn(
         async move { stopped.run_until_cancelled(reload.run(hangups, parts)).await.unwrap_or(Ok(())) },
@@ -108,6 +110,7 @@ fn start(
     store: Option<&Store>,
     listeners: Listeners,
     telemetry: Telemetry,
+    loaded: Loaded,
     stop: &CancellationToken,
 ) -> Result<(JoinSet<Result<()>>, Parts, Drain)> {
     let database = Database::new(convert::database(config));
@@ -146,7 +149,7 @@ fn start(
         store: store.cloned(),
         readiness: Arc::clone(&readiness),
     };
-    let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports, upstreams);
+    let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports, upstreams, loaded.clone());
     if let (Some(listener), Some(admin)) = (listeners.admin, &config.admin) {
         let (tls, auth) = convert::tls::admin(admin)?;
         let Telemetry { metrics, log_level } = telemetry;
@@ -159,6 +162,8 @@ fn start(
             database,
             log_level,
             drain: drain.clone(),
+            loaded,
+            store: store.cloned(),
         };
         let admin =
             weir_admin::serve(listener, tls, auth, Arc::new(instance), stop.clone().cancelled_owned());

@@ -16,7 +16,7 @@ pub(crate) use security::{Access, AdminTls, DownstreamTls, UpstreamTls};
 use crate::metadata::Metadata;
 use crate::values::{
     AcknowledgeMode, Address, CollectorEndpoint, CollectorProtocol, Csds, DataError, DurationText, Endpoint,
-    Level, LogFormat, NackUpstream, Protocol, Regex, ResourceType, Size, Text, Transport,
+    Level, LogFormat, NackUpstream, Protocol, ReadyWhen, Regex, ResourceType, Size, Text, Transport,
 };
 
 #[derive(Debug, Deserialize)]
@@ -137,6 +137,8 @@ pub(crate) struct Downstream {
     pub(crate) csds: Csds,
     #[serde(default)]
     pub(crate) reflection: bool,
+    #[serde(default)]
+    pub(crate) ready_when: ReadyWhen,
     #[serde(default)]
     pub(crate) wrap_resources: HashMap<String, bool>,
     #[serde(default)]

@@ -39,7 +39,7 @@ pub use settings::{
 pub use template::{Segment, Template};
 pub use values::{
     ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream,
-    Protocol, Transport,
+    Protocol, ReadyWhen, Transport,
 };
 
 use places::Places;

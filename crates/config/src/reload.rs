@@ -114,6 +114,7 @@ settings! {
     NewStreams "downstream.rest_hold": |c| c.downstream.rest_hold;
     AtOnce "downstream.csds": |c| c.downstream.csds;
     AtOnce "downstream.reflection": |c| c.downstream.reflection;
+    AtOnce "downstream.ready_when": |c| c.downstream.ready_when;
     NewConnections "downstream.receive_timeout": |c| c.downstream.receive_timeout;
     NewConnections "downstream.stall_timeout": |c| c.downstream.stall_timeout;
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;

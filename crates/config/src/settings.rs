@@ -17,7 +17,7 @@ pub use security::{AccessRule, AdminTls, DownstreamTls, KeyPair, UpstreamTls};
 
 use crate::document::{size, written};
 use crate::metadata::Metadata;
-use crate::values::{Csds, Level, LogFormat};
+use crate::values::{Csds, Level, LogFormat, ReadyWhen};
 
 pub use self::clients::ColdStarts;
 pub use self::telemetry::Telemetry;
@@ -138,6 +138,8 @@ pub struct Downstream {
     pub csds: Csds,
     /// Whether tools are told which services and types there are.
     pub reflection: bool,
+    /// When clients can be served.
+    pub ready_when: ReadyWhen,
     /// How long a client may take to send what has to come before it is served.
     #[serde(serialize_with = "written")]
     pub receive_timeout: Duration,

@@ -180,6 +180,7 @@ fn downstream(file: file::Downstream, tls: Option<DownstreamTls>) -> Downstream 
         rest_hold: file.rest_hold.0.0,
         csds: file.csds,
         reflection: file.reflection,
+        ready_when: file.ready_when,
         receive_timeout: file.receive_timeout.0.0,
         stall_timeout: file.stall_timeout.0.0,
         max_connection_age: file.max_connection_age.map(|age| age.0.0),

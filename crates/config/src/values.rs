@@ -107,6 +107,17 @@ pub enum Csds {
     Any,
 }
 
+/// When clients can be served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadyWhen {
+    /// While every control plane is connected, and has answered everything that it was asked.
+    #[default]
+    InSync,
+    /// Also while a control plane is away, once something of it is there: from it, or from the store.
+    Warm,
+}
+
 /// Whether clients show certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

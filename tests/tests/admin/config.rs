@@ -67,7 +67,7 @@ async fn u09_the_store_is_shown_with_what_waits_to_be_vouched_for() {
     control_plane.set_all((0..7).map(|i| Published::text(CDS, &format!("c{i}"), "1")));
     let store = format!("[store]\npath = \"{}\"\n", path.display());
     let weir = Weir::builder().upstream(&control_plane, "ads-delta", "streams").section(&store);
-    let mut weir = weir.start().await;
+    let mut weir = weir.downstream("ready_when = \"warm\"").start().await;
     let mut client = XdsClient::delta(weir.address(), &node("n")).await;
     client.subscribe(CDS, &["*"]);
     assert_eq!(client.accept(CDS).await.names().len(), 7);
@@ -94,6 +94,10 @@ async fn u09_the_store_is_shown_with_what_waits_to_be_vouched_for() {
         (&json!("cds"), &json!(7))
     );
     assert_eq!(ask(&weir, "/store").await["unconfirmed"], 7);
+    assert_eq!(weir.admin("/ready").await.status, 200, "there is something to serve");
+    let in_sync = "ready_when = \"in-sync\"";
+    weir.reconfigure(|text| text.replace("ready_when = \"warm\"", in_sync));
+    until(in_sync, async || (weir.admin("/ready").await.status == 503).then_some(())).await;
 
     control_plane.restart().await;
     listed(&weir, "/upstreams", |links| links.iter().all(|link| link["unconfirmed"] == json!([]))).await;
