@@ -263,3 +263,35 @@ impl Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::tests::fake::Fake;
+
+    #[tokio::test]
+    async fn what_is_wrong_comes_first_and_the_rest_is_cut() {
+        // The third client rejects what it is sent of the view 7.
+        let fake = Fake::new(3);
+        let _streams: Vec<_> = (0..150).map(|i| fake.ask(&format!("c{i}"), &[])).collect();
+        let instance: Shared = Arc::clone(&fake) as Shared;
+        let mut maker = Maker::default();
+        for _ in 0..2 {
+            let summary = serde_json::to_value(maker.make(&instance).await).unwrap();
+            assert_eq!(summary["streams"], json!({ "in_sync": 2, "behind": 0, "rejecting": 1 }));
+            let views = summary["views"].as_array().unwrap();
+            assert_eq!((views.len(), &summary["view_count"]), (MOST, &json!(150)));
+            assert_eq!((&views[0]["names"][0]["name"], &views[0]["rejecting"]), (&json!("c7"), &json!(1)));
+            assert_eq!((&views[1]["id"], &views[MOST - 1]["id"]), (&json!(0), &json!(99)));
+            let links = summary["upstreams"]["links"].as_array().unwrap();
+            assert_eq!((&links[0]["state"], &links[1]["withheld"]), (&json!("disconnected"), &json!(40)));
+            assert_eq!((&summary["upstreams"]["in_sync"], &links[0]["unconfirmed"]), (&json!(1), &json!(7)));
+            assert_eq!(summary["propagation"].as_array().unwrap().len(), NEWEST);
+            assert_eq!(maker.names.len(), MOST, "names of what is not shown are not kept");
+        }
+    }
+}
