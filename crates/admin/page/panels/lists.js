@@ -48,7 +48,7 @@ function withheld(of) {
 
 /** A type: how its clients stand, and the resources that are held of it. */
 export function type(at, fleet) {
-  const pages = new Pages((after, limit) => ask("resources", { type: url(fleet, at), after, limit }), PAGE);
+  const pages = new Pages((after, limit) => ask("resources", { type: typeUrlOf(fleet, at), after, limit }), PAGE);
   return {
     title: at,
     async draw() {
@@ -66,7 +66,7 @@ export function type(at, fleet) {
 }
 
 /** The URL of a type by how it stands in paths. */
-function url(fleet, at) {
+function typeUrlOf(fleet, at) {
   return fleet.summary.types.find((one) => typePath(one.type, one.type_url) === at)?.type_url ?? at;
 }
 
@@ -88,7 +88,7 @@ export function view(typeAt, id, fleet) {
     title: `View ${id}`,
     async draw() {
       const after = Number(id) > 0 ? Number(id) - 1 : null;
-      const { items } = await ask("views", { type: url(fleet, typeAt), after, limit: 1 });
+      const { items } = await ask("views", { type: typeUrlOf(fleet, typeAt), after, limit: 1 });
       const found = items.find((one) => one.id === Number(id));
       if (!found) return [h("p", {}, "This view is gone: nobody is subscribed to just this any more.")];
       this.title = viewName(found);

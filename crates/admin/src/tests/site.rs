@@ -104,7 +104,7 @@ fn no_file_comes_from_elsewhere_or_makes_markup_of_text() {
             "style=\"",
             "<style",
             "@import",
-            " url(",
+            "url(",
         ] {
             assert!(!file.text.contains(forbidden), "{} has {forbidden}", file.path);
         }
