@@ -238,6 +238,33 @@ async fn until_text(client: &mut XdsClient, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whom_clients_meet_and_who_is_let_in_changes_with_the_configuration_and_no_stream_is_dropped() {
+    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    control_plane.set(cluster("1"));
+    let names = "subject_alt_names = [\"spiffe://prod.example/*\"]\n";
+    let weir = world.serving(&control_plane, names).start().await;
+    let connection = Connection::secured(weir.address(), &world.client(WEB)).await.expect("to be let in");
+    let mut running = connection.ads(Dialect::Delta, &node("client"));
+    running.subscribe(type_url("cds"), &["a"]);
+    assert_eq!(running.accept(type_url("cds")).await.resource("a").text(), "1");
+
+    // Other files, by another authority, for others: at one stroke, and not before the last of them is there.
+    weir.reconfigure(|text| text.replace("/ca.pem", "/other-ca.pem").replace("/weir.", "/other."));
+    weir.child().wait_for_line(&["is not reloaded", "downstream.tls.certificate: ", "other.pem"]).await;
+    assert_eq!(ask(&weir, &world.client(WEB)).await, Ok("1".to_owned()));
+    world.wrong.write(world.path(), "other-ca");
+    world.wrong.issue(&["localhost"]).write(world.path(), "other");
+    weir.signal("HUP").await;
+    weir.child().wait_for_line(&["the configuration is reloaded", "downstream.tls"]).await;
+    let stranger = Secured::new(world.wrong.issue(&[WEB]), &world.wrong);
+    assert_eq!(ask(&weir, &stranger).await, Ok("1".to_owned()));
+    let refused = ask(&weir, &world.client(WEB)).await;
+    assert!(refused.is_err(), "{refused:?}");
+    control_plane.set(cluster("2"));
+    until_text(&mut running, "2").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
     let (world, control_plane) = (World::new(), FakeControlPlane::start_tp2().await);
     for env in ["prod", "test"] {

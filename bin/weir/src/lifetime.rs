@@ -8,6 +8,8 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use weir_downstream::Control;
 
+use crate::service_manager::ServiceManager;
+
 /// The signals that end the program.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -58,6 +60,8 @@ pub(crate) struct Drain {
     pub(crate) clients: Control,
     /// How much longer it may take than it should.
     pub(crate) patience: Duration,
+    /// Told that the end has begun.
+    pub(crate) manager: ServiceManager,
 }
 
 impl Drain {
@@ -76,6 +80,7 @@ impl Drain {
             () = self.draining.cancelled() => Told::Operator,
             Some(ended) = tasks.join_next() => return Err(unexpected(ended)),
         };
+        self.manager.stopping();
         if told == Told::Interrupt {
             tracing::info!("stopping");
             return Ok(());

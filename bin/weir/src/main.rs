@@ -18,6 +18,7 @@ mod progress;
 mod ready;
 mod reload;
 mod serve;
+mod service_manager;
 mod subscribe;
 mod table;
 mod trust;

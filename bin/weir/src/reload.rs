@@ -15,10 +15,12 @@ use tokio::sync::watch;
 use weir_config::{Config, Counts, SETTINGS};
 use weir_downstream::export::Export;
 use weir_telemetry::LogLevel;
+use weir_tls::Acceptor;
 use weir_watch::Watch;
 
 use crate::convert;
 use crate::loaded::Loaded;
+use crate::service_manager::ServiceManager;
 
 pub(crate) use upstreams::Upstreams;
 
@@ -29,6 +31,10 @@ pub(crate) struct Parts {
     pub(crate) exports: watch::Sender<Vec<Export>>,
     pub(crate) upstreams: Upstreams,
     pub(crate) loaded: Loaded,
+    /// How TLS is spoken to clients, if it is.
+    pub(crate) tls: Option<Acceptor>,
+    /// Told when a reload begins and is over.
+    pub(crate) manager: ServiceManager,
     reloads: Counter<u64>,
     pending: Gauge<u64>,
 }
@@ -40,10 +46,12 @@ impl Parts {
         exports: watch::Sender<Vec<Export>>,
         upstreams: Upstreams,
         loaded: Loaded,
+        tls: Option<Acceptor>,
+        manager: ServiceManager,
     ) -> Self {
         let (reloads, pending) =
             (weir_metrics::CONFIG_RELOADS.counter(), weir_metrics::CONFIG_PENDING.gauge());
-        Self { level, clients, exports, upstreams, loaded, reloads, pending }
+        Self { level, clients, exports, upstreams, loaded, tls, manager, reloads, pending }
     }
 }
 
@@ -83,7 +91,9 @@ impl Reload {
             let text = read(&self.path).map_err(|error| format!("{error:#}"));
             // A watch tells of whatever happens beside the file.
             if asked || text.as_ref().is_ok_and(|text| *text != self.text) {
+                parts.manager.reloading();
                 self.reload(text, &parts);
+                parts.manager.ready();
             }
             asked = tokio::select! {
                 _ = hangups.recv() => true,
@@ -131,6 +141,13 @@ impl Reload {
         let upstreams = parts.upstreams.prepare(&self.running, &next)?;
         // What cannot change may come along with an upstream that is new.
         let changed = differing(&self.running, &next, |counts| counts != Counts::Restart);
+        let tls = match changed.contains(&"downstream.tls") {
+            true => convert::tls::valid_downstream(&next.downstream)?,
+            false => None,
+        };
+        if let (Some(running), Some(next)) = (&parts.tls, &tls) {
+            running.follow(next);
+        }
         parts.level.configure(convert::logs(&next.log).level);
         parts.clients.adjust(convert::downstream(&next));
         parts.upstreams.apply(upstreams, &next);

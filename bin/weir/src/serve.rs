@@ -25,6 +25,7 @@ use crate::lifetime::{self, Drain, Signals};
 use crate::loaded::Loaded;
 use crate::ready::Readiness;
 use crate::reload::{Parts, Reload, Upstreams};
+use crate::service_manager::ServiceManager;
 
 /// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
 const BACKLOG: u32 = 4096;
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 struct Telemetry {
     metrics: Metrics,
     log_level: LogLevel,
+    manager: ServiceManager,
 }
 
 /// What listens.
@@ -76,7 +78,8 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let (mut signals, hangups) = (Signals::listen()?, lifetime::hangups()?);
     let config = &reload.config().clone();
     let collector = convert::collector(&config.telemetry).install()?;
-    let telemetry = Telemetry { metrics: collector.metrics().clone(), log_level };
+    let manager = ServiceManager::from_environment();
+    let telemetry = Telemetry { metrics: collector.metrics().clone(), log_level, manager: manager.clone() };
     let store = convert::store(config)?;
     let listeners = Listeners::bind(config)?;
     listeners.announce(config, path)?;
@@ -87,6 +90,8 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     tasks.spawn(
         async move { stopped.run_until_cancelled(reload.run(hangups, parts)).await.unwrap_or(Ok(())) },
     );
+    manager.ready();
+    let alive = tokio::spawn(manager.keep_alive());
     let ended = drain.when_told(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
@@ -97,6 +102,7 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
         tracing::warn!("what was said last could not be stored");
     }
     tokio::task::spawn_blocking(move || collector.shut_down()).await?;
+    alive.abort();
     ended
 }
 
@@ -135,7 +141,8 @@ fn start(
     let settings = convert::downstream(config);
     let server = weir_downstream::Server::with_readiness(settings, database.clone(), ready);
     let (control, clients) = (server.control(), server.registry());
-    let drain = Drain { draining, clients: control.clone(), patience: PATIENCE };
+    let manager = telemetry.manager.clone();
+    let drain = Drain { draining, clients: control.clone(), patience: PATIENCE, manager };
     let tls = convert::tls::downstream(&config.downstream)?;
     let secured = listeners.clients.into_iter().map(|tcp| Listener { tcp, tls: tls.clone() });
     let plaintext = listeners.plaintext.into_iter().map(Listener::from);
@@ -149,10 +156,18 @@ fn start(
         store: store.cloned(),
         readiness: Arc::clone(&readiness),
     };
-    let parts = Parts::new(telemetry.log_level.clone(), control.clone(), exports, upstreams, loaded.clone());
+    let parts = Parts::new(
+        telemetry.log_level.clone(),
+        control.clone(),
+        exports,
+        upstreams,
+        loaded.clone(),
+        tls.clone(),
+        telemetry.manager.clone(),
+    );
     if let (Some(listener), Some(admin)) = (listeners.admin, &config.admin) {
         let (tls, auth) = convert::tls::admin(admin)?;
-        let Telemetry { metrics, log_level } = telemetry;
+        let Telemetry { metrics, log_level, .. } = telemetry;
         let instance = Instance {
             readiness,
             metrics,

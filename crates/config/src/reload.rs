@@ -59,6 +59,10 @@ impl Setting {
 pub fn in_force(running: &Config, file: &Config) -> Config {
     let mut next = file.clone();
     SETTINGS.iter().for_each(|setting| (setting.keep)(&mut next, running));
+    // Which addresses speak TLS is decided when they are bound.
+    if next.downstream.tls.is_some() != running.downstream.tls.is_some() {
+        next.downstream.tls.clone_from(&running.downstream.tls);
+    }
     next
 }
 
@@ -106,7 +110,7 @@ settings! {
     Restart "telemetry": |c| c.telemetry;
     Restart "downstream.listen": |c| c.downstream.listen;
     Restart "downstream.listen_plaintext": |c| c.downstream.listen_plaintext;
-    Restart "downstream.tls": |c| c.downstream.tls;
+    NewConnections "downstream.tls": |c| c.downstream.tls;
     NewStreams "downstream.max_request_size": |c| c.downstream.max_request_size;
     Restart "downstream.max_response_size": |c| c.downstream.max_response_size;
     NewConnections "downstream.keepalive_interval": |c| c.downstream.keepalive_interval;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::RwLock;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -67,9 +68,13 @@ pub enum HandshakeError {
     Failed(#[from] io::Error),
 }
 
-/// Makes TLS connections of what clients connect with. Cheap to clone.
+/// Makes TLS connections of what clients connect with. Cheap to clone; all clones go by the same settings.
 #[derive(Clone, Debug)]
-pub struct Acceptor {
+pub struct Acceptor(Arc<RwLock<Door>>);
+
+/// By what a handshake goes.
+#[derive(Clone, Debug)]
+struct Door {
     config: Reloaded<ServerConfig>,
     turns: Arc<Semaphore>,
     timeout: Duration,
@@ -160,17 +165,29 @@ pub(crate) fn keep<T: Send + Sync + 'static>(
     })
 }
 
+impl Door {
+    fn new(place: &str, settings: ServerSettings) -> Result<Self, Error> {
+        let (timeout, turns) =
+            (settings.handshake_timeout, Arc::new(Semaphore::new(settings.max_handshakes)));
+        let files = settings.files();
+        let config = keep(place, files, move |contents, now| settings.config(contents, now))?;
+        Ok(Self { config, turns, timeout })
+    }
+}
+
 impl Acceptor {
     /// Serves as `settings` say. `place` says in logs and metrics what it is for. To be called in a tokio runtime.
     ///
     /// # Errors
     /// When a file cannot be used.
     pub fn start(place: &str, settings: ServerSettings) -> Result<Self, Error> {
-        let (timeout, turns) =
-            (settings.handshake_timeout, Arc::new(Semaphore::new(settings.max_handshakes)));
-        let files = settings.files();
-        let config = keep(place, files, move |contents, now| settings.config(contents, now))?;
-        Ok(Self { config, turns, timeout })
+        Ok(Self(Arc::new(RwLock::new(Door::new(place, settings)?))))
+    }
+
+    /// Serves as another one does from now on. Connections that there are stay as they were made.
+    pub fn follow(&self, other: &Self) {
+        let door = other.0.read().clone();
+        *self.0.write() = door;
     }
 
     /// Makes a TLS connection of `socket`, and says who the client is; nobody where it showed no certificate.
@@ -183,13 +200,14 @@ impl Acceptor {
         socket: S,
         begun: impl AsyncFnOnce(&S) -> io::Result<()>,
     ) -> Result<(TlsStream<S>, Option<Identity>), HandshakeError> {
+        let Door { config, turns, timeout } = self.0.read().clone();
         let handshake = async {
             begun(&socket).await?;
-            let _turn = self.turns.acquire().await.map_err(io::Error::other)?;
-            TlsAcceptor::from(self.config.current()).accept(socket).await
+            let _turn = turns.acquire().await.map_err(io::Error::other)?;
+            TlsAcceptor::from(config.current()).accept(socket).await
         };
-        let shaken = timeout_at(Instant::now() + self.timeout, handshake).await;
-        let stream = shaken.map_err(|_| HandshakeError::Timeout(self.timeout))??;
+        let shaken = timeout_at(Instant::now() + timeout, handshake).await;
+        let stream = shaken.map_err(|_| HandshakeError::Timeout(timeout))??;
         let certificates = stream.get_ref().1.peer_certificates();
         let identity = certificates.and_then(|chain| chain.first()).map(|first| Identity::of(first));
         Ok((stream, identity))

@@ -58,6 +58,17 @@ pub(crate) fn downstream(downstream: &Downstream) -> Result<Option<Acceptor>> {
     acceptor.map_err(|error| anyhow!(describe("downstream", &error)))
 }
 
+/// As [`downstream`], where a certificate that has expired is an error too. To be called in a tokio runtime.
+///
+/// # Errors
+/// When a file cannot be used.
+pub(crate) fn valid_downstream(downstream: &Downstream) -> Result<Option<Acceptor>> {
+    if let Some(settings) = server(downstream) {
+        settings.check().map_err(|error| anyhow!(describe("downstream", &error)))?;
+    }
+    self::downstream(downstream)
+}
+
 /// How TLS is spoken to operators, where it is, and what it takes to be one. To be called in a tokio runtime.
 ///
 /// # Errors
