@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_store::Origin;
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Constraints, Heartbeat, Reach, VariantKey, WILDCARD};
+use weir_types::{Absence, Code, Constraints, Heartbeat, Reach, ResourceError, VariantKey, WILDCARD};
 
 use crate::support::*;
 
@@ -229,4 +229,24 @@ fn what_is_removed_changed_or_forgotten_is_not_known() {
     });
     let known = look_up(&store, ["removed", "changed", "forgotten", "held", "x", "y"].map(locator));
     assert_eq!(known.texts, texts([("changed", "2"), ("held", "1"), ("a", "1")]));
+}
+
+#[test]
+fn u09_of_an_error_what_it_means_for_the_content_outlives_the_process() {
+    let place = Place::new();
+    let store = place.after(|store| {
+        let served = batch(Reach::Named, |batch| batch.upserts.push(variant(&cds(), "served", "S")));
+        store.note(&native(), &served);
+        let errors = batch(Reach::Named, |batch| {
+            for name in ["served", "nothing", "missing"] {
+                batch.fail(&locator(name), ResourceError::new(Code::UNAVAILABLE, "for now"));
+            }
+            // An error that drops what is cached says so.
+            batch.mark_absent(&locator("missing"), Absence::Known);
+        });
+        store.note(&native(), &errors);
+    });
+    let known = look_up(&store, ["served", "nothing", "missing"].map(locator));
+    assert_eq!(known.texts, texts([("served", "S")]));
+    assert_eq!(known.known, [(locator("missing"), Absence::Known)], "what nobody could tell, nobody knows");
 }
