@@ -1,5 +1,6 @@
 //! What operators see of a running Weir with a control plane above and clients below, of which one rejects.
 
+mod commands;
 mod config;
 mod events;
 mod grpc;
