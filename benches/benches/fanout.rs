@@ -9,7 +9,7 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
-use weir_downstream::{Attached, Attacher, Frames, Rights, Wrapping};
+use weir_downstream::{Attached, Attacher, Frames, Rights, Tells, Wrapping};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Names, ServerStream};
 use weir_types::constraints::Expr;
@@ -57,7 +57,7 @@ impl Fleet {
                 database: &database,
                 subscriber: &subscriber,
                 rights: &Rights::default(),
-                tells_away: false,
+                tells: Tells::default(),
             };
             let accepted = stream.handle_message(inbound, &mut views);
             assert!(accepted.is_ok());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Source};
-use weir_database::{DemandLimits, ParameterSets};
+use weir_database::{ClientLimits, DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{
     AccessRule, AccessRules, Admission, ColdStart, ColdStarts, Csds, Drain, Limits, NodeRule, NodeRules, Rate,
@@ -55,7 +55,11 @@ pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
 pub(crate) fn database(config: &Config) -> weir_database::Settings {
     let mut settings = weir_database::Settings {
         idle: config.cache.idle_timeout,
-        new_names_per_client: config.limits.new_names_per_client,
+        per_client: ClientLimits {
+            names: config.limits.max_new_names_per_client,
+            parameter_sets: config.limits.max_new_parameter_sets_per_client,
+            new_names: config.limits.new_names_per_client,
+        },
         ..weir_database::Settings::default()
     };
     for upstream in &config.upstreams {

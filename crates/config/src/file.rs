@@ -181,6 +181,8 @@ pub(crate) struct Limits {
     pub(crate) max_names_per_stream: usize,
     pub(crate) max_partial_requests: Text<Size>,
     pub(crate) new_names_per_client: Option<u32>,
+    pub(crate) max_new_names_per_client: Option<usize>,
+    pub(crate) max_new_parameter_sets_per_client: Option<usize>,
 }
 
 impl Default for Limits {
@@ -196,6 +198,8 @@ impl Default for Limits {
             max_names_per_stream: 1_000_000,
             max_partial_requests: sizes::<256>(),
             new_names_per_client: None,
+            max_new_names_per_client: None,
+            max_new_parameter_sets_per_client: None,
         }
     }
 }

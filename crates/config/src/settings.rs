@@ -204,6 +204,10 @@ pub struct Limits {
     pub max_partial_requests: usize,
     /// How many names a second that nobody else asks for one client may ask for; at least 1.
     pub new_names_per_client: Option<u32>,
+    /// The most names that one client may be the first to ask for, at once.
+    pub max_new_names_per_client: Option<usize>,
+    /// The same of parameter sets, where each costs an upstream stream.
+    pub max_new_parameter_sets_per_client: Option<usize>,
 }
 
 /// How new streams are let in.

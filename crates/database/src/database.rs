@@ -5,37 +5,18 @@ mod sources;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use weir_types::{Batch, Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
 use crate::core::{Ambiguity, Core, Diff, Patch, Query, Standing, Statistics};
-use crate::demand::{Asking, Demand, DemandChange, Limits, ParameterSets};
-use crate::limits::{DemandLimits, Refusal};
+use crate::demand::{Asking, Demand, DemandChange, Limits};
+use crate::limits::Refused;
+use crate::settings::Settings;
 use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber, Unsettled, ViewId};
 use crate::watch::{Answer, Answers, Observer, Watch};
-
-/// How the database behaves.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// How long a locator is still wanted from upstream after its last subscriber has gone.
-    pub idle: Duration,
-    /// Per authority for which each distinct parameter set costs an upstream stream: the limit on them.
-    pub parameter_sets: HashMap<String, ParameterSets>,
-    /// Per authority: how much may be wanted of it.
-    pub demand: HashMap<String, DemandLimits>,
-    /// How many locators a second that nobody has asked for before each client may ask for.
-    pub new_names_per_client: Option<u32>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let (parameter_sets, demand) = Default::default();
-        Self { idle: Duration::from_secs(60), parameter_sets, demand, new_names_per_client: None }
-    }
-}
 
 /// Variants, what is subscribed of them, and what is wanted from upstream. Cheap to clone.
 #[derive(Clone)]
@@ -81,7 +62,7 @@ impl Database {
         let demand = Demand::new(Limits {
             parameter_sets: settings.parameter_sets.clone(),
             demand: settings.demand.clone(),
-            new_names_per_client: settings.new_names_per_client,
+            per_client: settings.per_client,
         });
         Self(Arc::new(Inner {
             settings,
@@ -148,7 +129,7 @@ impl Database {
         type_url: &TypeUrl,
         add: &[Selector],
         subscriber: Arc<dyn Subscriber>,
-    ) -> Result<Attachment, Refusal> {
+    ) -> Result<Attachment, Refused> {
         let core = self.of_type(type_url);
         let (view, shared, answers) = {
             let mut locked = core.lock();
@@ -195,6 +176,7 @@ impl Database {
             self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
             touched.iter().for_each(|view| view.wake_all());
         }
+        // Clients may make up types too.
         let in_use = |core: &Arc<Mutex<Core>>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
         self.0.types.write().retain(|_, core| in_use(core));
         self.0.demand.announce();
@@ -291,14 +273,14 @@ pub struct Attachment {
 impl Attachment {
     /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
     /// over: newly added selectors are owed by the caller. On refusal nothing changes.
-    pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refusal> {
+    pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
         self.step(&mut Arc::clone(&self.core).lock(), Patch { add, remove, stale: &[] })?;
         self.database.0.demand.announce();
         Ok(())
     }
 
     /// Has those of `again` fetched anew that must not be cached: the stream asks again for what it is subscribed to.
-    pub fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refusal> {
+    pub fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
         {
             let core = Arc::clone(&self.core);
             let mut core = core.lock();
@@ -312,7 +294,7 @@ impl Attachment {
         Ok(())
     }
 
-    fn step(&mut self, core: &mut Core, patch: Patch<'_>) -> Result<(), Refusal> {
+    fn step(&mut self, core: &mut Core, patch: Patch<'_>) -> Result<(), Refused> {
         let standing = Standing { view: self.view, cursor: self.cursor };
         let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota() };
         let attached = core.attach(Some(standing), patch, &asking, || self.database.next_serial());
@@ -325,6 +307,11 @@ impl Attachment {
         old.delist(self.slot);
         self.slot = self.shared.enlist(Arc::clone(&self.subscriber));
         Ok(())
+    }
+
+    /// Whose stream it is.
+    pub fn subscriber(&self) -> &dyn Subscriber {
+        &*self.subscriber
     }
 
     /// Which view this is; never given twice.

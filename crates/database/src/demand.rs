@@ -10,7 +10,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
 
-use crate::limits::{Bucket, DemandLimits, Quota, Refusal};
+use crate::limits::{Bucket, Charge, ClientLimits, DemandLimits, Item, Quota, Refusal};
 
 /// How much of a name is told.
 const SHOWN: usize = 100;
@@ -58,8 +58,8 @@ pub(crate) struct Limits {
     pub(crate) parameter_sets: HashMap<String, ParameterSets>,
     /// Per authority.
     pub(crate) demand: HashMap<String, DemandLimits>,
-    /// Of each client, by the second.
-    pub(crate) new_names_per_client: Option<u32>,
+    /// Of each client.
+    pub(crate) per_client: ClientLimits,
 }
 
 #[derive(Default)]
@@ -80,22 +80,34 @@ struct State {
 struct Authority {
     /// Locators.
     subscriptions: usize,
-    /// How many of them there are of each projected parameter set.
-    sets: HashMap<DynamicParameters, usize>,
+    /// By projected parameter set.
+    sets: HashMap<DynamicParameters, Set>,
     new_subscriptions: Bucket,
     new_sets: Bucket,
+}
+
+/// What is wanted with one parameter set.
+struct Set {
+    /// Locators.
+    subscriptions: usize,
+    /// Who was the first to ask, and pays for it.
+    charge: Option<Charge>,
 }
 
 /// On whose behalf something is wanted.
 pub(crate) struct Asking<'a> {
     pub(crate) demand: &'a Demand,
     /// None where nobody counts what the client asks for.
-    pub(crate) quota: Option<&'a Quota>,
+    pub(crate) quota: Option<&'a Arc<Quota>>,
 }
 
 impl Asking<'_> {
-    /// Adds `locator` to what is wanted.
-    pub(crate) fn want(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Result<(), Refusal> {
+    /// Adds `locator` to what is wanted. Who asks pays for as long as what is returned lives.
+    pub(crate) fn want(
+        &self,
+        type_url: &TypeUrl,
+        locator: &ResourceLocator,
+    ) -> Result<Option<Charge>, Refusal> {
         self.demand.want(type_url, locator, self.quota)
     }
 
@@ -120,52 +132,105 @@ impl Limits {
         &self,
         locator: &ResourceLocator,
         mut of: Option<(&str, &mut Authority)>,
-        client: Option<&mut Bucket>,
+        quota: Option<&Arc<Quota>>,
         now: Option<Instant>,
-    ) -> Result<(), Refusal> {
-        let name = || locator.name.chars().take(SHOWN).collect::<String>();
-        let too_fast = |what, limit, per_second| Err(Refusal::TooFast { what, limit, per_second });
-        let mut client = client.zip(self.new_names_per_client);
-        if let Some((bucket, limit)) = &mut client
-            && !bucket.has_room(*limit, now)
-        {
-            return too_fast(format!("{:?}", name()), "limits.new_names_per_client", *limit);
-        }
+    ) -> Result<Option<Charge>, Refusal> {
+        self.check_client(locator, quota, now)?;
         if let Some((authority, state)) = &mut of {
             let limits = self.demand.get(*authority).copied().unwrap_or_default();
             if let Some(max) = limits.subscriptions.filter(|max| state.subscriptions >= *max) {
-                let authority = (*authority).to_owned();
-                return Err(Refusal::TooManySubscriptions { name: name(), authority, max });
+                let (name, authority) = (shown(locator), (*authority).to_owned());
+                return Err(Refusal::TooManySubscriptions { name, authority, max });
             }
             if let Some(limit) = limits.new_subscriptions
                 && !state.new_subscriptions.has_room(limit, now)
             {
-                return too_fast(format!("{:?}", name()), "new_subscriptions_per_second", limit);
+                let what = format!("{:?}", shown(locator));
+                return too_fast(what, "new_subscriptions_per_second", limit);
             }
-            if let Some(ParameterSets { keys, max }) = self.parameter_sets.get(*authority) {
-                let parameters = locator.parameters.projected(keys);
-                if !state.sets.contains_key(&parameters) {
-                    if state.sets.len() >= *max {
-                        return Err(Refusal::TooManyParameterSets { parameters, max: *max });
-                    }
-                    if let Some(limit) = limits.new_parameter_sets {
-                        if !state.new_sets.has_room(limit, now) {
-                            let what = format!("parameters {parameters}");
-                            return too_fast(what, "new_parameter_sets_per_second", limit);
-                        }
-                        state.new_sets.put();
-                    }
-                }
-                *state.sets.entry(parameters).or_default() += 1;
+            if let Some(sets) = self.parameter_sets.get(*authority) {
+                self.admit_set(
+                    locator.parameters.projected(&sets.keys),
+                    sets.max,
+                    limits,
+                    state,
+                    quota,
+                    now,
+                )?;
             }
             state.subscriptions += 1;
             state.new_subscriptions.put();
         }
-        if let Some((bucket, _)) = client {
-            bucket.put();
+        Ok(quota.map(|quota| {
+            quota.used().new_names.put();
+            Charge::new(quota, Item::Name)
+        }))
+    }
+
+    /// Whether who asks may ask for one more name.
+    fn check_client(
+        &self,
+        locator: &ResourceLocator,
+        quota: Option<&Arc<Quota>>,
+        now: Option<Instant>,
+    ) -> Result<(), Refusal> {
+        let Some(quota) = quota else { return Ok(()) };
+        let (mut used, ClientLimits { names, new_names, .. }) = (quota.used(), self.per_client);
+        if let Some(max) = names.filter(|max| used.names >= *max) {
+            let what = format!("{:?}", shown(locator));
+            return Err(Refusal::TooManyOfClient { what, limit: "limits.max_new_names_per_client", max });
         }
+        match new_names {
+            Some(limit) if !used.new_names.has_room(limit, now) => {
+                too_fast(format!("{:?}", shown(locator)), "limits.new_names_per_client", limit)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that something is wanted with these parameters, as the upstream knows them.
+    fn admit_set(
+        &self,
+        parameters: DynamicParameters,
+        max: usize,
+        limits: DemandLimits,
+        state: &mut Authority,
+        quota: Option<&Arc<Quota>>,
+        now: Option<Instant>,
+    ) -> Result<(), Refusal> {
+        if let Some(set) = state.sets.get_mut(&parameters) {
+            set.subscriptions += 1;
+            return Ok(());
+        }
+        if state.sets.len() >= max {
+            return Err(Refusal::TooManyParameterSets { parameters, max });
+        }
+        let own = quota.map_or(0, |quota| quota.used().parameter_sets);
+        if let Some(max) = self.per_client.parameter_sets.filter(|max| own >= *max) {
+            let (what, limit) =
+                (format!("parameters {parameters}"), "limits.max_new_parameter_sets_per_client");
+            return Err(Refusal::TooManyOfClient { what, limit, max });
+        }
+        if let Some(limit) = limits.new_parameter_sets {
+            if !state.new_sets.has_room(limit, now) {
+                let what = format!("parameters {parameters}");
+                return too_fast(what, "new_parameter_sets_per_second", limit);
+            }
+            state.new_sets.put();
+        }
+        let charge = quota.map(|quota| Charge::new(quota, Item::ParameterSet));
+        state.sets.insert(parameters, Set { subscriptions: 1, charge });
         Ok(())
     }
+}
+
+/// As much of a name as is told.
+fn shown(locator: &ResourceLocator) -> String {
+    locator.name.chars().take(SHOWN).collect()
+}
+
+fn too_fast<T>(what: String, limit: &'static str, per_second: u32) -> Result<T, Refusal> {
+    Err(Refusal::TooFast { what, limit, per_second })
 }
 
 // === impl Demand ===
@@ -180,14 +245,13 @@ impl Demand {
         &self,
         type_url: &TypeUrl,
         locator: &ResourceLocator,
-        quota: Option<&Quota>,
-    ) -> Result<(), Refusal> {
+        quota: Option<&Arc<Quota>>,
+    ) -> Result<Option<Charge>, Refusal> {
         let mut state = self.state.lock();
         let State { limits, changes, authorities, refused, now, .. } = &mut *state;
         let authority = limits.authority(locator);
         let of = authority.map(|name| (name, authorities.entry(name.to_owned()).or_default()));
-        let mut client = quota.map(|quota| quota.0.lock());
-        let admitted = limits.admit(locator, of, client.as_deref_mut(), *now);
+        let admitted = limits.admit(locator, of, quota, *now);
         if let Err(refusal) = &admitted {
             let key = (authority.unwrap_or_default().to_owned(), refusal.limit());
             *refused.entry(key).or_default() += 1;
@@ -208,10 +272,10 @@ impl Demand {
             let keys = limits.parameter_sets.get(authority).map(|sets| &sets.keys);
             let parameters = keys.map(|keys| locator.parameters.projected(keys));
             if let Some(parameters) = parameters
-                && let Some(count) = of.sets.get_mut(&parameters)
+                && let Some(set) = of.sets.get_mut(&parameters)
             {
-                *count -= 1;
-                if *count == 0 {
+                set.subscriptions -= 1;
+                if set.subscriptions == 0 {
                     of.sets.remove(&parameters);
                 }
             }
@@ -233,10 +297,17 @@ impl Demand {
         changes.retain(|change| authority(&change.locator().name) != of);
         let keys = limits.parameter_sets.get(of).map(|sets| &sets.keys);
         let counted = authorities.entry(of.to_owned()).or_default();
-        (counted.subscriptions, counted.sets) = (wanted.len(), HashMap::new());
+        let mut before = std::mem::take(&mut counted.sets);
+        counted.subscriptions = wanted.len();
         for (type_url, locator) in wanted {
             if let Some(keys) = keys {
-                *counted.sets.entry(locator.parameters.projected(keys)).or_default() += 1;
+                let parameters = locator.parameters.projected(keys);
+                let set = counted.sets.entry(parameters).or_insert_with_key(|parameters| {
+                    // Who was the first to ask for it pays on.
+                    let charge = before.remove(parameters).and_then(|set| set.charge);
+                    Set { subscriptions: 0, charge }
+                });
+                set.subscriptions += 1;
             }
             changes.push(DemandChange::Wanted(type_url, locator));
         }
@@ -284,95 +355,4 @@ fn set<T>(map: &mut HashMap<String, T>, authority: &str, value: Option<T>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn locator(name: &str, env: &str) -> ResourceLocator {
-        ResourceLocator::new(name, [("env", env), ("pod", name)].into_iter().collect())
-    }
-
-    fn demand(limits: DemandLimits, max_sets: usize) -> Demand {
-        let sets = ParameterSets { keys: Arc::from(["env".into()]), max: max_sets };
-        let (parameter_sets, demand) = ([(String::new(), sets)].into(), [(String::new(), limits)].into());
-        Demand::new(Limits { parameter_sets, demand, new_names_per_client: Some(1) })
-    }
-
-    fn want(demand: &Demand, name: &str, env: &str) -> Result<(), Refusal> {
-        demand.want(&TypeUrl::new("eds"), &locator(name, env), None)
-    }
-
-    #[test]
-    fn p15_the_number_of_parameter_sets_is_limited() {
-        let demand = demand(DemandLimits::default(), 2);
-        assert_eq!(want(&demand, "a", "prod"), Ok(()));
-        assert_eq!(want(&demand, "b", "prod"), Ok(()), "the same set for the upstream");
-        assert_eq!(want(&demand, "a", "test"), Ok(()));
-        let refusal = want(&demand, "a", "canary").expect_err("the third set");
-        assert_eq!(
-            refusal.to_string(),
-            "parameters {env=canary} would be one more than the 2 distinct parameter sets \
-             (max_parameter_sets) that are served at once"
-        );
-        demand.drop(&TypeUrl::new("eds"), &locator("a", "test"));
-        assert_eq!(want(&demand, "a", "canary"), Ok(()));
-        assert_eq!(demand.take().len(), 5);
-        assert!(demand.take().is_empty());
-    }
-
-    #[test]
-    fn u12_the_number_of_subscriptions_is_limited() {
-        let demand = demand(DemandLimits { subscriptions: Some(2), ..DemandLimits::default() }, 9);
-        assert_eq!(want(&demand, "a", "x"), Ok(()));
-        assert_eq!(want(&demand, "b", "x"), Ok(()));
-        let refusal = want(&demand, "c", "x").expect_err("the third");
-        assert_eq!(
-            refusal.to_string(),
-            "\"c\" would be one more than the 2 subscriptions (max_subscriptions) that the upstream of authority \"\" \
-             is asked for at once"
-        );
-        let elsewhere = want(&demand, "xdstp://other/envoy.config.cluster.v3.Cluster/a", "x");
-        assert_eq!(elsewhere, Ok(()), "another authority has limits of its own, or none");
-        demand.drop(&TypeUrl::new("eds"), &locator("a", "x"));
-        assert_eq!(want(&demand, "c", "x"), Ok(()));
-        assert_eq!(demand.refused(), [((String::new(), "max_subscriptions"), 1)].into());
-    }
-
-    #[test]
-    fn u12_new_subscriptions_and_parameter_sets_are_limited_by_the_second() {
-        let limits =
-            DemandLimits { new_subscriptions: Some(3), new_parameter_sets: Some(1), subscriptions: None };
-        let demand = demand(limits, 99);
-        let start = Instant::now();
-        demand.tick(start);
-        let sets = |demand: &Demand, from: usize| {
-            (from..).take_while(|i| want(demand, "a", &i.to_string()).is_ok()).count()
-        };
-        assert_eq!(sets(&demand, 0), 10);
-        let refusal = want(&demand, "a", "99").expect_err("too fast");
-        assert_eq!(
-            refusal.to_string(),
-            "parameters {env=99} would be more than 1 a second (new_parameter_sets_per_second) after a burst of 10 \
-             seconds; what was asked for before it is kept, so come again"
-        );
-        let names = |demand: &Demand, from: usize| {
-            (from..).take_while(|i| want(demand, &i.to_string(), "0").is_ok()).count()
-        };
-        assert_eq!(names(&demand, 0), 20, "ten of thirty were for the sets");
-        demand.tick(start + Duration::from_secs(2));
-        assert_eq!((sets(&demand, 20), names(&demand, 40)), (2, 4));
-    }
-
-    #[test]
-    fn u12_each_client_has_a_rate_of_its_own() {
-        let demand = demand(DemandLimits::default(), 99);
-        let (hostile, other) = (Quota::default(), Quota::default());
-        let want =
-            |client, i: usize| demand.want(&TypeUrl::new("eds"), &locator(&i.to_string(), "x"), Some(client));
-        assert_eq!((0..).take_while(|i| want(&hostile, *i).is_ok()).count(), 10);
-        let refusal = want(&hostile, 99).expect_err("too fast");
-        assert_eq!(refusal.limit(), "limits.new_names_per_client");
-        assert_eq!(want(&other, 100), Ok(()));
-    }
-}
+mod tests;

@@ -1,11 +1,12 @@
-//! How much may be asked of an upstream: at once, and by the second.
+//! How much may be asked of an upstream: at once, and by the second, by all clients and by each.
 //!
-//! Owns the limits and the buckets that they are kept with. Time is an argument, and only as fine as that.
+//! Owns the limits, and the buckets and counts that they are kept with. Time is an argument, and only as fine as that.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
-use weir_types::DynamicParameters;
+use parking_lot::{Mutex, MutexGuard};
+use weir_types::{DynamicParameters, Selector};
 
 /// How many seconds' worth may be asked for at once, after a rest.
 pub(crate) const BURST: u32 = 10;
@@ -21,9 +22,38 @@ pub struct DemandLimits {
     pub new_parameter_sets: Option<u32>,
 }
 
+/// How much each client may be the first to ask for; without a limit where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientLimits {
+    /// Locators at once, counted for as long as anybody wants them.
+    pub names: Option<usize>,
+    /// Parameter sets at once, where each of them costs an upstream stream.
+    pub parameter_sets: Option<usize>,
+    /// Locators a second.
+    pub new_names: Option<u32>,
+}
+
+/// Of so much at most it is said one by one why it is refused. One more, and there is more to come.
+pub const MOST_REFUSED: usize = 100;
+
+/// What of a subscription is not accepted: never nothing, and at most one more than [`MOST_REFUSED`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.first().map(|(_, refusal)| refusal.to_string()).unwrap_or_default())]
+pub struct Refused(pub Vec<(Selector, Refusal)>);
+
 /// Why a subscription is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// A client is the first to ask for as much as it may be.
+    #[error("{what} would be one more than the {max} ({limit}) that one client may be the first to ask for")]
+    TooManyOfClient {
+        /// What is asked for.
+        what: String,
+        /// The limit, as the configuration calls it.
+        limit: &'static str,
+        /// What it is.
+        max: usize,
+    },
     /// Each distinct parameter set costs an upstream stream, and there are as many as are allowed.
     #[error(
         "parameters {parameters} would be one more than the {max} distinct parameter sets \
@@ -69,14 +99,63 @@ impl Refusal {
         match self {
             Self::TooManyParameterSets { .. } => "max_parameter_sets",
             Self::TooManySubscriptions { .. } => "max_subscriptions",
-            Self::TooFast { limit, .. } => limit,
+            Self::TooManyOfClient { limit, .. } | Self::TooFast { limit, .. } => limit,
         }
     }
 }
 
-/// What one client has asked for that nobody had asked for before, of late. Shared by all of its streams.
+/// What one client has asked for that nobody had asked for before. Shared by all of its streams.
 #[derive(Debug, Default)]
-pub struct Quota(pub(crate) Mutex<Bucket>);
+pub struct Quota(Mutex<Used>);
+
+/// What is used of a quota.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    /// Of late.
+    pub(crate) new_names: Bucket,
+    /// And still wanted by somebody.
+    pub(crate) names: usize,
+    pub(crate) parameter_sets: usize,
+}
+
+impl Quota {
+    pub(crate) fn used(&self) -> MutexGuard<'_, Used> {
+        self.0.lock()
+    }
+}
+
+/// What a quota is charged with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Item {
+    Name,
+    ParameterSet,
+}
+
+impl Used {
+    fn count(&mut self, item: Item) -> &mut usize {
+        match item {
+            Item::Name => &mut self.names,
+            Item::ParameterSet => &mut self.parameter_sets,
+        }
+    }
+}
+
+/// Counts in a quota for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Charge(Arc<Quota>, Item);
+
+impl Charge {
+    pub(crate) fn new(quota: &Arc<Quota>, item: Item) -> Self {
+        *quota.used().count(item) += 1;
+        Self(Arc::clone(quota), item)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        *self.0.used().count(self.1) -= 1;
+    }
+}
 
 /// Runs full by what is put in, and empties with time.
 #[derive(Clone, Copy, Debug, Default)]

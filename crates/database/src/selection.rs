@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
+use crate::limits::Charge;
 use crate::view::ViewId;
 
 pub(crate) use failure::Failure;
@@ -93,6 +94,8 @@ pub(crate) struct Selection {
     pub(crate) views: HashSet<ViewId>,
     /// How many tombstones there may be before they are pruned again.
     prune_at: usize,
+    /// Who was the first to ask for it, and pays for it.
+    pub(crate) charge: Option<Charge>,
 }
 
 const PRUNE_FLOOR: usize = 16;
@@ -119,6 +122,7 @@ impl Selection {
             sums: [0; 2],
             views: HashSet::new(),
             prune_at: PRUNE_FLOOR,
+            charge: None,
         }
     }
 

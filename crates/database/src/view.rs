@@ -55,7 +55,7 @@ pub trait Subscriber: Send + Sync {
     }
 
     /// What counts what the client asks for, if anything does.
-    fn quota(&self) -> Option<&Quota> {
+    fn quota(&self) -> Option<&Arc<Quota>> {
         None
     }
 }

@@ -69,3 +69,21 @@ fn upstream_is_never_asked_for_what_is_withheld() {
     assert_eq!(f.database.take_demand(), []);
     assert_eq!(f.database.statistics().selections, 0, "nothing is left of it");
 }
+
+#[test]
+fn u12_what_is_beyond_a_limit_is_an_error_that_says_nothing_of_the_resource() {
+    let f = Fixture::new();
+    let beyond = |name: &str, why: &str| Selector::plain(name, prod().exhausted(why));
+    let mut stream = f.attach(&[beyond("a", "why"), plain("b")]);
+    let unsettled = stream.attachment.unsettled();
+    assert_eq!((unsettled.names, unsettled.failing), (1, 1), "who may hold it waits in full state");
+    let diff = stream.step(CHANGES, false);
+    assert_eq!((told(&diff), &*diff.removed), (vec![("a", "RESOURCE_EXHAUSTED")], &[][..]));
+    assert_eq!(&*diff.errors.told[0].error.message, "why");
+    f.put(Reach::Local, anyone("a"), "1");
+    assert_eq!(told(&stream.step(CHANGES, false)), []);
+    stream.change(&[plain("a")], &[beyond("a", "why")]);
+    let wanted = f.database.take_demand();
+    assert!(!format!("{wanted:?}").contains("xhausted"), "{wanted:?}");
+    assert_eq!(stream.attachment.unsettled().failing, 0);
+}

@@ -53,16 +53,14 @@ pub(crate) struct Cold {
 impl ColdStarts {
     /// For a stream of `client`.
     pub(crate) fn of(self, client: &Client, dialect: Dialect) -> Cold {
-        let is_envoy = client.is_envoy();
         let answer = match () {
-            () if is_envoy => self.envoy,
+            () if client.is_envoy() => self.envoy,
             () if client.is_grpc() => self.grpc,
             () if client.is_weir() => self.weir,
             () => self.other,
         };
-        // It skips the field, and takes what is missing in the response for missing.
-        let misreads = is_envoy && dialect == Dialect::Sotw;
-        Cold { closes: answer == ColdStart::Close, tells: answer != ColdStart::Hold && !misreads }
+        let tells = answer != ColdStart::Hold && client.takes_errors(dialect);
+        Cold { closes: answer == ColdStart::Close, tells }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::known::Statements;
 use crate::node::Client;
 use crate::request::{Limits, Request};
 use crate::scope::Scope;
-use crate::view::{Attached, Attacher};
+use crate::view::{Attached, Attacher, Tells};
 use crate::wrapping::Wrapping;
 
 /// What one client says and is told, from its first request on.
@@ -72,9 +72,20 @@ impl Conversation {
         database: &Database,
         subscriber: &Arc<dyn Subscriber>,
     ) -> Result<Option<Verdict>, Status> {
-        let (rights, tells_away) = (&self.client.rights, self.cold.tells);
-        let mut views = Attacher { database, subscriber, rights, tells_away };
+        let takes_errors = self.client.takes_errors(self.machine.dialect());
+        let (rights, tells) = (&self.client.rights, Tells { away: self.cold.tells, refused: takes_errors });
+        let mut views = Attacher { database, subscriber, rights, tells };
         self.machine.handle_message(inbound, &mut views).map_err(refused)
+    }
+
+    /// How many names are refused for now, and told to be.
+    pub fn refused(&self) -> usize {
+        self.machine.logical().iter().map(|logical| logical.view().refused()).sum()
+    }
+
+    /// Asks again for what was refused.
+    pub fn retry(&mut self) {
+        self.machine.retry();
     }
 
     /// The next response, if there is anything to say.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use opentelemetry::metrics::Counter;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
-use weir_database::{Attachment, Database, Query, Refresh, Refusal, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Refresh, Refused, Shape, Subscriber};
 use weir_types::{Cursor, DynamicParameters, FileFormat, Selector, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
@@ -58,7 +58,7 @@ pub async fn run(
     database: Database,
     exports: Vec<Export>,
     shutdown: impl Future<Output = ()>,
-) -> Result<(), Refusal> {
+) -> Result<(), Refused> {
     let mut tasks = JoinSet::new();
     for export in exports {
         tasks.spawn(Exporter::new(&database, export)?.run());
@@ -94,7 +94,7 @@ struct Exporter {
 }
 
 impl Exporter {
-    fn new(database: &Database, export: Export) -> Result<Self, Refusal> {
+    fn new(database: &Database, export: Export) -> Result<Self, Refused> {
         let changed = Arc::new(Signal { changed: Notify::new(), file: export.to.to_string_lossy().into() });
         let selector = |name: &str| Selector::plain(name, export.parameters.clone());
         let names: Vec<Selector> = match &export.names[..] {

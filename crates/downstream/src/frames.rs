@@ -170,12 +170,13 @@ impl StreamFrames<'_> {
 
     /// Works out and encodes a step that is made in this second.
     fn make(&self, step: &Step<'_, Attached>, key: &Key, second: u64) -> Made {
-        let diff = step.logical.view().place.diff(&Query {
+        let view = step.logical.view();
+        let diff = view.place.diff(&Query {
             after: step.after,
             shape: if step.everything { Shape::Everything } else { Shape::Changes },
             hold_removals: step.hold_removals,
-            owed: step.owed(),
-            unsaid: step.unsaid(),
+            owed: &view.placed(step.owed()),
+            unsaid: &view.placed(step.unsaid()),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
             tells_away: key.tells_away,
@@ -242,7 +243,7 @@ impl StreamFrames<'_> {
                 Dialect::Delta => Wrapping::default(),
             },
             refresh: self.refresh(step),
-            tells_away: view.tells_away,
+            tells_away: view.tells.away,
             after: step.after,
             nonce: step.nonce(view.head().newest()),
             everything: step.everything,
@@ -286,6 +287,7 @@ mod tests {
     use super::*;
     use crate::access::Rights;
     use crate::view::Attacher;
+    use crate::view::Tells;
 
     struct Nobody;
 
@@ -303,8 +305,12 @@ mod tests {
         let inbound = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
         let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
         let mut stream = ServerStream::new(Dialect::Delta, true, DynamicParameters::empty());
-        let mut views =
-            Attacher { database, subscriber: &subscriber, rights: &Rights::default(), tells_away: false };
+        let mut views = Attacher {
+            database,
+            subscriber: &subscriber,
+            rights: &Rights::default(),
+            tells: Tells::default(),
+        };
         stream.handle_message(inbound, &mut views).expect("nothing is limited");
         let mut own = frames.of_stream(Wrapping::default());
         let frame = stream.poll_transmit(&mut own).expect("there is something").frame;

@@ -6,6 +6,7 @@
 
 mod access;
 mod admission;
+mod beyond;
 pub mod clients;
 mod cold;
 mod connection;
@@ -48,5 +49,5 @@ pub use operations::Csds;
 pub use request::{Limits, Request};
 pub use rules::{Derived, NodeRule, NodeRules};
 pub use server::{Control, Listener, Server, ServerError, Settings};
-pub use view::{Attached, Attacher};
+pub use view::{Attached, Attacher, Tells};
 pub use wrapping::Wrapping;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use prost::Message;
+use weir_protocol::Dialect;
 use weir_tls::Identity;
 use weir_types::DynamicParameters;
 use weir_wire::discovery::Node;
@@ -56,6 +57,12 @@ impl Client {
     /// Whether it is an Envoy.
     pub(crate) fn is_envoy(&self) -> bool {
         self.user_agent == "envoy"
+    }
+
+    /// Whether it does no harm to tell it of errors by name. An Envoy skips the field, and in state of the world it
+    /// takes what is missing in the response for missing.
+    pub(crate) fn takes_errors(&self, dialect: Dialect) -> bool {
+        !(self.is_envoy() && dialect == Dialect::Sotw)
     }
 
     /// Whether it is one of gRPC's own clients, which name themselves after their language.

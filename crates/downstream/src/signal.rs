@@ -37,7 +37,7 @@ impl Subscriber for Signal {
         self.waker.wake();
     }
 
-    fn quota(&self) -> Option<&Quota> {
+    fn quota(&self) -> Option<&Arc<Quota>> {
         Some(&self.quota)
     }
 

@@ -7,6 +7,7 @@
 
 mod body;
 mod observe;
+mod retry;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -147,6 +148,7 @@ pub(crate) struct Stream {
     /// Wakes the response body.
     signal: Arc<Signal>,
     state: Mutex<State>,
+    within: Within,
     entry: Entry,
 }
 
@@ -162,6 +164,8 @@ struct Open {
     conversation: Conversation,
     /// For operators, of each logical stream of the machine.
     told: Vec<Told>,
+    /// Whether what was refused is asked for again, from time to time.
+    retries: bool,
     /// To be sent the first response.
     turn: Turn,
     _met: Option<Met>,
@@ -186,6 +190,7 @@ impl Stream {
             peer,
             since: Millis::now(),
             state: Mutex::default(),
+            within: within.clone(),
             entry: shared.registry.entry(),
             shared,
         });
@@ -209,7 +214,7 @@ impl Stream {
         self.end(end);
     }
 
-    async fn read_all<R: Request>(&self, requests: &mut Messages<R, Incoming>) -> Status {
+    async fn read_all<R: Request>(self: &Arc<Self>, requests: &mut Messages<R, Incoming>) -> Status {
         loop {
             match requests
                 .next()
@@ -225,7 +230,7 @@ impl Stream {
     }
 
     /// Takes in a request, and says whether there may now be something to say.
-    fn handle<R: Request>(&self, request: R) -> Result<bool, Status> {
+    fn handle<R: Request>(self: &Arc<Self>, request: R) -> Result<bool, Status> {
         self.shared.metrics.request(self.dialect);
         let mut state = self.state.lock();
         let open = match &mut state.open {
@@ -246,6 +251,9 @@ impl Stream {
             open.turn.end();
             self.shared.judge(self.dialect, Some(self.entry.id()), &client, &type_url, &verdict);
         }
+        if open.conversation.refused() > 0 && !std::mem::replace(&mut open.retries, true) {
+            self.within.execute(retry::from_time_to_time(Arc::downgrade(self)));
+        }
         Ok(open.conversation.machine().is_due())
     }
 
@@ -264,7 +272,7 @@ impl Stream {
         let turn = self.shared.gate.turn();
         let of = (self.service, self.dialect);
         let conversation = Conversation::new(of, client, wrapping, settings.limits, settings.cold_start);
-        Ok(Open { conversation, told: Vec::new(), turn, _met: met })
+        Ok(Open { conversation, told: Vec::new(), retries: false, turn, _met: met })
     }
 
     fn end(&self, status: Status) {

@@ -1,5 +1,7 @@
 //! The database's views, as the stream machine sees them.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_database::{Attachment, Away, Database, Subscriber, Unsettled};
@@ -7,26 +9,74 @@ use weir_protocol::server::{Nack, Refused, View, Views};
 use weir_types::{Commit, Cursor, Head, Selector, Subscription, TypeUrl};
 
 use crate::access::Rights;
+use crate::beyond::Beyond;
+
+/// What a client is told of names that it does not get, beside what is true of the resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tells {
+    /// That nobody can be asked for them: they count as answered.
+    pub away: bool,
+    /// That they are beyond the limits. Who is not told has its stream ended.
+    pub refused: bool,
+}
 
 /// One logical stream's place at a view.
 pub struct Attached {
     pub(crate) place: Attachment,
     type_url: TypeUrl,
     rights: Rights,
-    /// Whether names that nobody can be asked for count as answered: that is told.
-    pub(crate) tells_away: bool,
+    pub(crate) tells: Tells,
+    beyond: Beyond,
 }
 
 impl Attached {
     /// What nobody can be asked for, as far as that is told.
     fn told_away(&self, unsettled: Unsettled) -> Away {
-        if self.tells_away { unsettled.away } else { Away::default() }
+        if self.tells.away { unsettled.away } else { Away::default() }
+    }
+
+    /// How many names are refused for now.
+    pub(crate) fn refused(&self) -> usize {
+        self.beyond.len()
+    }
+
+    /// `selectors`, as the database knows them.
+    pub(crate) fn placed<'a>(&self, selectors: &'a BTreeSet<Selector>) -> Cow<'a, BTreeSet<Selector>> {
+        self.beyond.placed_set(selectors)
+    }
+
+    /// As [`View::change`], of what the client may have.
+    fn move_to(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
+        let gone = self.beyond.placed(remove);
+        if let Err(refused) = self.place.change(add, &gone) {
+            let node = self.place.subscriber().name();
+            tolerate(self.tells, &mut self.beyond, &refused, &self.type_url, &node)?;
+            // What others take meanwhile ends the stream, as anything that cannot be told by name.
+            let placed = self.beyond.placed(add);
+            self.place.change(&placed, &gone).map_err(|refused| Refused::TooMuch(refused.to_string()))?;
+        }
+        self.beyond.settle(remove, self.place.subscription());
+        Ok(())
+    }
+}
+
+/// Notes what is refused, where the client is told.
+fn tolerate(
+    tells: Tells,
+    beyond: &mut Beyond,
+    refused: &weir_database::Refused,
+    type_url: &TypeUrl,
+    node: &str,
+) -> Result<(), Refused> {
+    match tells.refused {
+        true => beyond.add(refused, type_url, node),
+        false => Err(Refused::TooMuch(refused.to_string())),
     }
 }
 
 impl View for Attached {
     fn subscription(&self) -> &Subscription {
-        self.place.subscription()
+        self.beyond.subscription().unwrap_or_else(|| self.place.subscription())
     }
 
     fn head(&self) -> Head {
@@ -55,11 +105,28 @@ impl View for Attached {
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
         self.rights.admit(&self.type_url, add)?;
-        self.place.change(add, remove).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
+        self.move_to(add, remove)
     }
 
     fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
-        self.place.ask_again(again).map_err(|refusal| Refused::TooMuch(refusal.to_string()))
+        let here: Vec<_> = again.iter().filter(|selector| !self.beyond.contains(selector)).cloned().collect();
+        self.place.ask_again(&here).map_err(|refused| Refused::TooMuch(refused.to_string()))
+    }
+
+    fn retry(&mut self) -> Vec<Selector> {
+        let mut now = self.beyond.refused();
+        if now.is_empty() {
+            return now;
+        }
+        if let Err(refused) = self.place.change(&now, &self.beyond.placed(&now)) {
+            now.retain(|selector| !refused.0.iter().any(|(still, _)| still == selector));
+            // What others have taken meanwhile is for the next time.
+            if now.is_empty() || self.place.change(&now, &self.beyond.placed(&now)).is_err() {
+                return Vec::new();
+            }
+        }
+        self.beyond.settle(&now, self.place.subscription());
+        now
     }
 
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
@@ -75,8 +142,8 @@ pub struct Attacher<'a> {
     pub subscriber: &'a Arc<dyn Subscriber>,
     /// What it may subscribe to.
     pub rights: &'a Rights,
-    /// Whether it is told of names that nobody can be asked for.
-    pub tells_away: bool,
+    /// What it is told of names that it does not get.
+    pub tells: Tells,
 }
 
 impl Views for Attacher<'_> {
@@ -84,9 +151,17 @@ impl Views for Attacher<'_> {
 
     fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Attached, Refused> {
         self.rights.admit(type_url, add)?;
-        let place = self.database.attach(type_url, add, Arc::clone(self.subscriber));
-        let place = place.map_err(|refusal| Refused::TooMuch(refusal.to_string()))?;
+        let mut beyond = Beyond::default();
+        let attach = |add: &[Selector]| self.database.attach(type_url, add, Arc::clone(self.subscriber));
+        let place = match attach(add) {
+            Ok(place) => place,
+            Err(refused) => {
+                tolerate(self.tells, &mut beyond, &refused, type_url, &self.subscriber.name())?;
+                attach(&beyond.placed(add)).map_err(|refused| Refused::TooMuch(refused.to_string()))?
+            }
+        };
+        beyond.settle(&[], place.subscription());
         let (type_url, rights) = (type_url.clone(), self.rights.clone());
-        Ok(Attached { place, type_url, rights, tells_away: self.tells_away })
+        Ok(Attached { place, type_url, rights, tells: self.tells, beyond })
     }
 }

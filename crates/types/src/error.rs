@@ -16,6 +16,8 @@ impl Code {
     pub const NOT_FOUND: Self = Self(5);
     /// Whoever asks may not have the resource.
     pub const PERMISSION_DENIED: Self = Self(7);
+    /// More is asked for than there may be.
+    pub const RESOURCE_EXHAUSTED: Self = Self(8);
     /// The resource cannot be had for the moment.
     pub const UNAVAILABLE: Self = Self(14);
 

@@ -32,7 +32,7 @@ pub use known::KnownVersions;
 pub use lease::Lease;
 pub use locator::{Breadth, Form, Name, ResourceLocator, Selector, WILDCARD};
 pub use node_field::{IdentityField, NoSuchField, NodeField};
-pub use parameters::DynamicParameters;
+pub use parameters::{DynamicParameters, Withheld};
 pub use pattern::Pattern;
 pub use subscription::{Fingerprint, Subscription};
 pub use type_url::{ApiVersion, Kind, NoSuchType, TypeUrl};

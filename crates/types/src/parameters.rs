@@ -15,7 +15,16 @@ struct Inner {
     /// Keyed per process, so that a client cannot aim for collisions.
     hash: u64,
     pairs: Box<[(Arc<str>, Arc<str>)]>,
-    withheld: bool,
+    withheld: Option<Withheld>,
+}
+
+/// Why somebody does not get what they ask for, whatever there is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Withheld {
+    /// It is for others.
+    Denied,
+    /// More is asked for than there may be: in words.
+    Exhausted(Arc<str>),
 }
 
 impl DynamicParameters {
@@ -27,23 +36,34 @@ impl DynamicParameters {
     }
 
     fn from_pairs(pairs: BTreeMap<Arc<str>, Arc<str>>) -> Self {
-        Self::from_sorted(pairs.into_iter().collect(), false)
+        Self::from_sorted(pairs.into_iter().collect(), None)
     }
 
-    fn from_sorted(pairs: Box<[(Arc<str>, Arc<str>)]>, withheld: bool) -> Self {
-        Self(Arc::new(Inner { hash: KEYED.hash_one((&pairs, withheld)), pairs, withheld }))
+    fn from_sorted(pairs: Box<[(Arc<str>, Arc<str>)]>, withheld: Option<Withheld>) -> Self {
+        Self(Arc::new(Inner { hash: KEYED.hash_one((&pairs, &withheld)), pairs, withheld }))
     }
 
     /// These parameters, of somebody who may not have what they ask for. They match nothing, and nobody is asked for
     /// what they name.
     #[must_use]
     pub fn withheld(&self) -> Self {
-        Self::from_sorted(self.0.pairs.clone(), true)
+        Self::from_sorted(self.0.pairs.clone(), Some(Withheld::Denied))
+    }
+
+    /// As [`Self::withheld`], since more is asked for than there may be: `why`.
+    #[must_use]
+    pub fn exhausted(&self, why: &str) -> Self {
+        Self::from_sorted(self.0.pairs.clone(), Some(Withheld::Exhausted(why.into())))
     }
 
     /// Whether nothing may be given to whoever has them.
     pub fn is_withheld(&self) -> bool {
-        self.0.withheld
+        self.0.withheld.is_some()
+    }
+
+    /// Why nothing may be given to whoever has them.
+    pub fn why_withheld(&self) -> Option<&Withheld> {
+        self.0.withheld.as_ref()
     }
 
     /// The value of `key`, if the client sent it.
@@ -112,7 +132,7 @@ impl PartialOrd for DynamicParameters {
 
 impl Ord for DynamicParameters {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (&self.0.pairs, self.0.withheld).cmp(&(&other.0.pairs, other.0.withheld))
+        (&self.0.pairs, &self.0.withheld).cmp(&(&other.0.pairs, &other.0.withheld))
     }
 }
 

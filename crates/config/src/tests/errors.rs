@@ -143,22 +143,6 @@ fn rules_between_values() {
             "5: limits.max_streams_per_connection: 0 is too small; the least is 1",
         ),
         (
-            &[HEAD, FILES, "[limits]\nmax_streams_per_node = 0\n"],
-            "5: limits.max_streams_per_node: 0 is too small; the least is 1",
-        ),
-        (
-            &[HEAD, FILES, "[limits]\nmax_names_per_stream = 0\n"],
-            "5: limits.max_names_per_stream: 0 is too small; the least is 1",
-        ),
-        (
-            &[HEAD, FILES, "[limits]\nmax_partial_requests = '127MiB'\n"],
-            "5: limits.max_partial_requests: it is too small; the least is twice downstream.max_request_size",
-        ),
-        (
-            &[HEAD, "downstream.stall_timeout = '0s'\n", FILES],
-            "2: downstream.stall_timeout: it must be longer than nothing",
-        ),
-        (
             &[HEAD, FILES, "[admission]\nnew_streams_per_second = 0\n"],
             "5: admission.new_streams_per_second: 0 is too small; the least is 1",
         ),

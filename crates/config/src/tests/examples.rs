@@ -204,6 +204,8 @@ fn the_reference_shows_the_defaults() {
                     max_connections_per_address: None,
                     max_streams_per_node: None,
                     new_names_per_client: None,
+                    max_new_names_per_client: None,
+                    max_new_parameter_sets_per_client: None,
                     ..reference.limits
                 }
             ),

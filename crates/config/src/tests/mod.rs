@@ -2,6 +2,7 @@ mod deploy;
 mod document;
 mod errors;
 mod examples;
+mod limits;
 mod reload;
 mod security;
 mod telemetry;

@@ -87,7 +87,21 @@ fn a_row_notices_its_key_and_no_other() {
             "max_partial_requests = \"257MiB\"",
             &["limits.max_partial_requests"],
         ),
-        ("new_names_per_client = 1000 ", "new_names_per_client = 1001 ", &["limits.new_names_per_client"]),
+        (
+            "\nnew_names_per_client = 1000 ",
+            "\nnew_names_per_client = 1001 ",
+            &["limits.new_names_per_client"],
+        ),
+        (
+            "max_new_names_per_client = 10000 ",
+            "max_new_names_per_client = 10001 ",
+            &["limits.max_new_names_per_client"],
+        ),
+        (
+            "max_new_parameter_sets_per_client = 10 ",
+            "max_new_parameter_sets_per_client = 11 ",
+            &["limits.max_new_parameter_sets_per_client"],
+        ),
         ("per_second = 2000", "per_second = 2001", &["admission.new_streams_per_second"]),
         ("new_streams_burst = 4000", "new_streams_burst = 4001", &["admission.new_streams_burst"]),
         ("max_first_responses = 1024", "max_first_responses = 1025", &["admission.max_first_responses"]),

@@ -7,7 +7,7 @@ use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription, Varia
 
 use super::Core;
 use crate::demand::Asking;
-use crate::limits::Refusal;
+use crate::limits::{MOST_REFUSED, Refusal, Refused};
 use crate::selection::Selection;
 use crate::view::{Identity, SelectionId, Shared, Unsettled, View, ViewId};
 
@@ -36,7 +36,7 @@ impl Core {
         patch: Patch<'_>,
         demand: &Asking<'_>,
         serial: impl FnOnce() -> u64,
-    ) -> Result<(ViewId, Arc<Shared>), Refusal> {
+    ) -> Result<(ViewId, Arc<Shared>), Refused> {
         let nothing = Subscription::default();
         let from = base.map(|base| Arc::clone(&self.views[base.view.0].shared));
         let subscription = from.as_ref().map_or(&nothing, |shared| &shared.subscription);
@@ -92,16 +92,26 @@ impl Core {
         stale: &[Selector],
         demand: &Asking<'_>,
         serial: impl FnOnce() -> u64,
-    ) -> Result<ViewId, Refusal> {
+    ) -> Result<ViewId, Refused> {
         let kept = base.filter(|_| self.has_fleeting).map(|base| self.views[base.view.0].selections.clone());
         let kept = kept.unwrap_or_default();
         let mut selections = HashMap::with_capacity(subscription.len());
+        let mut refused = Vec::new();
         for selector in subscription.iter() {
             let id = match kept.get(selector).filter(|_| !stale.contains(selector)) {
-                Some(id) => *id,
-                None => self.ensure_selection(selector, demand)?,
+                Some(id) => Ok(*id),
+                None => self.ensure_selection(selector, demand),
             };
-            selections.insert(selector.clone(), id);
+            match id {
+                Ok(id) => drop(selections.insert(selector.clone(), id)),
+                Err(refusal) => refused.push((selector.clone(), refusal)),
+            }
+            if refused.len() > MOST_REFUSED {
+                break;
+            }
+        }
+        if !refused.is_empty() {
+            return Err(Refused(refused));
         }
         let younger = selections.iter().map(|(s, id)| (self.selections[id.0].generation, s.form));
         let younger = younger.filter(|(generation, _)| *generation > 0).collect();
@@ -148,8 +158,9 @@ impl Core {
         if locator.parameters.is_withheld() {
             return Ok(youngest.unwrap_or_else(|| self.withhold(locator)));
         }
+        let mut charge = None;
         match youngest.map(|id| (id, &mut self.selections[id.0])) {
-            None => demand.want(&self.type_url, locator)?,
+            None => charge = demand.want(&self.type_url, locator)?,
             Some((id, selection)) if !selection.is_fleeting() => {
                 if selection.take_lapsed() {
                     demand.renew(&self.type_url, locator);
@@ -162,7 +173,9 @@ impl Core {
             }
         }
         let generation = youngest.map_or(0, |_| self.generations);
-        let id = SelectionId(self.selections.insert(Selection::new(locator.clone(), generation)));
+        let mut selection = Selection::new(locator.clone(), generation);
+        selection.charge = charge;
+        let id = SelectionId(self.selections.insert(selection));
         self.idle.insert(id, None);
         let generations = match locator.is_collection() {
             true => self.collections.entry(locator.name.clone()).or_default(),

@@ -1,4 +1,4 @@
-//! What is asked for by those who may not have it.
+//! What is asked for by those who may not have it, or for whom it would be too much.
 //!
 //! Such a locator has a selection like any other, shared by all who are refused the same, so that a stream is told of
 //! the refusal as of any error of a resource. But nothing is ever selected for it, upstream is not asked, and what
@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Code, ResourceError, ResourceLocator};
+use weir_types::{Absence, Code, ResourceError, ResourceLocator, Withheld};
 
 use super::Core;
 use crate::selection::Selection;
@@ -19,12 +19,17 @@ impl Core {
     /// A new selection, of nothing, and an error that says why.
     pub(super) fn withhold(&mut self, locator: &ResourceLocator) -> SelectionId {
         let (mut selection, at) = (Selection::new(locator.clone(), 0), self.last);
+        let error = match locator.parameters.why_withheld() {
+            // That passes, and says nothing of the resource.
+            Some(Withheld::Exhausted(why)) => ResourceError::new(Code::RESOURCE_EXHAUSTED, Arc::clone(why)),
+            _ => ResourceError::new(Code::PERMISSION_DENIED, WHY),
+        };
         if selection.is_collection() {
             selection.mark_answered(at);
-        } else {
+        } else if !error.code.is_transient() {
             selection.mark_absent(Absence::Known, at);
         }
-        selection.fail(&Arc::new(ResourceError::new(Code::PERMISSION_DENIED, WHY)), at);
+        selection.fail(&Arc::new(error), at);
         let id = SelectionId(self.selections.insert(selection));
         self.withheld.insert(locator.clone(), id);
         self.idle.insert(id, None);

@@ -28,7 +28,7 @@ use crate::request::Request;
 use crate::server::Settings;
 use crate::signal::Signal;
 use crate::stream::Shared;
-use crate::view::{Attached, Attacher};
+use crate::view::{Attached, Attacher, Tells};
 use crate::wrapping::Wrapping;
 
 /// A request that waits for its answer.
@@ -120,7 +120,8 @@ impl Poll {
             database: &self.shared.database,
             subscriber: &subscriber,
             rights,
-            tells_away: cold.tells,
+            // Of what is refused the status tells.
+            tells: Tells { away: cold.tells, refused: false },
         };
         let verdict = self.machine.handle_message(inbound, &mut views).map_err(refused)?;
         let mut told = Told::default();

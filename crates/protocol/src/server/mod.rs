@@ -50,6 +50,11 @@ pub trait View {
     /// Notes that the client asks again for `again`, which it is subscribed to: what must not be cached has to be
     /// fetched anew.
     fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused>;
+    /// Subscribes to what could not be subscribed to when it was asked for, and for which an error stands, as far as it
+    /// can be now. Gives what that is.
+    fn retry(&mut self) -> Vec<Selector> {
+        Vec::new()
+    }
     /// Notes that the client has accepted, or rejected, what it was told up to `to`; also when it had to be told
     /// nothing.
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>);
@@ -151,6 +156,15 @@ impl<V: View, F> ServerStream<V, F> {
         let at = self.logical.partition_point(|l| l.type_url.rank() <= type_url.rank());
         self.logical.insert(at, logical);
         Ok(rejected)
+    }
+
+    /// Asks again for what could not be subscribed to when it was asked for. To be called from time to time where there
+    /// is such.
+    pub fn retry(&mut self) {
+        for logical in &mut self.logical {
+            let now = logical.view.retry();
+            logical.owed.extend(now);
+        }
     }
 
     /// Envoy states a wildcard for VHDS when it reconnects; taking it at its word would send every virtual

@@ -1,0 +1,32 @@
+//! What is wrong with limits.
+
+use std::path::Path;
+
+fn error(line: &str) -> String {
+    let text = format!("downstream.listen = ['127.0.0.1:1']\n{line}\n[[upstream]]\nfiles = '/x'\n");
+    crate::parse(&text, Path::new("x.toml")).expect_err(line).to_string()
+}
+
+#[test]
+fn a_limit_of_nothing_is_told_with_its_key() {
+    for key in [
+        "max_names",
+        "max_streams_per_node",
+        "max_names_per_stream",
+        "max_new_names_per_client",
+        "max_new_parameter_sets_per_client",
+    ] {
+        let error = error(&format!("limits.{key} = 0"));
+        assert!(error.contains(&format!("2: limits.{key}: 0 is too small; the least is 1")), "{error}");
+    }
+    let error = error("downstream.stall_timeout = '0s'");
+    assert!(error.contains("2: downstream.stall_timeout: it must be longer than nothing"), "{error}");
+}
+
+#[test]
+fn the_largest_request_has_room_among_those_that_have_arrived_in_part() {
+    let error = error("limits.max_partial_requests = '127MiB'");
+    let message =
+        "2: limits.max_partial_requests: it is too small; the least is twice downstream.max_request_size";
+    assert!(error.contains(message), "{error}");
+}
