@@ -59,13 +59,19 @@ impl ClientStream {
 }
 
 impl Application<'_> {
-    /// Passes errors on to those who asked, but for what the same response brings. Wildcards cannot have any
-    /// (TP3, "Wildcard Subscriptions and Glob Collections").
-    pub(super) fn tell_errors(&mut self, reported: &[Reported]) {
+    /// Passes errors on to those who asked, but for what the same response brings, and for those who are `undecided`
+    /// about a removal that is said in this way. Wildcards cannot have any (TP3, "Wildcard Subscriptions and Glob
+    /// Collections").
+    pub(super) fn tell_errors(&mut self, reported: &[Reported], undecided: &[ResourceLocator]) {
         for Reported { key, code, message } in reported.iter().filter(|r| &*r.key.name != WILDCARD) {
             let constraints = self.settings.naming.stored(key).constraints;
             let error = Arc::new(ResourceError { constraints, code: *code, message: Arc::clone(message) });
             for parameters in self.concerned(key) {
+                let waits =
+                    |locator: &ResourceLocator| locator.name == key.name && locator.parameters == parameters;
+                if self.settings.drops(*code) && undecided.iter().any(waits) {
+                    continue;
+                }
                 let sets = self.logical.wanted.get_mut(&key.name);
                 let Some(interest) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
                 interest.answered = true;

@@ -46,7 +46,7 @@ impl ClientStream {
         application.guard(before, now, &mut self.shrinks);
         let crossed = application.crossed(&said);
         let undecided = application.mark_absent(&crossed);
-        application.tell_errors(&said.errors);
+        application.tell_errors(&said.errors, &undecided);
         application.answer_collections(&said);
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);

@@ -61,3 +61,12 @@ fn u03_what_is_held_from_an_earlier_stream_is_gone_when_the_server_says_so() {
         assert_eq!(absent(&applied.batch, Absence::Known).len(), 2);
     }
 }
+
+#[test]
+fn u03_a_removal_that_is_said_as_an_error_is_no_answer_either() {
+    let mut f = crossing(Dialect::Sotw, &eds());
+    let gone = Reported { key: key("a"), code: Code::NOT_FOUND, message: "".into() };
+    let applied = f.respond_in_full(&eds(), vec![Ok(variant("a[env=test]", "2"))], &[], vec![gone]);
+    assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
+    assert_eq!(applied.batch.errors, []);
+}
