@@ -1,7 +1,8 @@
 //! The summary, told whenever it changes, for those who watch a page.
 //!
 //! One task makes it for all who look, and only while somebody does. It is made at most once a second, and less often
-//! where that takes long, so that looking costs no more than a twentieth of a processor, however many clients there are.
+//! where that takes long, so that looking costs no more than a twentieth of a processor, however many clients there are;
+//! unless that were less than every ten seconds.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// How much longer than making it takes the pause is, at least.
 const SHARE: u32 = 19;
+
+/// The longest pause.
+const AT_LEAST_EVERY: Duration = Duration::from_secs(10);
 
 /// After how much silence those who look are told that they are still connected.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -78,7 +82,7 @@ impl Events {
             let begun = Instant::now();
             let summary = maker.make(&self.instance).await;
             self.tell(Told::Summary(event(&summary)));
-            tokio::time::sleep(EVERY.max(begun.elapsed() * SHARE)).await;
+            tokio::time::sleep((begun.elapsed() * SHARE).clamp(EVERY, AT_LEAST_EVERY)).await;
             let mut made = self.made.lock();
             if self.told.receiver_count() == 0 {
                 *made = false;

@@ -295,6 +295,11 @@ impl FromStr for CollectorEndpoint {
     fn from_str(text: &str) -> Result<Self, String> {
         let uri: Option<http::Uri> = text.parse().ok();
         match uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()) {
+            // What is secret would be shown with the configuration.
+            Some(uri) if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) => Err(
+                "a collector's address has no user name or password; OTEL_EXPORTER_OTLP_HEADERS is for those"
+                    .to_owned(),
+            ),
             Some(_) => Ok(Self(text.to_owned())),
             None => Err(format!(
                 "{text:?} is not the address of a collector; write it like \"http://127.0.0.1:4318\""

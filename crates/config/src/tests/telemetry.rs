@@ -10,6 +10,11 @@ fn a_collector() {
             "5: telemetry.endpoint: \"collector:4317\" is not the address of a collector; write it like \"http://127.0.0.1:4318\"",
         ),
         (
+            &[HEAD, FILES, "[telemetry]\nendpoint = 'http://me:secret@collector'\n"],
+            "5: telemetry.endpoint: a collector's address has no user name or password; \
+             OTEL_EXPORTER_OTLP_HEADERS is for those",
+        ),
+        (
             &[HEAD, FILES, "[telemetry]\nendpoint = 'https://collector'\n"],
             "5: telemetry.endpoint: \"https://collector\" needs protocol = \"grpc\": over HTTP there is no TLS to a collector",
         ),
