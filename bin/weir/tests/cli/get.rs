@@ -150,3 +150,12 @@ fn a_server_that_is_away_is_one_line() {
     assert!(outcome.stderr.starts_with("weir: http://127.0.0.1:1: "), "{}", outcome.stderr);
     assert_eq!(outcome.stderr.lines().count(), 1);
 }
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = silent.local_addr().unwrap().to_string();
+    let outcome = weir(&["get", "cds", "--server", &server, "--timeout", "100ms"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("no answer within 100ms"), "{}", outcome.stderr);
+}
