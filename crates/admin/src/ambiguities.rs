@@ -44,7 +44,7 @@ impl From<Ambiguous> for Shown {
             name: chosen.name.to_string(),
             served: chosen.constraints.to_string(),
             ignored: rival.constraints.to_string(),
-            witness: witness.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+            witness: witness.to_pairs(),
         }
     }
 }

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::survey::ViewSummary;
-use weir_types::{Form, TypeUrl};
+use weir_types::{DynamicParameters, TypeUrl};
 
 use crate::nacks::Nack;
 use crate::propagation::Shown as Propagated;
 use crate::tally::{Counts, Tally};
 use crate::upstreams::{State, Upstream};
+use crate::views::Subscribed;
 use crate::{Draining, Shared};
 
 /// The most upstream streams, and the most views, that are in it.
@@ -120,7 +121,7 @@ struct View {
     /// The type's URL.
     type_url: String,
     /// The first names of what is subscribed; `*` for the wildcard.
-    names: Vec<Named>,
+    names: Vec<Subscribed>,
     /// How many names, locators and collections are subscribed.
     subscribed: usize,
     /// Of how many of them upstream has said nothing yet.
@@ -136,23 +137,11 @@ struct View {
     counts: Counts,
 }
 
-/// Something that is subscribed.
-#[derive(Clone, Serialize, ToSchema)]
-#[schema(as = SubscribedInView)]
-struct Named {
-    /// The name.
-    name: String,
-    /// Whether it is asked for by a locator.
-    located: bool,
-    /// Its dynamic parameters.
-    parameters: BTreeMap<String, String>,
-}
-
 /// Makes summaries, one after the other.
 #[derive(Default)]
 pub(crate) struct Maker {
     /// What the views of the last one are subscribed to: that of a view never changes.
-    names: HashMap<u64, Vec<Named>>,
+    names: HashMap<u64, Vec<Subscribed>>,
 }
 
 impl Maker {
@@ -216,14 +205,9 @@ impl Maker {
     }
 }
 
-fn names(instance: &Shared, type_url: &TypeUrl, view: &ViewSummary) -> Vec<Named> {
+fn names(instance: &Shared, type_url: &TypeUrl, view: &ViewSummary) -> Vec<Subscribed> {
     let subscribed = instance.database().subscribed(type_url, view.subscription, NAMES);
-    let named = |(name, form, parameters): (weir_types::Name, Form, weir_types::DynamicParameters)| Named {
-        name: name.to_string(),
-        located: form == Form::Located,
-        parameters: parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-    };
-    subscribed.unwrap_or_default().into_iter().map(named).collect()
+    subscribed.unwrap_or_default().into_iter().map(Subscribed::from).collect()
 }
 
 impl Upstreams {
@@ -246,14 +230,11 @@ impl Upstreams {
 
 impl Link {
     fn of(state: State, upstream: Upstream) -> Self {
-        let pairs = |parameters: weir_types::DynamicParameters| {
-            parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
-        };
         Self {
             id: upstream.id,
             authority: upstream.authority,
             state,
-            parameters: upstream.parameters.map(pairs),
+            parameters: upstream.parameters.as_ref().map(DynamicParameters::to_pairs),
             carries: upstream.carries,
             endpoint: upstream.endpoint,
             since: crate::time::rfc3339(upstream.since),

@@ -163,14 +163,11 @@ struct LastError {
 impl From<Upstream> for Shown {
     fn from(upstream: Upstream) -> Self {
         let state = upstream.state();
-        let pairs = |parameters: DynamicParameters| {
-            parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
-        };
         Self {
             id: upstream.id,
             authority: upstream.authority,
             state,
-            parameters: upstream.parameters.map(pairs),
+            parameters: upstream.parameters.as_ref().map(DynamicParameters::to_pairs),
             carries: upstream.carries,
             endpoint: upstream.endpoint,
             since: rfc3339(upstream.since),

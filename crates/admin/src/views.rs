@@ -46,14 +46,20 @@ pub(crate) struct View {
 }
 
 /// What is subscribed.
-#[derive(Serialize, ToSchema)]
-struct Subscribed {
+#[derive(Clone, Serialize, ToSchema)]
+pub(crate) struct Subscribed {
     /// The name; `*` for the wildcard.
     name: String,
     /// Whether it was asked for by a locator.
     located: bool,
     /// Its dynamic parameters.
     parameters: BTreeMap<String, String>,
+}
+
+impl From<(Name, Form, DynamicParameters)> for Subscribed {
+    fn from((name, form, parameters): (Name, Form, DynamicParameters)) -> Self {
+        Self { name: name.to_string(), located: form == Form::Located, parameters: parameters.to_pairs() }
+    }
 }
 
 impl View {
@@ -63,11 +69,6 @@ impl View {
         counts: Counts,
         names: Vec<(Name, Form, DynamicParameters)>,
     ) -> Self {
-        let subscribed = |(name, form, parameters): (Name, Form, DynamicParameters)| Subscribed {
-            name: name.to_string(),
-            located: form == Form::Located,
-            parameters: parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        };
         Self {
             id: view.id,
             short_name: type_url.short_name(),
@@ -75,7 +76,7 @@ impl View {
             streams: view.streams,
             counts,
             subscribed: view.selectors,
-            names: names.into_iter().map(subscribed).collect(),
+            names: names.into_iter().map(Subscribed::from).collect(),
             unanswered: view.unsettled.names + view.unsettled.collections,
             head: view.head.newest().0,
             told: view.told.0,

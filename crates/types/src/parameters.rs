@@ -77,6 +77,11 @@ impl DynamicParameters {
         self.0.pairs.iter().map(|(key, value)| (&**key, &**value))
     }
 
+    /// The pairs by themselves, for those who show or send them.
+    pub fn to_pairs<T: FromIterator<(String, String)>>(&self) -> T {
+        self.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
     /// Whether there is no parameter.
     pub fn is_empty(&self) -> bool {
         self.0.pairs.is_empty()

@@ -16,10 +16,9 @@ pub fn decode(message: ResourceLocator) -> weir_types::ResourceLocator {
 
 /// The message that names `locator`.
 pub fn encode(locator: &weir_types::ResourceLocator) -> ResourceLocator {
-    let pairs = locator.parameters.iter();
     ResourceLocator {
         name: locator.name.to_string(),
-        dynamic_parameters: pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        dynamic_parameters: locator.parameters.to_pairs(),
     }
 }
 

@@ -235,7 +235,7 @@ impl Origin {
 
 impl State {
     fn answer(&self, database: &Database, type_url: TypeUrl, locator: &ResourceLocator) {
-        let parameters = locator.parameters.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let parameters = locator.parameters.to_pairs();
         let exists = self.published.iter().any(|resource| {
             let named = *resource.name == *locator.name
                 || resource.aliases.iter().any(|alias| **alias == *locator.name);

@@ -52,14 +52,13 @@ impl Given {
             Absence::Known => "absent",
         };
         let name = variant.as_ref().map_or(&selector.locator.name, |variant| variant.name());
-        let parameters = selector.locator.parameters.iter();
         Self {
             short_name: type_url.short_name(),
             type_url: type_url.to_string(),
             name: name.to_string(),
             asked: selector.locator.name.to_string(),
             located: selector.form == Form::Located,
-            parameters: parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+            parameters: selector.locator.parameters.to_pairs(),
             version: variant.as_ref().map(|variant| variant.version(selector.form).to_string()),
             content: variant.as_ref().map(|variant| variant.version(Form::Plain).to_string()),
             constraints: variant.as_ref().map(|variant| variant.key().constraints.to_string()),

@@ -10,7 +10,7 @@ use weir_database::explain::{self, Mismatch, OverlapPair};
 use weir_database::survey::HeldVariant;
 use weir_types::DynamicParameters;
 
-use super::model::{Variant, pairs};
+use super::model::Variant;
 use super::type_in_path;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -71,7 +71,7 @@ impl Overlapping {
     fn of(overlap: &OverlapPair<'_, HeldVariant>) -> Self {
         Self {
             pair: overlap.pair.map(|held| held.variant.key().constraints.to_string()),
-            witness: overlap.witness.as_ref().map(pairs),
+            witness: overlap.witness.as_ref().map(DynamicParameters::to_pairs),
         }
     }
 }
@@ -125,7 +125,7 @@ fn explanation(held: &[HeldVariant], parameters: &DynamicParameters) -> Explanat
         (None, true) => "not-held",
     };
     Explanation {
-        parameters: pairs(parameters),
+        parameters: parameters.to_pairs(),
         outcome,
         chosen: found.chosen.map(Variant::of),
         rivals: found.rivals.into_iter().map(Variant::of).collect(),

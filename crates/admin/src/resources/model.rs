@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use weir_database::survey::{self, HeldVariant};
-use weir_types::{Absence, DynamicParameters, Form, Reach, TypeUrl};
+use weir_types::{Absence, Form, Reach, TypeUrl};
 use weir_wire::json::{any_to_json, constraints_to_json};
 use weir_wire::redact::redacted;
 
@@ -84,10 +84,6 @@ struct Asked {
     error: Option<String>,
 }
 
-pub(super) fn pairs(parameters: &DynamicParameters) -> BTreeMap<String, String> {
-    parameters.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
-}
-
 impl Resource {
     pub(super) fn of(type_url: &TypeUrl, resource: survey::Resource) -> Self {
         Self {
@@ -146,7 +142,7 @@ impl Asked {
         let error = |error: &weir_types::ResourceError| format!("{}: {}", error.code, error.message);
         let served = asked.served.map(|constraints| constraints.to_string());
         Self {
-            parameters: pairs(&asked.parameters),
+            parameters: asked.parameters.to_pairs(),
             streams: asked.streams,
             absence: served.is_none().then_some(absence),
             served,
