@@ -56,22 +56,46 @@ pub(crate) fn change(
     Ok(Changes { spent, latencies, lasts, bytes_in, bytes_out })
 }
 
-pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result<Run> {
-    let wanted = super::shared(options, "eds", resources);
-    let size = options.size_or(1024);
-    let mut world = World::start(options)?;
-    world.publish(wanted.short, 0..resources, size)?;
-    world.crowd_alike(streams, Gate::Accepted, std::slice::from_ref(&wanted))?;
-    world.settle()?;
-    let resident = world.server.process.resident()?;
+/// Streams that all hold the same resources.
+pub(crate) struct Crowd<'a> {
+    pub(crate) world: World<'a>,
+    wanted: Wanted,
+    size: usize,
+    streams: usize,
+}
 
-    // The first change makes what later ones use again.
-    change(&mut world, wanted.short, size, [0], streams)?;
-    let changes = measure(&mut world, &wanted, size, options.changes_or(20), streams)?;
-    let grown = world.server.process.resident()? as f64 - resident as f64;
-    let lost = world.swarm.shared.lost;
+impl<'a> Crowd<'a> {
+    pub(crate) fn gather(options: &'a Options, streams: usize, resources: usize) -> Result<Self> {
+        let (wanted, size) = (super::shared(options, "eds", resources), options.size_or(1024));
+        let mut world = World::start(options)?;
+        world.publish(wanted.short, 0..resources, size)?;
+        world.crowd_alike(streams, Gate::Accepted, std::slice::from_ref(&wanted))?;
+        world.settle()?;
+        Ok(Self { world, wanted, size, streams })
+    }
+
+    /// The first change makes what later ones use again.
+    pub(crate) fn warm_up(&mut self) -> Result<()> {
+        self.change(1).map(drop)
+    }
+
+    /// Changes one resource after the other, so often in all.
+    pub(crate) fn change(&mut self, times: usize) -> Result<Changes> {
+        let count = self.wanted.count.max(1);
+        let numbers = (0..times).map(|n| n % count);
+        change(&mut self.world, self.wanted.short, self.size, numbers, self.streams)
+    }
+}
+
+pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result<Run> {
+    let mut crowd = Crowd::gather(options, streams, resources)?;
+    let resident = crowd.world.server.process.resident()?;
+    crowd.warm_up()?;
+    let changes = crowd.change(options.changes_or(20))?;
+    let grown = crowd.world.server.process.resident()? as f64 - resident as f64;
+    let lost = crowd.world.swarm.shared.lost;
     // The floor needs the files that these connections have open.
-    drop(world);
+    drop(crowd);
 
     let mut run = Run::new("fan-out", super::label(options, streams, resources), streams);
     let deliveries = changes.latencies.len();
@@ -91,17 +115,6 @@ pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result
     run.add_bytes("RSS growth per stream", grown / streams as f64);
     run.add("lost", lost as f64, "");
     Ok(run)
-}
-
-fn measure(
-    world: &mut World,
-    wanted: &Wanted,
-    size: usize,
-    changes: usize,
-    streams: usize,
-) -> Result<Changes> {
-    let count = wanted.count.max(1);
-    change(world, wanted.short, size, (0..changes).map(|n| n % count), streams)
 }
 
 fn figures(run: &mut Run, mut changes: Changes) {

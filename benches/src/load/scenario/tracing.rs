@@ -3,10 +3,9 @@
 
 use anyhow::Result;
 
-use super::fan_out::change;
+use super::fan_out::Crowd;
 use crate::load::options::Options;
 use crate::load::report::Run;
-use crate::load::world::{Gate, World};
 
 pub(crate) const RATIO: &str = "CPU per delivery / without tracing";
 const CPU: &str = "CPU per delivery";
@@ -42,14 +41,8 @@ pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result
 
 /// CPU for each delivery in µs, and how many bytes the collector was sent.
 fn run_once(options: &Options, streams: usize, resources: usize) -> Result<(f64, u64)> {
-    let wanted = super::shared(options, "eds", resources);
-    let size = options.size_or(1024);
-    let mut world = World::start(options)?;
-    world.publish(wanted.short, 0..resources, size)?;
-    world.crowd_alike(streams, Gate::Accepted, std::slice::from_ref(&wanted))?;
-    world.settle()?;
-    change(&mut world, wanted.short, size, [0], streams)?;
-    let numbers = (0..options.changes_or(300)).map(|n| n % resources.max(1));
-    let changes = change(&mut world, wanted.short, size, numbers, streams)?;
-    Ok((changes.spent.each(changes.latencies.len()), world.told()?))
+    let mut crowd = Crowd::gather(options, streams, resources)?;
+    crowd.warm_up()?;
+    let changes = crowd.change(options.changes_or(300))?;
+    Ok((changes.spent.each(changes.latencies.len()), crowd.world.told()?))
 }
