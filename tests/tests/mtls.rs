@@ -1,9 +1,8 @@
 //! Mutual TLS: who is let in on both sides of Weir, who may have what, and certificates that change under load.
 
-use std::path::Path;
+mod support;
 
 use serde_json::json;
-use tempfile::TempDir;
 use weir_testkit::client::{Change, Connection, DIALECTS};
 use weir_testkit::constraints::locator;
 use weir_testkit::process::{Certificate, Envoy, EnvoyOptions, Weir, WeirBuilder};
@@ -12,31 +11,11 @@ use weir_testkit::{
 };
 use weir_types::Code;
 
+use crate::support::pki::Pki;
+
 const WEB: &str = "spiffe://prod.example/ns/shop/sa/web";
 
-/// Two authorities, of which one is right, and the files of a Weir.
-struct World {
-    right: Authority,
-    wrong: Authority,
-    directory: TempDir,
-}
-
-impl World {
-    fn new() -> Self {
-        let world = Self {
-            right: Authority::new("right"),
-            wrong: Authority::new("wrong"),
-            directory: tempfile::tempdir().expect("a temporary directory"),
-        };
-        world.right.write(world.path(), "ca");
-        world.right.issue(&["localhost", "spiffe://prod.example/weir"]).write(world.path(), "weir");
-        world
-    }
-
-    fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
+impl Pki {
     /// Those that are no good, and what each is called.
     fn bad(&self, name: &str) -> [(&'static str, Option<Certificate>); 3] {
         [
@@ -46,22 +25,9 @@ impl World {
         ]
     }
 
-    fn client(&self, name: &str) -> Secured {
-        Secured::new(self.right.issue(&[name]), &self.right)
-    }
-
-    /// `[downstream.tls]`, and more of it.
-    fn downstream(&self, more: &str) -> String {
-        let path = self.path().display();
-        format!(
-            "[downstream.tls]\ncertificate = \"{path}/weir.pem\"\nkey = \"{path}/weir.key\"\n\
-             client_ca = \"{path}/ca.pem\"\n{more}"
-        )
-    }
-
     fn serving(&self, control_plane: &FakeControlPlane, more: &str) -> WeirBuilder {
         let builder = Weir::builder().upstream(control_plane, "ads-delta", "streams");
-        builder.section(&self.downstream(more))
+        builder.section(&self.tls("downstream.tls", more))
     }
 
     /// An upstream over TLS; the certificate is what stands in `weir.pem`, if it is shown at all.
@@ -96,14 +62,14 @@ async fn ask(weir: &Weir, secured: &Secured) -> Result<String, String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn weir_lets_in_only_clients_with_a_right_certificate() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start().await);
     control_plane.set(cluster("1"));
     let names = "subject_alt_names = [\"spiffe://prod.example/*\"]\n";
-    let weir = world.serving(&control_plane, names).start().await;
-    assert_eq!(ask(&weir, &world.client(WEB)).await, Ok("1".to_owned()));
-    let other = world.right.issue(&["spiffe://test.example/ns/shop/sa/web"]);
-    for (what, certificate) in world.bad(WEB).into_iter().chain([("somebody else's", Some(other))]) {
-        let trusts = world.right.pem().to_owned();
+    let weir = pki.serving(&control_plane, names).start().await;
+    assert_eq!(ask(&weir, &pki.shows(WEB)).await, Ok("1".to_owned()));
+    let other = pki.right.issue(&["spiffe://test.example/ns/shop/sa/web"]);
+    for (what, certificate) in pki.bad(WEB).into_iter().chain([("somebody else's", Some(other))]) {
+        let trusts = pki.right.pem().to_owned();
         let refused = ask(&weir, &Secured { certificate, trusts }).await;
         assert!(refused.is_err(), "{what}: {refused:?}");
     }
@@ -118,51 +84,51 @@ async fn weir_lets_in_only_clients_with_a_right_certificate() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_refuse_a_weir_with_a_bad_certificate() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start().await);
     control_plane.set(cluster("1"));
-    for (what, certificate) in world.bad("localhost") {
+    for (what, certificate) in pki.bad("localhost") {
         let Some(certificate) = certificate else { continue };
-        certificate.write(world.path(), "weir");
-        let weir = world.serving(&control_plane, "").start().await;
-        let refused = ask(&weir, &world.client(WEB)).await;
+        certificate.write(pki.path(), "weir");
+        let weir = pki.serving(&control_plane, "").start().await;
+        let refused = ask(&weir, &pki.shows(WEB)).await;
         assert!(refused.is_err(), "{what}: {refused:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn weir_and_a_control_plane_refuse_each_other_without_a_right_certificate() {
-    let world = World::new();
-    let server = |certificate| Secured { certificate, trusts: world.right.pem().to_owned() };
-    let right = server(Some(world.right.issue(&["localhost"])));
-    let elsewhere = server(Some(world.right.issue(&["elsewhere.example"])));
+    let pki = Pki::new();
+    let server = |certificate| Secured { certificate, trusts: pki.right.pem().to_owned() };
+    let right = server(Some(pki.right.issue(&["localhost"])));
+    let elsewhere = server(Some(pki.right.issue(&["elsewhere.example"])));
     let mut cases =
         vec![("right", right.clone(), None), ("of another name", elsewhere, Some("not valid for name"))];
-    for (what, certificate) in world.bad("localhost") {
+    for (what, certificate) in pki.bad("localhost") {
         let reason =
             if what == "expired" { "certificate expired" } else { "of no authority that is trusted here" };
         cases.extend(certificate.map(|bad| (what, server(Some(bad)), Some(reason))));
     }
     for (what, server, refusal) in cases {
         let control_plane = FakeControlPlane::start_secured(&server).await;
-        upstream(&world, &control_plane, true, what, refusal).await;
+        upstream(&pki, &control_plane, true, what, refusal).await;
     }
-    for (what, certificate) in world.bad("spiffe://prod.example/weir") {
+    for (what, certificate) in pki.bad("spiffe://prod.example/weir") {
         let control_plane = FakeControlPlane::start_secured(&right).await;
         if let Some(certificate) = &certificate {
-            certificate.write(world.path(), "weir");
+            certificate.write(pki.path(), "weir");
         }
         let refusal = match what {
             "expired" => "CertificateExpired",
             "missing" => "CertificateRequired",
             _ => "UnknownCA",
         };
-        upstream(&world, &control_plane, certificate.is_some(), what, Some(refusal)).await;
+        upstream(&pki, &control_plane, certificate.is_some(), what, Some(refusal)).await;
     }
 }
 
 /// What comes of a Weir before such a control plane.
 async fn upstream(
-    world: &World,
+    pki: &Pki,
     control_plane: &FakeControlPlane,
     shows: bool,
     what: &str,
@@ -170,7 +136,7 @@ async fn upstream(
 ) {
     println!("--- {what}");
     control_plane.set(cluster("1"));
-    let weir = Weir::builder().section(&world.upstream(control_plane, shows)).start().await;
+    let weir = Weir::builder().section(&pki.upstream(control_plane, shows)).start().await;
     let mut client = XdsClient::delta(weir.address(), &node("client")).await;
     client.subscribe(type_url("cds"), &["a"]);
     match refusal {
@@ -184,25 +150,25 @@ async fn upstream(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped() {
-    let world = World::new();
-    let right = Secured::new(world.right.issue(&["localhost"]), &world.right);
+    let pki = Pki::new();
+    let right = Secured::new(pki.right.issue(&["localhost"]), &pki.right);
     let control_plane = FakeControlPlane::start_secured(&right).await;
     control_plane.set(cluster("0"));
-    let builder = Weir::builder().section(&world.upstream(&control_plane, true));
-    let weir = builder.section(&world.downstream("")).start().await;
+    let builder = Weir::builder().section(&pki.upstream(&control_plane, true));
+    let weir = builder.section(&pki.tls("downstream.tls", "")).start().await;
     let mut clients = Vec::new();
     for i in 0..20 {
-        let connection = Connection::secured(weir.address(), &world.client(WEB)).await.expect("to be let in");
+        let connection = Connection::secured(weir.address(), &pki.shows(WEB)).await.expect("to be let in");
         let mut client = connection.ads(DIALECTS[i % 2], &node("client"));
         client.subscribe(type_url("cds"), &["a"]);
         assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "0");
         clients.push(client);
     }
-    let (mut trusted, mut version) = (world.client(WEB), 0);
+    let (mut trusted, mut version) = (pki.shows(WEB), 0);
     for round in 0..3 {
         let authority = Authority::new(&format!("round {round}"));
-        authority.write(world.path(), "ca");
-        authority.issue(&["localhost", "spiffe://prod.example/weir"]).write(world.path(), "weir");
+        authority.write(pki.path(), "ca");
+        authority.issue(&["localhost", "spiffe://prod.example/weir"]).write(pki.path(), "weir");
         control_plane.secure(&Secured::new(authority.issue(&["localhost"]), &authority));
         let fresh = Secured::new(authority.issue(&[WEB]), &authority);
         // Until a client of the new authority is let in, and after: changes arrive on every stream.
@@ -239,11 +205,11 @@ async fn until_text(client: &mut XdsClient, text: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whom_clients_meet_and_who_is_let_in_changes_with_the_configuration_and_no_stream_is_dropped() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start().await);
     control_plane.set(cluster("1"));
     let names = "subject_alt_names = [\"spiffe://prod.example/*\"]\n";
-    let weir = world.serving(&control_plane, names).start().await;
-    let connection = Connection::secured(weir.address(), &world.client(WEB)).await.expect("to be let in");
+    let weir = pki.serving(&control_plane, names).start().await;
+    let connection = Connection::secured(weir.address(), &pki.shows(WEB)).await.expect("to be let in");
     let mut running = connection.ads(Dialect::Delta, &node("client"));
     running.subscribe(type_url("cds"), &["a"]);
     assert_eq!(running.accept(type_url("cds")).await.resource("a").text(), "1");
@@ -251,14 +217,14 @@ async fn whom_clients_meet_and_who_is_let_in_changes_with_the_configuration_and_
     // Other files, by another authority, for others: at one stroke, and not before the last of them is there.
     weir.reconfigure(|text| text.replace("/ca.pem", "/other-ca.pem").replace("/weir.", "/other."));
     weir.child().wait_for_line(&["is not reloaded", "downstream.tls.certificate: ", "other.pem"]).await;
-    assert_eq!(ask(&weir, &world.client(WEB)).await, Ok("1".to_owned()));
-    world.wrong.write(world.path(), "other-ca");
-    world.wrong.issue(&["localhost"]).write(world.path(), "other");
+    assert_eq!(ask(&weir, &pki.shows(WEB)).await, Ok("1".to_owned()));
+    pki.wrong.write(pki.path(), "other-ca");
+    pki.wrong.issue(&["localhost"]).write(pki.path(), "other");
     weir.signal("HUP").await;
     weir.child().wait_for_line(&["the configuration is reloaded", "downstream.tls"]).await;
-    let stranger = Secured::new(world.wrong.issue(&[WEB]), &world.wrong);
+    let stranger = Secured::new(pki.wrong.issue(&[WEB]), &pki.wrong);
     assert_eq!(ask(&weir, &stranger).await, Ok("1".to_owned()));
-    let refused = ask(&weir, &world.client(WEB)).await;
+    let refused = ask(&weir, &pki.shows(WEB)).await;
     assert!(refused.is_err(), "{refused:?}");
     control_plane.set(cluster("2"));
     until_text(&mut running, "2").await;
@@ -266,7 +232,7 @@ async fn whom_clients_meet_and_who_is_let_in_changes_with_the_configuration_and_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start_tp2().await);
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start_tp2().await);
     for env in ["prod", "test"] {
         let only = weir_testkit::constraints::value("env", env);
         control_plane.set(cluster(env).constrained(only.clone()));
@@ -278,10 +244,9 @@ async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
          [[access]]\nidentities = [\"spiffe://prod.example/*\"]\n\
          [[access]]\nidentities = [\"spiffe://prod.example/ns/shop/*\"]\ntypes = [\"sds\"]\nnames = [\"shop-*\"]\n";
     let builder = Weir::builder().upstream(&control_plane, "ads-delta", "native");
-    let weir = builder.section(&world.downstream("")).section(rules).start().await;
+    let weir = builder.section(&pki.tls("downstream.tls", "")).section(rules).start().await;
     let connect = async |name: &str, dialect| {
-        let connection =
-            Connection::secured(weir.address(), &world.client(name)).await.expect("to be let in");
+        let connection = Connection::secured(weir.address(), &pki.shows(name)).await.expect("to be let in");
         connection.ads(dialect, &node("client"))
     };
     let denied = |received: &Received, name: &str| {
@@ -334,17 +299,17 @@ async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_envoy_is_served_over_mutual_tls_from_a_control_plane_over_mutual_tls() {
-    let world = World::new();
-    let right = Secured::new(world.right.issue(&["localhost"]), &world.right);
+    let pki = Pki::new();
+    let right = Secured::new(pki.right.issue(&["localhost"]), &pki.right);
     let control_plane = FakeControlPlane::start_secured(&right).await;
     let cluster = json!({
         "@type": type_url("cds"), "name": "backend", "type": "STATIC", "connect_timeout": "1s",
         "load_assignment": { "cluster_name": "backend" },
     });
     control_plane.set(weir_testkit::resources::published(&cluster));
-    let builder = Weir::builder().section(&world.upstream(&control_plane, true));
-    let weir = builder.section(&world.downstream("")).start().await;
-    let (chain, key) = world.right.issue(&[WEB]).write(world.path(), "envoy");
+    let builder = Weir::builder().section(&pki.upstream(&control_plane, true));
+    let weir = builder.section(&pki.tls("downstream.tls", "")).start().await;
+    let (chain, key) = pki.right.issue(&[WEB]).write(pki.path(), "envoy");
     let options = EnvoyOptions::new(Dialect::Delta, "envoy");
     let mut envoy = Envoy::with_bootstrap("envoy", |_| {
         let mut bootstrap = options.bootstrap(weir.address());
@@ -359,7 +324,7 @@ async fn an_envoy_is_served_over_mutual_tls_from_a_control_plane_over_mutual_tls
                         "certificate_chain": { "filename": chain }, "private_key": { "filename": key },
                     }],
                     "validation_context": {
-                        "trusted_ca": { "filename": world.path().join("ca.pem") },
+                        "trusted_ca": { "filename": pki.path().join("ca.pem") },
                         "match_typed_subject_alt_names": [
                             { "san_type": "URI", "matcher": { "exact": "spiffe://prod.example/weir" } },
                         ],

@@ -1,12 +1,13 @@
 //! Tokens, certificates and rights over the wire: the admin interface, REST, and the command line.
 
-use std::path::Path;
+mod support;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use weir_testkit::process::http::{Answer, send};
 use weir_testkit::process::{Ran, Weir, WeirBuilder, free_port};
-use weir_testkit::{Authority, FakeControlPlane, Published, Secured, XdsClient, node, type_url};
+use weir_testkit::{FakeControlPlane, Published, Secured, XdsClient, node, type_url};
+
+use crate::support::pki::Pki;
 
 const READER: &str = "spiffe://prod.example/ns/monitoring/sa/prometheus";
 const CHANGER: &str = "spiffe://prod.example/ns/ops/sa/oncall";
@@ -15,54 +16,18 @@ const WEB: &str = "spiffe://prod.example/ns/shop/sa/web";
 /// What stands in the secrets and the tokens, and nowhere else.
 const SECRET: &str = "not-to-be-shown";
 
-/// Two authorities, of which one is right, and the files of a Weir.
-struct World {
-    right: Authority,
-    wrong: Authority,
-    directory: TempDir,
-}
-
-impl World {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let world = Self { right: Authority::new("right"), wrong: Authority::new("wrong"), directory };
-        world.right.write(world.path(), "ca");
-        world.wrong.write(world.path(), "wrong");
-        world.right.issue(&["localhost"]).write(world.path(), "weir");
+impl Pki {
+    /// With the files of some tokens.
+    fn with_tokens() -> Self {
+        let pki = Self::new();
         for token in ["look", "change", "other"] {
-            std::fs::write(world.path().join(token), format!("{token}-{SECRET}\n")).expect("write a token");
+            std::fs::write(pki.file(token), format!("{token}-{SECRET}\n")).expect("write a token");
         }
-        world
-    }
-
-    fn path(&self) -> &Path {
-        self.directory.path()
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.path().join(name).display().to_string()
-    }
-
-    fn shows(&self, name: &str) -> Secured {
-        Secured::new(self.right.issue(&[name]), &self.right)
-    }
-
-    fn shows_nothing(&self) -> Secured {
-        Secured { certificate: None, trusts: self.right.pem().to_owned() }
-    }
-
-    /// A table of what TLS is spoken with, and more of it.
-    fn tls(&self, table: &str, more: &str) -> String {
-        let path = self.path().display();
-        format!(
-            "[{table}]\ncertificate = \"{path}/weir.pem\"\nkey = \"{path}/weir.key\"\n\
-             client_ca = \"{path}/ca.pem\"\n{more}"
-        )
+        pki
     }
 
     fn tokens(&self) -> String {
-        let path = self.path().display();
-        format!("token_file = \"{path}/look\"\nchange_token_file = \"{path}/change\"")
+        format!("token_file = {:?}\nchange_token_file = {:?}", self.file("look"), self.file("change"))
     }
 }
 
@@ -105,8 +70,8 @@ fn weir() -> WeirBuilder {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn admin_takes_one_token_to_look_and_another_to_change() {
-    let world = World::new();
-    let weir = weir().admin(&world.tokens()).start().await;
+    let pki = Pki::with_tokens();
+    let weir = weir().admin(&pki.tokens()).start().await;
     for (token, wanted) in [
         (None, [401, 401, 200]),
         (Some("other"), [403, 403, 200]),
@@ -116,7 +81,7 @@ async fn admin_takes_one_token_to_look_and_another_to_change() {
         assert_eq!(judged(&weir, None, token).await, wanted, "{token:?}");
     }
     // A token that changes counts at once, and the old one no longer.
-    std::fs::write(world.path().join("look"), format!("new-{SECRET}")).expect("write a token");
+    std::fs::write(pki.path().join("look"), format!("new-{SECRET}")).expect("write a token");
     weir.child().wait_for_line(&["files changed and are in use", "admin"]).await;
     assert_eq!(judged(&weir, None, Some("look")).await, [403, 403, 200]);
     assert_eq!(judged(&weir, None, Some("new")).await, [200, 403, 200]);
@@ -126,24 +91,24 @@ async fn admin_takes_one_token_to_look_and_another_to_change() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn admin_over_tls_goes_by_certificates_and_tokens() {
-    let world = World::new();
+    let pki = Pki::with_tokens();
     let rights = format!("read = [\"{READER}\"]\nchange = [\"spiffe://prod.example/ns/ops/*\"]\n");
-    let weir = weir().admin(&world.tokens()).section(&world.tls("admin.tls", &rights)).start().await;
+    let weir = weir().admin(&pki.tokens()).section(&pki.tls("admin.tls", &rights)).start().await;
     for (secured, token, wanted) in [
-        (world.shows_nothing(), None, [401, 401, 200]),
-        (world.shows_nothing(), Some("change"), [200, 200, 200]),
-        (world.shows(READER), None, [200, 403, 200]),
-        (world.shows(READER), Some("change"), [200, 200, 200]),
-        (world.shows(CHANGER), None, [200, 200, 200]),
-        (world.shows(WEB), None, [403, 403, 200]),
-        (world.shows(WEB), Some("look"), [200, 403, 200]),
+        (pki.shows_nothing(), None, [401, 401, 200]),
+        (pki.shows_nothing(), Some("change"), [200, 200, 200]),
+        (pki.shows(READER), None, [200, 403, 200]),
+        (pki.shows(READER), Some("change"), [200, 200, 200]),
+        (pki.shows(CHANGER), None, [200, 200, 200]),
+        (pki.shows(WEB), None, [403, 403, 200]),
+        (pki.shows(WEB), Some("look"), [200, 403, 200]),
     ] {
         let shown = secured.certificate.is_some();
         assert_eq!(judged(&weir, Some(&secured), token).await, wanted, "{shown} {token:?}");
     }
     let probe = ("GET", "/live");
-    for certificate in [world.wrong.issue(&[CHANGER]), world.right.issue_expired(&[CHANGER])] {
-        let secured = Secured { certificate: Some(certificate), trusts: world.right.pem().to_owned() };
+    for certificate in [pki.wrong.issue(&[CHANGER]), pki.right.issue_expired(&[CHANGER])] {
+        let secured = Secured { certificate: Some(certificate), trusts: pki.right.pem().to_owned() };
         let refused = ask(&weir, Some(&secured), None, probe, "").await;
         assert!(refused.is_err(), "a bad certificate is worse than none: {refused:?}");
     }
@@ -160,7 +125,7 @@ async fn poll(weir: &Weir, secured: Option<&Secured>, path: &str, names: &[&str]
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rest_over_tls_has_the_same_identities_and_rights_and_plaintext_its_own_port() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    let (pki, control_plane) = (Pki::with_tokens(), FakeControlPlane::start().await);
     for name in ["shop-a", "bank-a"] {
         control_plane.set(Published::text(type_url("cds"), name, "1"));
     }
@@ -169,8 +134,8 @@ async fn rest_over_tls_has_the_same_identities_and_rights_and_plaintext_its_own_
                  [[access]]\nnames = [\"bank-*\"]\n";
     let builder = Weir::builder().upstream(&control_plane, "ads-delta", "streams").section(rules);
     let builder = builder.downstream(&format!("listen_plaintext = [\"127.0.0.1:{plaintext}\"]"));
-    let weir = builder.section(&world.tls("downstream.tls", "")).start().await;
-    let web = world.shows(WEB);
+    let weir = builder.section(&pki.tls("downstream.tls", "")).start().await;
+    let web = pki.shows(WEB);
     let names = |answer: &Answer| {
         let body: Value = serde_json::from_str(&answer.body).expect("JSON");
         let resources = body["resources"].as_array().cloned().unwrap_or_default();
@@ -181,7 +146,7 @@ async fn rest_over_tls_has_the_same_identities_and_rights_and_plaintext_its_own_
     };
     let answer = poll(&weir, Some(&web), "clusters", &["shop-a", "bank-a"]).await.expect("an answer");
     assert_eq!((answer.status, names(&answer)), (200, vec!["bank-a".to_owned(), "shop-a".to_owned()]));
-    let other = world.shows("spiffe://prod.example/ns/bank/sa/web");
+    let other = pki.shows("spiffe://prod.example/ns/bank/sa/web");
     let answer = poll(&weir, Some(&other), "clusters", &["shop-a", "bank-a"]).await.expect("an answer");
     assert_eq!((answer.status, names(&answer)), (200, vec!["bank-a".to_owned()]), "{}", answer.body);
     let wildcard = poll(&weir, Some(&web), "clusters", &[]).await.expect("an answer");
@@ -189,7 +154,7 @@ async fn rest_over_tls_has_the_same_identities_and_rights_and_plaintext_its_own_
     let secret = poll(&weir, Some(&web), "secrets", &["shop-a"]).await.expect("an answer");
     assert_eq!(names(&secret), [""; 0], "no rule names secrets: {}", secret.body);
 
-    for (what, secured) in [("without TLS", None), ("without a certificate", Some(world.shows_nothing()))] {
+    for (what, secured) in [("without TLS", None), ("without a certificate", Some(pki.shows_nothing()))] {
         let refused = poll(&weir, secured.as_ref(), "clusters", &["bank-a"]).await;
         assert!(refused.is_err(), "{what}: {refused:?}");
     }
@@ -202,7 +167,7 @@ async fn rest_over_tls_has_the_same_identities_and_rights_and_plaintext_its_own_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_admin_answer_shows_a_secret() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    let (pki, control_plane) = (Pki::with_tokens(), FakeControlPlane::start().await);
     let key = json!({
         "@type": type_url("sds"), "name": "key",
         "tls_certificate": { "private_key": { "inline_string": SECRET } },
@@ -213,7 +178,7 @@ async fn no_admin_answer_shows_a_secret() {
          token_over_plaintext = true\n",
         control_plane.uri()
     );
-    let weir = Weir::builder().section(&upstream).admin(&world.tokens()).start().await;
+    let weir = Weir::builder().section(&upstream).admin(&pki.tokens()).start().await;
     let mut client = XdsClient::delta(weir.address(), &node("n")).await;
     client.subscribe(type_url("sds"), &["key"]);
     let received = client.accept(type_url("sds")).await;
@@ -244,22 +209,22 @@ async fn no_admin_answer_shows_a_secret() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_command_line_speaks_tls_and_shows_certificates_and_tokens() {
-    let (world, control_plane) = (World::new(), FakeControlPlane::start().await);
+    let (pki, control_plane) = (Pki::with_tokens(), FakeControlPlane::start().await);
     control_plane.set(Published::text(type_url("cds"), "a", "1"));
     let rights = format!("read = [\"{READER}\"]\n");
-    let builder = Weir::builder().upstream(&control_plane, "ads-delta", "streams").admin(&world.tokens());
-    let builder = builder.section(&world.tls("downstream.tls", ""));
-    let weir = builder.section(&world.tls("admin.tls", &rights)).start().await;
+    let builder = Weir::builder().upstream(&control_plane, "ads-delta", "streams").admin(&pki.tokens());
+    let builder = builder.section(&pki.tls("downstream.tls", ""));
+    let weir = builder.section(&pki.tls("admin.tls", &rights)).start().await;
     for (name, file) in [(READER, "reader"), (WEB, "web")] {
-        world.right.issue(&[name]).write(world.path(), file);
+        pki.right.issue(&[name]).write(pki.path(), file);
     }
-    world.right.issue_expired(&[WEB]).write(world.path(), "expired");
+    pki.right.issue_expired(&[WEB]).write(pki.path(), "expired");
     let server = format!("https://localhost:{}", weir.address().port());
     let admin = format!("https://localhost:{}", weir.admin_address().port());
-    let (ca, wrong) = (world.file("ca.pem"), world.file("wrong.pem"));
-    let pair = |name: &str| [world.file(&format!("{name}.pem")), world.file(&format!("{name}.key"))];
+    let (ca, wrong) = (pki.file("ca.pem"), pki.file("wrong.pem"));
+    let pair = |name: &str| [pki.file(&format!("{name}.pem")), pki.file(&format!("{name}.key"))];
     let (web, reader, expired) = (pair("web"), pair("reader"), pair("expired"));
-    let (look, change, none) = (world.file("look"), world.file("change"), world.file("none"));
+    let (look, change, none) = (pki.file("look"), pki.file("change"), pki.file("none"));
     let get = ["get", "cds", "a", "--server", &server, "--timeout", "5s", "--tls-ca"];
     let status = ["status", "--admin", &admin, "--tls-ca"];
     let level = ["log-level", "debug", "--admin", &admin, "--tls-ca", &ca, "--token-file"];

@@ -16,10 +16,7 @@ pub fn decode(message: ResourceLocator) -> weir_types::ResourceLocator {
 
 /// The message that names `locator`.
 pub fn encode(locator: &weir_types::ResourceLocator) -> ResourceLocator {
-    ResourceLocator {
-        name: locator.name.to_string(),
-        dynamic_parameters: locator.parameters.to_pairs(),
-    }
+    ResourceLocator { name: locator.name.to_string(), dynamic_parameters: locator.parameters.to_pairs() }
 }
 
 /// The variant that the wire names.
