@@ -24,10 +24,6 @@ use crate::raw::{
 /// How much a client may send that reads nothing, before it is held up or cut off: what sockets hold, and some.
 const UNREAD: usize = 64 << 20;
 
-async fn weir() -> Weir {
-    Weir::builder().downstream("receive_timeout = \"300ms\"").resources(&[eds_cluster("c")]).start().await
-}
-
 /// Others are served.
 async fn serves(weir: &Weir) {
     let mut client = XdsClient::delta(weir.address(), &node("well-behaved")).await;
@@ -54,96 +50,106 @@ async fn flood(attacker: &mut TcpStream, chunk: &[u8]) {
     panic!("{UNREAD} bytes were taken from a client that reads no answer");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slowloris_is_cut_off_wherever_it_stops() {
-    let weir = weir().await;
+/// Panics if an attack costs a Weir memory, or keeps it from serving others. What it gives back is held until then.
+async fn withstands<T>(attack: impl AsyncFnOnce(&Weir) -> T) {
+    let weir = Weir::builder().downstream("receive_timeout = \"300ms\"").resources(&[eds_cluster("c")]);
+    let weir = weir.start().await;
     let memory = Memory::of(&weir).await;
-    for begun in ["", "P", "PRI * HTTP", "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\n"] {
-        let mut attacker = connect(&weir).await;
-        attacker.write_all(begun.as_bytes()).await.expect("write");
-        closed(attacker).await;
-    }
-    let mut attacker = connect(&weir).await;
-    let body = "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{";
-    attacker.write_all(body.as_bytes()).await.expect("write");
-    let answer = closed(attacker).await;
-    assert!(answer.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&answer));
+    let _held = attack(&weir).await;
     memory.is_flat().await;
     serves(&weir).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slowloris_is_cut_off_wherever_it_stops() {
+    withstands(async |weir| {
+        for begun in ["", "P", "PRI * HTTP", "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\n"] {
+            let mut attacker = connect(weir).await;
+            attacker.write_all(begun.as_bytes()).await.expect("write");
+            closed(attacker).await;
+        }
+        let mut attacker = connect(weir).await;
+        let body = "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{";
+        attacker.write_all(body.as_bytes()).await.expect("write");
+        let answer = closed(attacker).await;
+        assert!(answer.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&answer));
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slowloris_that_never_stops_is_cut_off_too() {
-    let weir = weir().await;
-    let memory = Memory::of(&weir).await;
-    let mut attacker = connect(&weir).await;
-    attacker.write_all(b"POST / HTTP/1.1\r\n").await.expect("write");
-    let mut pace = interval(Duration::from_millis(20));
-    within("the connection to be closed", async {
-        loop {
-            pace.tick().await;
-            if attacker.write_all(b"a: b\r\n").await.is_err() {
-                return;
+    withstands(async |weir| {
+        let mut attacker = connect(weir).await;
+        attacker.write_all(b"POST / HTTP/1.1\r\n").await.expect("write");
+        let mut pace = interval(Duration::from_millis(20));
+        within("the connection to be closed", async {
+            loop {
+                pace.tick().await;
+                if attacker.write_all(b"a: b\r\n").await.is_err() {
+                    return;
+                }
             }
-        }
+        })
+        .await;
+        attacker
     })
     .await;
-    memory.is_flat().await;
-    serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_header_is_refused() {
-    let weir = weir().await;
-    let memory = Memory::of(&weir).await;
-    let mut attacker = connect(&weir).await;
-    attacker.write_all(b"POST / HTTP/1.1\r\nhost: x\r\na: ").await.expect("write");
-    flood(&mut attacker, &[b'a'; 16 << 10]).await;
+    withstands(async |weir| {
+        let mut first = connect(weir).await;
+        first.write_all(b"POST / HTTP/1.1\r\nhost: x\r\na: ").await.expect("write");
+        flood(&mut first, &[b'a'; 16 << 10]).await;
 
-    let mut attacker = connect_http2(&weir).await;
-    attacker.write_all(&frame(HEADERS, 0, 1, &request())).await.expect("write");
-    let field = block(&[("a", &"a".repeat(120))]);
-    flood(&mut attacker, &frame(CONTINUATION, 0, 1, &field.repeat(100))).await;
-    memory.is_flat().await;
-    serves(&weir).await;
+        let mut second = connect_http2(weir).await;
+        second.write_all(&frame(HEADERS, 0, 1, &request())).await.expect("write");
+        let field = block(&[("a", &"a".repeat(120))]);
+        flood(&mut second, &frame(CONTINUATION, 0, 1, &field.repeat(100))).await;
+        (first, second)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_pings_holds_up_who_sends_it() {
-    let weir = weir().await;
-    let memory = Memory::of(&weir).await;
-    let mut attacker = connect_http2(&weir).await;
-    flood(&mut attacker, &frame(PING, 0, 0, &[7; 8]).repeat(1000)).await;
-    memory.is_flat().await;
-    serves(&weir).await;
+    withstands(async |weir| {
+        let mut attacker = connect_http2(weir).await;
+        flood(&mut attacker, &frame(PING, 0, 0, &[7; 8]).repeat(1000)).await;
+        attacker
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_settings_holds_up_who_sends_it() {
-    let weir = weir().await;
-    let memory = Memory::of(&weir).await;
-    let mut attacker = connect_http2(&weir).await;
-    flood(&mut attacker, &frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]).repeat(1000)).await;
-    memory.is_flat().await;
-    serves(&weir).await;
+    withstands(async |weir| {
+        let mut attacker = connect_http2(weir).await;
+        flood(&mut attacker, &frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]).repeat(1000)).await;
+        attacker
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_resets_stream_after_stream_is_cut_off() {
-    let weir = weir().await;
-    let memory = Memory::of(&weir).await;
-    let (mut answers, mut attacker) = connect_http2(&weir).await.into_split();
-    let reading = tokio::spawn(async move { answers.read_to_end(&mut Vec::new()).await });
-    let open = request();
-    // Far more than it takes, and few enough to have ids.
-    for stream in (1..200_000).step_by(2) {
-        let pair = [frame(HEADERS, END_HEADERS, stream, &open), frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])];
-        if attacker.write_all(&pair.concat()).await.is_err() {
-            break;
+    withstands(async |weir| {
+        let (mut answers, mut attacker) = connect_http2(weir).await.into_split();
+        let reading = tokio::spawn(async move { answers.read_to_end(&mut Vec::new()).await });
+        let open = request();
+        // Far more than it takes, and few enough to have ids.
+        for stream in (1..200_000).step_by(2) {
+            let pair =
+                [frame(HEADERS, END_HEADERS, stream, &open), frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])];
+            if attacker.write_all(&pair.concat()).await.is_err() {
+                break;
+            }
         }
-    }
-    _ = within("the connection to be closed", reading).await.expect("it is read until it is closed");
-    weir.child().wait_for_line(&["the client resets too many streams"]).await;
-    memory.is_flat().await;
-    serves(&weir).await;
+        _ = within("the connection to be closed", reading).await.expect("it is read until it is closed");
+        weir.child().wait_for_line(&["the client resets too many streams"]).await;
+        attacker
+    })
+    .await;
 }
