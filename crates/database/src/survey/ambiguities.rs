@@ -1,15 +1,10 @@
 //! Where more than one variant was found to match.
 
-use std::collections::VecDeque;
-
 use parking_lot::Mutex;
-use weir_types::TypeUrl;
+use weir_types::{Newest, TypeUrl};
 
 use crate::Database;
 use crate::core::Ambiguity;
-
-/// How many are remembered.
-const REMEMBERED: usize = 256;
 
 /// An ambiguity of a type.
 #[derive(Clone, Debug)]
@@ -24,13 +19,7 @@ pub struct Ambiguous {
 
 /// The newest of them, each pair of variants once.
 #[derive(Debug, Default)]
-pub(crate) struct Ambiguities(Mutex<Newest>);
-
-#[derive(Debug, Default)]
-struct Newest {
-    count: u64,
-    found: VecDeque<Ambiguous>,
-}
+pub(crate) struct Ambiguities(Mutex<Newest<Ambiguous>>);
 
 impl Ambiguities {
     pub(crate) fn add(&self, type_url: &TypeUrl, ambiguity: Ambiguity) {
@@ -39,19 +28,13 @@ impl Ambiguities {
             let Ambiguity { chosen, rival, .. } = &found.ambiguity;
             found.type_url == *type_url && *chosen == ambiguity.chosen && *rival == ambiguity.rival
         };
-        if newest.found.iter().any(pair) {
-            return;
+        if !newest.iter().any(pair) {
+            newest.add(|number| Ambiguous { number, type_url: type_url.clone(), ambiguity });
         }
-        newest.count += 1;
-        let number = newest.count;
-        if newest.found.len() == REMEMBERED {
-            newest.found.pop_front();
-        }
-        newest.found.push_back(Ambiguous { number, type_url: type_url.clone(), ambiguity });
     }
 
     fn all(&self) -> Vec<Ambiguous> {
-        self.0.lock().found.iter().rev().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }
 

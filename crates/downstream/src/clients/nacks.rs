@@ -1,16 +1,12 @@
 //! The newest rejections, whoever they came from.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use weir_types::TypeUrl;
+use weir_types::{Newest, TypeUrl};
 
 use crate::node::Client;
-
-/// How many are remembered.
-const REMEMBERED: usize = 256;
 
 /// The longest text of a client that is kept, in bytes: Envoys have been seen to quote whole resources.
 const LONGEST: usize = 4096;
@@ -60,29 +56,17 @@ impl Nack {
 
 /// The newest of them.
 #[derive(Debug, Default)]
-pub(super) struct Nacks(Mutex<Newest>);
-
-#[derive(Debug, Default)]
-struct Newest {
-    count: u64,
-    nacks: VecDeque<Nack>,
-}
+pub(super) struct Nacks(Mutex<Newest<Nack>>);
 
 impl Nacks {
     /// Remembers one; its number is given here.
-    pub(super) fn add(&self, mut nack: Nack) {
-        let mut newest = self.0.lock();
-        newest.count += 1;
-        nack.number = newest.count;
-        if newest.nacks.len() == REMEMBERED {
-            newest.nacks.pop_front();
-        }
-        newest.nacks.push_back(nack);
+    pub(super) fn add(&self, nack: Nack) {
+        self.0.lock().add(|number| Nack { number, ..nack });
     }
 
     /// All that are remembered, the newest first.
     pub(super) fn all(&self) -> Vec<Nack> {
-        self.0.lock().nacks.iter().rev().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }
 
@@ -115,13 +99,12 @@ mod tests {
     #[test]
     fn e04_the_newest_are_remembered() {
         let nacks = Nacks::default();
-        for i in 0..REMEMBERED + 5 {
+        for i in 0..261 {
             nacks.add(nack(&i.to_string()));
         }
         let all = nacks.all();
-        assert_eq!(all.len(), REMEMBERED);
-        assert_eq!((all[0].number, &*all[0].message), (261, "260"));
-        assert_eq!(&*all[REMEMBERED - 1].message, "5");
+        assert_eq!((all.len(), all[0].number, &*all[0].message), (256, 261, "260"));
+        assert_eq!(&*all[255].message, "5");
     }
 
     #[test]

@@ -1,14 +1,10 @@
 //! The newest changes that were followed, for those who look.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
-use weir_types::TypeUrl;
-
-/// How many are remembered.
-const REMEMBERED: usize = 256;
+use weir_types::{Newest, TypeUrl};
 
 /// A change that has reached everybody whom it concerns, or was followed for long enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,28 +27,16 @@ pub struct Propagated {
 
 /// The newest of them. Cheap to clone; all clones show the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recent(Arc<Mutex<Newest>>);
-
-#[derive(Debug, Default)]
-struct Newest {
-    count: u64,
-    changes: VecDeque<Propagated>,
-}
+pub(crate) struct Recent(Arc<Mutex<Newest<Propagated>>>);
 
 impl Recent {
     /// Remembers one; its number is given here.
-    pub(super) fn add(&self, mut change: Propagated) {
-        let mut newest = self.0.lock();
-        newest.count += 1;
-        change.number = newest.count;
-        if newest.changes.len() == REMEMBERED {
-            newest.changes.pop_front();
-        }
-        newest.changes.push_back(change);
+    pub(super) fn add(&self, change: Propagated) {
+        self.0.lock().add(|number| Propagated { number, ..change });
     }
 
     /// All that are remembered, the newest first.
     pub(crate) fn all(&self) -> Vec<Propagated> {
-        self.0.lock().changes.iter().rev().cloned().collect()
+        self.0.lock().iter().cloned().collect()
     }
 }
