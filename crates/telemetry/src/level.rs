@@ -14,10 +14,12 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// Libraries, and the level from which on they talk about every frame, every poll or themselves.
-const QUIET: [(&str, &str); 6] = [
+const QUIET: [(&str, &str); 7] = [
     ("h2", "debug"),
     ("hyper", "debug"),
     ("hyper_util", "debug"),
+    // A file that is removed is so for whoever watches it and for whoever watches its directory: it warns of one of them.
+    ("notify::inotify", "warn"),
     ("opentelemetry", "info"),
     ("tonic", "debug"),
     ("tower", "debug"),
@@ -184,11 +186,11 @@ mod tests {
         let shown = |level: &str| Filter::parse(level).unwrap().directives();
         assert_eq!(
             shown("debug"),
-            "debug,h2=info,hyper=info,hyper_util=info,opentelemetry=warn,tonic=info,tower=info"
+            "debug,h2=info,hyper=info,hyper_util=info,notify::inotify=error,opentelemetry=warn,tonic=info,tower=info"
         );
         assert_eq!(
             shown("warn"),
-            "warn,h2=warn,hyper=warn,hyper_util=warn,opentelemetry=warn,tonic=warn,tower=warn"
+            "warn,h2=warn,hyper=warn,hyper_util=warn,notify::inotify=error,opentelemetry=warn,tonic=warn,tower=warn"
         );
         assert_eq!(shown("info,h2=debug"), "info,h2=debug");
         assert_eq!(shown("off"), "off");

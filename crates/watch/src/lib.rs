@@ -2,17 +2,25 @@
 //!
 //! Reports no more than that something did: what, the reader finds out by comparing. Never reads a file.
 
+mod trail;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{self, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 pub use notify::Error;
+
+use trail::Trail;
 
 /// For how long nothing may happen before the files are read.
 const QUIET: Duration = Duration::from_millis(50);
@@ -20,53 +28,112 @@ const QUIET: Duration = Duration::from_millis(50);
 /// After how long they are read although something still happens.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A watch on files and directories, and on their parents, since they may be replaced themselves: by a rename, or
-/// by a link that is turned to another directory, as Kubernetes does.
+/// How often links are followed anew because they were moved meanwhile.
+const TRIES: usize = 8;
+
+/// A watch on files and directories, and on the directories that they and the links to them are in, since they may be
+/// replaced themselves: by a rename, or by a link that is turned to another directory, as Kubernetes does.
 pub struct Watch {
+    /// Absolute.
     paths: Vec<PathBuf>,
     watcher: RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+    /// Of the paths. What else happens in a directory that is watched is nobody's concern.
+    trail: Arc<Mutex<Trail>>,
     happened: Arc<Notify>,
     /// When the first event came that is not reported yet.
     since: Option<Instant>,
+    poll: Option<Poll>,
+}
+
+#[derive(Clone, Copy)]
+struct Poll {
+    every: Duration,
+    next: Instant,
 }
 
 impl Watch {
-    /// Watches `paths`: directories with everything below them, or files.
+    /// Watches `paths`: directories with everything below them, or files. None of them need exist.
     ///
     /// # Errors
     /// When the system refuses to watch.
     pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Self, Error> {
-        let happened = Arc::new(Notify::new());
-        let notify = Arc::clone(&happened);
-        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if event.is_ok_and(|event| is_reading(event.kind)) {
-                return;
+        let (happened, trail) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Trail::default())));
+        let (notify, concern) = (Arc::clone(&happened), Arc::clone(&trail));
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.map_or(true, |event| says_something(&event, &concern.lock())) {
+                notify.notify_one();
             }
-            notify.notify_one();
         })?;
-        let paths = paths.into_iter().map(Into::into).collect();
-        let mut watch = Self { paths, watcher, happened, since: None };
-        for parent in watch.paths.iter().map(|path| parent(path)).collect::<BTreeSet<_>>() {
-            watch.watcher.watch(parent, RecursiveMode::NonRecursive)?;
-        }
-        watch.follow();
+        let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
+        let paths = paths.into_iter().map(|path| absolute(path.into())).collect();
+        let watched = BTreeSet::new();
+        let mut watch = Self { paths, watcher, watched, trail, happened, since: None, poll: None };
+        watch.try_follow()?;
         Ok(watch)
+    }
+
+    /// Reports a change every so often, too, whether there was any or not: for file systems that do not tell.
+    #[must_use]
+    pub fn polling(mut self, every: Duration) -> Self {
+        self.poll = Some(Poll { every, next: Instant::now() + every });
+        self
     }
 
     /// Watches what the paths are now. To be called before the files are read: whatever changes after it is
     /// noticed, whatever changed before it is read.
     pub fn follow(&mut self) {
-        for path in &self.paths {
-            // Where there is nothing, the parent tells when something comes.
-            let _ = self.watcher.unwatch(path);
-            if let Err(error) = self.watcher.watch(path, RecursiveMode::Recursive) {
-                tracing::debug!(path = %path.display(), %error, "not watched");
+        if let Err(error) = self.try_follow() {
+            tracing::warn!(%error, "changes of files may go unnoticed");
+        }
+    }
+
+    fn try_follow(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for _ in 0..TRIES {
+            let trail = Trail::of(&self.paths);
+            result = self.look_at(&trail);
+            // What was moved before it was looked at, nobody has told.
+            if Trail::of(&self.paths) == trail {
+                break;
             }
         }
+        result
+    }
+
+    fn look_at(&mut self, trail: &Trail) -> Result<(), Error> {
+        self.trail.lock().clone_from(trail);
+        for path in std::mem::take(&mut self.watched) {
+            // What is gone is not watched any more.
+            _ = self.watcher.unwatch(&path);
+        }
+        for path in &trail.directories {
+            self.watcher.watch(path, RecursiveMode::NonRecursive)?;
+            self.watched.insert(path.clone());
+        }
+        for path in &trail.ends {
+            match self.watcher.watch(path, RecursiveMode::Recursive) {
+                Ok(()) => _ = self.watched.insert(path.clone()),
+                // The directory tells when something comes.
+                Err(error) => tracing::debug!(path = %path.display(), %error, "not watched"),
+            }
+        }
+        Ok(())
     }
 
     /// Waits until something changed and nothing more does. Nothing is lost when this is cancelled.
     pub async fn changed(&mut self) {
+        match self.poll {
+            None => self.told().await,
+            Some(Poll { next, .. }) => tokio::select! {
+                () = self.told() => {}
+                () = sleep_until(next) => {}
+            },
+        }
+        self.poll = self.poll.map(|poll| Poll { next: Instant::now() + poll.every, ..poll });
+    }
+
+    async fn told(&mut self) {
         let since = match self.since {
             Some(since) => since,
             None => {
@@ -81,15 +148,10 @@ impl Watch {
     }
 }
 
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        Some(_) => Path::new("."),
-        None => path,
-    }
-}
-
-/// Events that reading the files causes itself.
-fn is_reading(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+/// Whether files may have changed. Reading them makes events of its own.
+fn says_something(event: &Event, trail: &Trail) -> bool {
+    let reading =
+        matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
+    // Where no path is named, events were lost.
+    !reading && (event.paths.is_empty() || event.paths.iter().any(|path| trail.concerns(path)))
 }
