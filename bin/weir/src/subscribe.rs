@@ -207,7 +207,7 @@ impl<'a> Subscription<'a> {
                 }
                 let changes = self.held.apply(batch);
                 if let Some(progress) = &mut self.progress {
-                    progress.set(self.held.variants().count(), self.wanted.names.len());
+                    progress.set(self.held.variants().len(), self.wanted.names.len());
                 }
                 self.tell(&changes)?;
             }

@@ -1,6 +1,6 @@
 //! What the client holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_types::xdstp::glob_of;
@@ -9,9 +9,18 @@ use weir_types::{Absence, Batch, Form, Name, Variant, VariantKey};
 /// Everything that came, and what is known to be missing.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// Each name that was asked for, and how its absence is known.
-    wanted: BTreeMap<Name, Absence>,
+    /// Each name that was asked for.
+    wanted: BTreeMap<Name, Wanted>,
     variants: BTreeMap<VariantKey, Arc<Variant>>,
+}
+
+/// What is known of a name that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// How many variants there are under it: as a name, an alias, or a glob that they belong to.
+    found: usize,
+    /// How its absence is known.
+    absence: Absence,
 }
 
 /// Something that is different now.
@@ -26,7 +35,8 @@ pub(crate) enum Change {
 impl Held {
     /// Nothing yet of `names`.
     pub(crate) fn new(names: &[String]) -> Self {
-        let wanted = names.iter().map(|name| (Name::from(name.as_str()), Absence::Unknown));
+        let nothing = Wanted { found: 0, absence: Absence::Unknown };
+        let wanted = names.iter().map(|name| (Name::from(name.as_str()), nothing));
         Self { wanted: wanted.collect(), variants: BTreeMap::new() }
     }
 
@@ -34,10 +44,18 @@ impl Held {
     pub(crate) fn apply(&mut self, batch: Batch) -> Vec<Change> {
         let mut changes = Vec::new();
         for key in &batch.removals {
-            changes.extend(self.variants.remove(key).map(Change::Removed));
+            changes.extend(self.variants.remove(key).map(|variant| {
+                self.count(&variant, |found| found - 1);
+                Change::Removed(variant)
+            }));
         }
         for variant in batch.upserts.into_iter().map(Arc::new) {
-            match self.variants.insert(variant.key().clone(), Arc::clone(&variant)) {
+            let old = self.variants.insert(variant.key().clone(), Arc::clone(&variant));
+            self.count(&variant, |found| found + 1);
+            if let Some(old) = &old {
+                self.count(old, |found| found - 1);
+            }
+            match old {
                 None => changes.push(Change::Added(variant)),
                 Some(old) if is_equal(&old, &variant) => {}
                 Some(_) => changes.push(Change::Changed(variant)),
@@ -45,27 +63,37 @@ impl Held {
         }
         for absent in batch.absent {
             if let Some(known) = self.wanted.get_mut(&absent.name)
-                && *known != absent.absence
+                && known.absence != absent.absence
             {
-                *known = absent.absence;
+                known.absence = absent.absence;
                 changes.push(Change::Missing(absent.name, absent.absence));
             }
         }
-        let variants = &self.variants;
-        let found = self.wanted.iter_mut().filter(|(name, _)| is_held(variants, name));
-        found.for_each(|(_, absence)| *absence = Absence::Unknown);
+        let found = self.wanted.values_mut().filter(|wanted| wanted.found > 0);
+        found.for_each(|wanted| wanted.absence = Absence::Unknown);
         changes
     }
 
+    /// Counts a variant under every name that was asked for and that it answers to.
+    fn count(&mut self, variant: &Variant, step: impl Fn(usize) -> usize) {
+        let glob = glob_of(variant.name()).map(Name::from);
+        let own = [variant.name()].into_iter().chain(variant.content().aliases.iter()).chain(&glob);
+        for name in own.collect::<BTreeSet<_>>() {
+            if let Some(wanted) = self.wanted.get_mut(name) {
+                wanted.found = step(wanted.found);
+            }
+        }
+    }
+
     /// What there is, by name.
-    pub(crate) fn variants(&self) -> impl Iterator<Item = &Arc<Variant>> {
+    pub(crate) fn variants(&self) -> impl ExactSizeIterator<Item = &Arc<Variant>> {
         self.variants.values()
     }
 
     /// What was named and is not there, and how that is known.
     pub(crate) fn missing(&self) -> impl Iterator<Item = (&Name, Absence)> {
-        let missing = self.wanted.iter().filter(|(name, _)| !is_held(&self.variants, name));
-        missing.map(|(name, absence)| (name, *absence))
+        let missing = self.wanted.iter().filter(|(_, wanted)| wanted.found == 0);
+        missing.map(|(name, wanted)| (name, wanted.absence))
     }
 
     /// Whether something that was named is not there.
@@ -77,15 +105,6 @@ impl Held {
 fn is_equal(left: &Variant, right: &Variant) -> bool {
     left.version(Form::Located) == right.version(Form::Located)
         && left.content().upstream_version == right.content().upstream_version
-}
-
-/// Whether there is something under this name or alias, or in this glob.
-fn is_held(variants: &BTreeMap<VariantKey, Arc<Variant>>, name: &Name) -> bool {
-    variants.values().any(|variant| {
-        variant.name() == name
-            || variant.content().aliases.contains(name)
-            || glob_of(variant.name()).is_some_and(|glob| *glob == **name)
-    })
 }
 
 #[cfg(test)]
@@ -152,5 +171,20 @@ mod tests {
         let mut held = Held::new(&["r/a.test".to_owned()]);
         held.apply(with("r/vh", "1", &["r/a.test"]));
         assert!(!held.is_missing_some());
+    }
+
+    #[test]
+    fn a_name_is_there_while_anything_answers_to_it() {
+        let mut held = Held::new(&["r/a.test".to_owned(), "r/vh".to_owned()]);
+        held.apply(with("r/vh", "1", &["r/a.test", "r/vh"]));
+        held.apply(with("r/other", "1", &["r/a.test"]));
+        let missing = |held: &Held| held.missing().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+        assert_eq!(missing(&held), [""; 0]);
+        held.apply(with("r/vh", "2", &[]));
+        assert_eq!(missing(&held), [""; 0], "another one has the alias");
+        held.apply(without("r/other"));
+        assert_eq!(missing(&held), ["r/a.test"]);
+        held.apply(without("r/vh"));
+        assert_eq!(missing(&held), ["r/a.test", "r/vh"]);
     }
 }
