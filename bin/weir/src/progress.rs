@@ -1,4 +1,4 @@
-//! How far long work has come, shown on a terminal while it lasts.
+//! How far long work has come, or that it waits, shown on a terminal while it lasts.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ const EACH: Duration = Duration::from_millis(100);
 /// How wide the bar is.
 const WIDTH: usize = 30;
 
+/// How a bar looks that turns.
+const TURNING: [char; 4] = ['|', '/', '-', '\\'];
+
 /// The first column of a terminal's line, without what stood in it.
 const ERASE: &str = "\r\x1b[K";
 
@@ -22,6 +25,8 @@ pub(crate) struct Progress {
     all: usize,
     done: usize,
     is_shown: bool,
+    /// Since when it is shown, if it were not for patience.
+    since: Instant,
     /// When it may be drawn next; none where there is no terminal.
     next: Option<Instant>,
 }
@@ -29,8 +34,15 @@ pub(crate) struct Progress {
 impl Progress {
     /// For so many steps, each of one of `what`.
     pub(crate) fn new(what: &'static str, all: usize) -> Self {
-        let next = io::stderr().is_terminal().then(|| Instant::now() + PATIENCE);
-        Self { what, all, done: 0, is_shown: false, next }
+        let since = Instant::now();
+        let next = io::stderr().is_terminal().then(|| since + PATIENCE);
+        Self { what, all, done: 0, is_shown: false, since, next }
+    }
+
+    /// Nothing is done yet: `what` is waited for.
+    pub(crate) fn wait(&mut self, what: &str) {
+        let waited = self.since.elapsed();
+        self.draw(|| waiting(what, waited));
     }
 
     /// One more is done.
@@ -41,12 +53,17 @@ impl Progress {
     /// So many of so many are done.
     pub(crate) fn set(&mut self, done: usize, all: usize) {
         (self.done, self.all) = (done, all);
+        let what = self.what;
+        self.draw(|| format!("{} {what}", bar(done, all)));
+    }
+
+    fn draw(&mut self, line: impl FnOnce() -> String) {
         let now = Instant::now();
         if self.next.is_some_and(|next| next <= now) {
             self.next = Some(now + EACH);
             self.is_shown = true;
             // Where standard error is closed, nobody looks.
-            _ = write!(io::stderr().lock(), "{ERASE}{} {}", bar(done, all), self.what);
+            _ = write!(io::stderr().lock(), "{ERASE}{}", line());
         }
     }
 }
@@ -65,6 +82,13 @@ fn bar(done: usize, all: usize) -> String {
     format!("[{}{}] {done}/{all}", "#".repeat(filled), "-".repeat(WIDTH - filled))
 }
 
+/// `| waiting for the next change, 3 s`, with a bar that turns.
+fn waiting(what: &str, waited: Duration) -> String {
+    let turns = waited.as_millis() / EACH.as_millis();
+    let turned = TURNING[usize::try_from(turns).unwrap_or_default() % TURNING.len()];
+    format!("{turned} waiting for {what}, {} s", waited.as_secs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +100,17 @@ mod tests {
             assert_eq!(bar(done, all), wanted);
         }
         assert_eq!(bar(7, 0), "7");
+    }
+
+    #[test]
+    fn who_waits_sees_that_time_passes() {
+        for (millis, line) in [
+            (500, "/ waiting for it, 0 s"),
+            (600, "- waiting for it, 0 s"),
+            (700, "\\ waiting for it, 0 s"),
+            (61_234, "| waiting for it, 61 s"),
+        ] {
+            assert_eq!(waiting("it", Duration::from_millis(millis)), line);
+        }
     }
 }

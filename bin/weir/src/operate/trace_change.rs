@@ -1,6 +1,6 @@
 //! `weir trace-change`: follow one change to all clients.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -63,8 +63,9 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
         pause();
     };
-    // The bar goes away before the result is written.
-    let Follow { since, slowest, .. } = follow.end();
+    let Follow { since, slowest, bar, .. } = follow;
+    // It goes away before the result is written.
+    drop(bar);
     let mut document = progress;
     document["outcome"] = verdict.word().into();
     document["seconds"] = json!(since.elapsed().as_millis() as f64 / 1000.0);
@@ -120,14 +121,12 @@ struct Follow {
     versions: Option<Vec<String>>,
     /// Who accepted last, and after how many seconds, as far as was seen.
     slowest: Option<(String, f64)>,
-    bar: Option<Progress>,
+    bar: Progress,
 }
 
 impl Follow {
     fn new(args: &Args) -> Self {
         let now = Instant::now();
-        let bar = (args.output == Format::Table && io::stdout().is_terminal())
-            .then(|| Progress::new("accepted", 0));
         Self {
             deadline: now + args.timeout,
             before: None,
@@ -135,7 +134,7 @@ impl Follow {
             since: now,
             versions: None,
             slowest: None,
-            bar,
+            bar: Progress::new("accepted", 0),
         }
     }
 
@@ -147,6 +146,7 @@ impl Follow {
         if self.waits {
             let before = self.before.get_or_insert_with(|| versions.clone());
             if *before == versions {
+                self.bar.wait("the next change");
                 return late.then_some(Verdict::Late);
             }
             self.waits = false;
@@ -156,9 +156,7 @@ impl Follow {
         }
         let [streams, accepted, rejected] =
             ["streams", "accepted", "rejected"].map(|key| number(&progress[key]));
-        if let Some(bar) = &mut self.bar {
-            bar.set(accepted, streams);
-        }
+        self.bar.set(accepted, streams);
         if let Some(open) = list(&progress["open"]).first() {
             self.slowest = Some((text(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
         }
@@ -168,12 +166,6 @@ impl Follow {
             _ if late && rejected > 0 => Some(Verdict::Rejected),
             _ => late.then_some(Verdict::Late),
         }
-    }
-
-    /// Takes the bar away.
-    fn end(mut self) -> Self {
-        self.bar = None;
-        self
     }
 }
 
@@ -223,7 +215,7 @@ mod tests {
             since: now,
             versions: None,
             slowest: None,
-            bar: None,
+            bar: Progress::new("accepted", 0),
         }
     }
 

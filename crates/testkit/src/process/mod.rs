@@ -15,6 +15,7 @@ mod node;
 mod ports;
 mod python;
 mod sovereign;
+mod terminal;
 mod weir;
 
 pub use backend::Backend;
@@ -28,6 +29,7 @@ pub use load::{Answers, Load};
 pub use ports::free_port;
 pub use python::GrpcServers;
 pub use sovereign::Sovereign;
+pub use terminal::Terminal;
 pub use weir::{Ran, Weir, WeirBuilder};
 
 use std::path::PathBuf;

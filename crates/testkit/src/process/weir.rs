@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use super::{Child, free_port, http, workspace};
+use super::{Child, Terminal, free_port, http, workspace};
 use crate::FakeControlPlane;
 use crate::resources;
 use crate::wait::{PATIENCE, until_within};
@@ -224,14 +224,22 @@ impl Weir {
 
     /// Runs a command of the program against it: `weir clients …`.
     pub async fn run(&self, arguments: &[&str]) -> Ran {
-        let mut command = Command::new(binary());
-        command.args(arguments).current_dir(workspace());
-        let command =
-            command.env("WEIR_ADMIN", format!("http://{}", self.admin)).env("WEIR_CONFIG", &self.config);
-        let output = command.output().await.expect("the program runs");
+        let output = self.command(arguments).output().await.expect("the program runs");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let code = output.status.code().expect("it ends by itself");
         Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// Runs a command of the program against it, on a terminal.
+    pub fn run_on_terminal(&self, arguments: &[&str]) -> Terminal {
+        Terminal::start(self.command(arguments).env_remove("NO_COLOR"))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args(arguments).current_dir(workspace());
+        command.env("WEIR_ADMIN", format!("http://{}", self.admin)).env("WEIR_CONFIG", &self.config);
+        command
     }
 
     /// Its output.
