@@ -9,10 +9,10 @@ mod upstreams;
 use std::sync::Arc;
 
 use weir_admin::{
-    Changed, Client, Condition, Configuration, Delivery, Draining, Nack, Propagated, Refused, Upstream,
+    Changed, Client, Condition, Configuration, Delivery, Draining, Nack, Propagated, Refused, Sketch,
+    Upstream,
 };
 use weir_database::Database;
-use weir_downstream::Control;
 use weir_downstream::clients::Registry;
 use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
@@ -28,7 +28,6 @@ pub(crate) struct Instance {
     pub(crate) metrics: Metrics,
     pub(crate) upstream: weir_upstream::Status,
     pub(crate) clients: Registry,
-    pub(crate) control: Control,
     pub(crate) database: Database,
     pub(crate) log_level: LogLevel,
     pub(crate) drain: Drain,
@@ -71,15 +70,21 @@ impl weir_admin::Instance for Instance {
 
     fn client(&self, id: u64, whole: bool) -> Option<Client> {
         let snapshot = self.clients.get(id)?;
-        let mut client = clients::shown(&snapshot, &self.control.settings().rules);
+        let mut client = clients::shown(&snapshot);
         if whole {
             clients::add_locators(&mut client, &snapshot, &self.database);
         }
         Some(client)
     }
 
-    fn client_name(&self, id: u64) -> Option<String> {
-        Some(self.clients.get(id)?.client.id.clone())
+    fn client_sketch(&self, id: u64) -> Option<Sketch> {
+        let (client, dialect) = self.clients.client(id)?;
+        Some(clients::sketch(&client, dialect))
+    }
+
+    fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &str) -> Option<bool> {
+        let (client, _) = self.clients.client(id)?;
+        Some(client.rights.may_have(type_url, name))
     }
 
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {

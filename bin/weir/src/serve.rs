@@ -173,7 +173,6 @@ fn start(
             metrics,
             upstream: status,
             clients,
-            control,
             database,
             log_level,
             drain: drain.clone(),

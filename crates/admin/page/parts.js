@@ -55,6 +55,13 @@ export function worst(counts) {
   return STATES.find((name) => number(counts, name) > 0) ?? "none";
 }
 
+/** Of how much of a subscription there is nothing to give, and why; in a few words each. */
+export function lacking({ unanswered, away, denied, over_limit: overLimit }) {
+  return [
+    [unanswered - away, "not answered upstream"], [away, "with nobody to ask"], [denied, "denied"], [overLimit, "over the limit"],
+  ].filter(([number]) => number > 0).map(([number, words]) => `${count(number)} ${words}`);
+}
+
 /** A list of facts: pairs of what and how. Facts that are null are left out. */
 export function facts(entries) {
   return h("dl", { class: "facts" }, entries.filter(([, value]) => value !== null && value !== "").map(([name, value]) =>

@@ -3,7 +3,7 @@
 import { typeId, viewId } from "./fleet.js";
 import { ago, count, counted, duration, pairs, typeName, words } from "./format.js";
 import { glyph, h } from "./dom.js";
-import { bar, state, tally, total, worst } from "./parts.js";
+import { bar, lacking, state, tally, total, worst } from "./parts.js";
 
 /** All rows of the tree, from the top. */
 export function rows(fleet, selected) {
@@ -110,7 +110,7 @@ function viewRow(view) {
     id: viewId(view), kind: "view", label: name, state: worst(view),
     content: [h("span", { class: "label" }, h("code", {}, name)),
       h("span", { class: "more" }, chips(view.names[0]?.parameters ?? {}),
-        view.unanswered > 0 ? h("span", { class: "warn" }, `${count(view.unanswered)} not answered upstream`) : null),
+        lacking(view).map((words) => h("span", { class: "warn" }, words))),
       h("span", { class: "end" }, bar(view), tally(view))],
   };
 }

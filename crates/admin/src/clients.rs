@@ -1,9 +1,13 @@
 //! Who is connected, and how each client stands.
 
+use std::collections::HashMap;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
+use crate::apart::apart;
+use crate::lacking::OBSTACLES;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -12,12 +16,12 @@ use crate::{Shared, TAG};
 mod given;
 mod model;
 
-pub(crate) use given::{__path_given, given};
+pub(crate) use given::{__path_given, given, obstacle_of};
 
 pub(crate) use model::time;
 pub(crate) use model::worst;
 pub use model::{
-    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent,
+    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent, Sketch,
     TypeState,
 };
 
@@ -32,6 +36,7 @@ struct Filter {
     state: Option<Condition>,
     type_url: Option<weir_types::TypeUrl>,
     view: Option<u64>,
+    obstacle: Option<&'static str>,
     parameters: Option<weir_types::DynamicParameters>,
 }
 
@@ -49,39 +54,45 @@ impl Filter {
             state: query.parse("state", &allowed, known)?,
             type_url: query.type_url()?,
             view: query.parse("view", "it is the id of a view", |text| text.parse().ok())?,
+            obstacle: query.one_of("obstacle", &OBSTACLES)?,
             parameters: query.parameters()?,
         })
     }
 
+    /// Whether it admits one that stands so.
     fn admits(&self, client: &Client) -> bool {
-        let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| *wanted == value);
-        let has = |key: &str, value: &str| {
-            client.parameters.iter().any(|parameter| parameter.key == key && parameter.value == value)
-        };
-        is(&self.cluster, &client.node.cluster)
-            && self.identity.as_ref().is_none_or(|wanted| {
-                client.identity.as_ref().is_some_and(|identity| identity.matches(wanted))
-            })
-            && is(&self.user_agent, &client.node.user_agent)
-            && is(&self.dialect, client.dialect)
-            && self.parameters.as_ref().is_none_or(|wanted| wanted.iter().all(|(key, value)| has(key, value)))
-            && if self.type_url.is_none() && self.view.is_none() {
-                self.state.is_none_or(|state| state == client.state)
-            } else {
-                client.types.iter().any(|status| {
-                    self.type_url.as_ref().is_none_or(|wanted| status.type_url == wanted.as_str())
-                        && self.view.is_none_or(|view| view == status.view)
-                        && self.state.is_none_or(|state| state == status.state)
-                })
+        let any_type = self.type_url.is_none() && self.view.is_none();
+        let mut types = client.types.iter().filter(|status| {
+            self.type_url.as_ref().is_none_or(|wanted| status.type_url == wanted.as_str())
+                && self.view.is_none_or(|view| view == status.view)
+                && (any_type || self.state.is_none_or(|state| state == status.state))
+        });
+        let stands = !any_type || self.state.is_none_or(|state| state == client.state);
+        stands
+            && match self.obstacle {
+                None => any_type || types.next().is_some(),
+                Some(obstacle) => types.any(|status| status.lacking.is_for(obstacle)),
             }
+    }
+
+    /// Whether it admits what is known of a client from its first message on.
+    fn knows(&self, sketch: &Sketch) -> bool {
+        let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| *wanted == value);
+        let has = |(key, value): (&str, &str)| sketch.parameters.get(key) == Some(value);
+        self.node.as_ref().is_none_or(|prefix| sketch.node.starts_with(prefix))
+            && is(&self.cluster, &sketch.cluster)
+            && is(&self.user_agent, &sketch.user_agent)
+            && is(&self.dialect, sketch.dialect)
+            && self.parameters.as_ref().is_none_or(|wanted| wanted.iter().all(has))
+            && self.identity.as_ref().is_none_or(|wanted| {
+                sketch.identity.as_ref().is_some_and(|identity| identity.matches(wanted))
+            })
     }
 
     /// Whether it may admit a stream, by what is cheap to find out: most of ten thousand need not be described to be
     /// left out. None if it is gone.
     fn may_admit(&self, instance: &Shared, id: u64) -> Option<bool> {
-        if let Some(prefix) = &self.node
-            && !instance.client_name(id)?.starts_with(prefix)
-        {
+        if !self.knows(&instance.client_sketch(id)?) {
             return Some(false);
         }
         let standing = instance.client_standing(id)?;
@@ -105,6 +116,7 @@ impl Filter {
         ("state" = Option<Condition>, Query, description = "Only who stands so; with type, with that type"),
         ("type" = Option<String>, Query, description = "Only who is subscribed to this: cds, … or a type URL"),
         ("view" = Option<u64>, Query, description = "Only who shares the view of this id; state is then that with it"),
+        ("obstacle" = Option<String>, Query, description = "Only from whom something is kept: denied, over-limit, away, any"),
         ("param" = Vec<String>, Query, description = "Only with this dynamic parameter, KEY=VALUE"),
         ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
@@ -117,14 +129,27 @@ pub(crate) async fn clients(State(instance): State<Shared>, mut query: Query) ->
     query.finish()?;
     let after = part.after_number()?;
     let ids = instance.client_ids().into_iter().filter(move |id| *id > after);
+    // Counted when the first row is.
+    let mut streams = None;
     let rows = ids.filter_map(move |id| {
         if !filter.may_admit(&instance, id)? {
             return None;
         }
-        let client = instance.client(id, false)?;
+        let mut client = instance.client(id, false)?;
+        let streams = streams.get_or_insert_with(|| streams_by_node(&instance));
+        client.streams_of_node = streams.get(&client.node.id).copied().unwrap_or(1);
         filter.admits(&client).then(|| (id.to_string(), client))
     });
     Ok(part.answer(rows))
+}
+
+/// How many streams each node has open.
+fn streams_by_node(instance: &Shared) -> HashMap<String, usize> {
+    let mut streams = HashMap::new();
+    for sketch in instance.client_ids().into_iter().filter_map(|id| instance.client_sketch(id)) {
+        *streams.entry(sketch.node).or_default() += 1;
+    }
+    streams
 }
 
 /// One open stream.
@@ -137,6 +162,14 @@ pub(crate) async fn client(
     State(instance): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<Client>, Problem> {
-    let found = id.parse().ok().and_then(|id| instance.client(id, true));
-    found.map(Json).ok_or_else(|| Problem::missing("id", &id, format!("no open stream has the id {id}")))
+    let number = id.parse().ok();
+    let found = apart(move || {
+        let mut client = instance.client(number?, true)?;
+        client.streams_of_node = streams_by_node(&instance).get(&client.node.id).copied().unwrap_or(1);
+        Some(client)
+    });
+    found
+        .await?
+        .map(Json)
+        .ok_or_else(|| Problem::missing("id", &id, format!("no open stream has the id {id}")))
 }

@@ -4,11 +4,13 @@
 //! there is to tell is asked of an [`Instance`] on each request. An endpoint, or a family of them, is a module.
 
 mod ambiguities;
+mod apart;
 mod auth;
 mod clients;
 mod config;
 mod draining;
 mod events;
+mod lacking;
 mod listener;
 mod log_level;
 mod nacks;
@@ -47,11 +49,12 @@ use listener::Operators;
 
 pub use auth::{Auth, Peer};
 pub use clients::{
-    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent,
+    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent, Sketch,
     TypeState,
 };
 pub use config::{Configuration, Reload};
 pub use draining::Draining;
+pub use lacking::Lacking;
 pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use propagation::Propagated;
@@ -86,12 +89,15 @@ pub trait Instance: Send + Sync + 'static {
     /// An open stream; none if it is gone. `whole` asks for what takes long to find out too.
     fn client(&self, id: u64, whole: bool) -> Option<Client>;
 
-    /// The `node.id` of an open stream; none if it is gone. For less than all that [`Self::client`] tells.
-    fn client_name(&self, id: u64) -> Option<String>;
+    /// Whose an open stream is; none if it is gone. For less than all that [`Self::client`] tells.
+    fn client_sketch(&self, id: u64) -> Option<Sketch>;
 
     /// What an open stream is subscribed to: its types, and what identifies the subscription of each; none if it is
     /// gone.
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>>;
+
+    /// Whether the access rules give what `name` stands for to the client of an open stream; none if it is gone.
+    fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &str) -> Option<bool>;
 
     /// How an open stream stands with each of its types, and the ids of its views; none if it is gone.
     fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>>;

@@ -1,15 +1,15 @@
 //! Lists: pages with a cursor, written as they are read, so that neither takes much memory nor holds anyone up.
 
-use std::convert::Infallible;
-
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Serialize;
+use tokio::task::JoinError;
 use utoipa::ToSchema;
 
+use crate::apart::apart;
 use crate::problem::Problem;
 use crate::query::Query;
 
@@ -68,11 +68,10 @@ impl Part {
         rows: impl Iterator<Item = (String, T)> + Send + 'static,
     ) -> Response {
         let writer = Writer { rows, left: self.limit, last: None, begun: false, done: false };
-        let chunks = stream::unfold(writer, async |mut writer| {
-            // What makes the rows takes short locks, and others want the thread too.
-            tokio::task::yield_now().await;
-            let chunk = writer.next_chunk()?;
-            Some((Ok::<_, Infallible>(Bytes::from(chunk)), writer))
+        let chunks = stream::try_unfold(writer, async |mut writer| {
+            // A filter that lets few pass looks at many before there is a row.
+            let (chunk, writer) = apart(move || (writer.next_chunk(), writer)).await?;
+            Ok::<_, JoinError>(chunk.map(|chunk| (Bytes::from(chunk), writer)))
         });
         ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks)).into_response()
     }

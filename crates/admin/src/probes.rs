@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::apart::apart;
 use crate::{Shared, TAG};
 
 /// Whether clients can be served.
@@ -45,7 +46,8 @@ pub(crate) async fn ready(State(instance): State<Shared>) -> Response {
     responses((status = 200, body = String), (status = 500, body = String, description = "Why there are none")),
 )]
 pub(crate) async fn metrics(State(instance): State<Shared>) -> Response {
-    match instance.metrics() {
+    // What there is of everything is counted.
+    match apart(move || instance.metrics()).await.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(text) => {
             ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
         }

@@ -3,6 +3,7 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tokio::task::JoinError;
 use utoipa::ToSchema;
 
 /// Why a request was not answered (`application/problem+json`).
@@ -47,6 +48,13 @@ impl Problem {
     pub(crate) fn missing(field: &str, value: &str, detail: impl Into<String>) -> Self {
         let (field, value) = (Some(field.into()), Some(value.into()));
         Self { field, value, ..Self::new(StatusCode::NOT_FOUND, detail) }
+    }
+}
+
+/// What was to answer has failed.
+impl From<JoinError> for Problem {
+    fn from(error: JoinError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
     }
 }
 

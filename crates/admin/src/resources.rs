@@ -10,6 +10,7 @@ use axum::response::Response;
 use weir_database::Database;
 use weir_types::{Name, TypeUrl};
 
+use crate::apart::apart;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -99,8 +100,11 @@ pub(crate) async fn resource(
     Path((type_url, name)): Path<(String, String)>,
 ) -> Result<Json<Detail>, Problem> {
     let type_url = type_in_path(&type_url)?;
-    let found = instance.database().describe(&type_url, &[Name::from(&*name)]);
-    let detail = found.into_iter().next().map(|resource| Json(Detail::of(&type_url, resource)));
-    let none = || format!("there is no {} {name}, and nobody asks for it", type_url.short_name());
-    detail.ok_or_else(|| Problem::missing("name", &name, none()))
+    let none = format!("there is no {} {name}, and nobody asks for it", type_url.short_name());
+    let wanted = Name::from(&*name);
+    let detail = apart(move || {
+        let found = instance.database().describe(&type_url, &[wanted]);
+        found.into_iter().next().map(|resource| Detail::of(&type_url, resource))
+    });
+    detail.await?.map(Json).ok_or_else(|| Problem::missing("name", &name, none))
 }

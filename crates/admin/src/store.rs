@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::apart::apart;
 use crate::problem::Problem;
 use crate::time::rfc3339;
 use crate::{Shared, TAG};
@@ -74,11 +75,9 @@ pub(crate) async fn store(State(instance): State<Shared>) -> Result<Json<Shown>,
     let unconfirmed = instance.upstreams().into_iter().flat_map(|upstream| upstream.unconfirmed);
     let unconfirmed = unconfirmed.map(|(_, count)| count).sum();
     // A directory is read.
-    let looked = tokio::task::spawn_blocking(move || instance.store()).await;
-    let failed =
-        |error: tokio::task::JoinError| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+    let looked = apart(move || instance.store()).await?;
     let none = || Problem::new(StatusCode::NOT_FOUND, "the configuration has no [store]");
-    let store = looked.map_err(failed)?.ok_or_else(none)?;
+    let store = looked.ok_or_else(none)?;
     Ok(Json(Shown {
         path: store.path,
         failure: store.failure,

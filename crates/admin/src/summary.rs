@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use weir_database::survey::ViewSummary;
 use weir_types::{DynamicParameters, TypeUrl};
 
+use crate::lacking::Lacking;
 use crate::nacks::Nack;
 use crate::propagation::Shown as Propagated;
 use crate::tally::{Counts, Tally};
@@ -124,8 +125,9 @@ struct View {
     names: Vec<Subscribed>,
     /// How many names, locators and collections are subscribed.
     subscribed: usize,
-    /// Of how many of them upstream has said nothing yet.
-    unanswered: usize,
+    /// Of how much of it there is nothing to give.
+    #[serde(flatten)]
+    lacking: Lacking,
     /// The number of the newest commit that concerns it.
     head: u64,
     /// The number of the commit up to which the last of the streams was told of everything.
@@ -195,7 +197,7 @@ impl Maker {
             type_url: type_url.to_string(),
             names: self.names.get(&view.id).cloned().unwrap_or_default(),
             subscribed: view.selectors,
-            unanswered: view.unsettled.names + view.unsettled.collections,
+            lacking: Lacking::of(view.unsettled, view.barred),
             head: view.head.newest().0,
             told: view.told.0,
             streams: view.streams,

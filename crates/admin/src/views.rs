@@ -6,9 +6,12 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
+use weir_database::Database;
 use weir_database::survey::ViewSummary;
 use weir_types::{DynamicParameters, Form, Name, TypeUrl};
 
+use crate::apart::apart;
+use crate::lacking::Lacking;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -37,8 +40,9 @@ pub(crate) struct View {
     subscribed: usize,
     /// The first 20 of them.
     names: Vec<Subscribed>,
-    /// Of how many of them upstream has said nothing yet.
-    unanswered: usize,
+    /// Of how much of it there is nothing to give.
+    #[serde(flatten)]
+    lacking: Lacking,
     /// The number of the newest commit that concerns it.
     head: u64,
     /// The number of the commit up to which the last of the streams was told of everything.
@@ -77,7 +81,7 @@ impl View {
             counts,
             subscribed: view.selectors,
             names: names.into_iter().map(Subscribed::from).collect(),
-            unanswered: view.unsettled.names + view.unsettled.collections,
+            lacking: Lacking::of(view.unsettled, view.barred),
             head: view.head.newest().0,
             told: view.told.0,
         }
@@ -102,6 +106,17 @@ pub(crate) async fn views(State(instance): State<Shared>, mut query: Query) -> R
     let from = if part.after.is_some() { part.after_number()? + 1 } else { 0 };
     let tally = Tally::of(&instance).await;
     let database = instance.database();
+    let found = database.clone();
+    let views = apart(move || found_views(&found, type_url, from)).await?;
+    let rows = views.into_iter().filter_map(move |(type_url, view)| {
+        let names = database.subscribed(&type_url, view.subscription, SHOWN)?;
+        Some((view.id.to_string(), View::of(&type_url, &view, tally.view(view.id), names)))
+    });
+    Ok(part.answer(rows))
+}
+
+/// Those of all types, or of one, whose ids are not below `from`; by age.
+fn found_views(database: &Database, type_url: Option<TypeUrl>, from: u64) -> Vec<(TypeUrl, ViewSummary)> {
     let types = type_url.map_or_else(|| database.types(), |one| vec![one]);
     let mut views: Vec<_> = types
         .into_iter()
@@ -109,9 +124,5 @@ pub(crate) async fn views(State(instance): State<Shared>, mut query: Query) -> R
         .filter(|(_, view)| view.id >= from)
         .collect();
     views.sort_unstable_by_key(|(_, view)| view.id);
-    let rows = views.into_iter().filter_map(move |(type_url, view)| {
-        let names = database.subscribed(&type_url, view.subscription, SHOWN)?;
-        Some((view.id.to_string(), View::of(&type_url, &view, tally.view(view.id), names)))
-    });
-    Ok(part.answer(rows))
+    views
 }

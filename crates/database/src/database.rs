@@ -15,7 +15,7 @@ use crate::demand::{Asking, Demand, DemandChange, Limits};
 use crate::limits::Refused;
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
-use crate::view::{Shared, Subscriber, Unsettled, ViewId};
+use crate::view::{Barred, Shared, Subscriber, Unsettled, ViewId};
 use crate::watch::{Answer, Answers, Observer, Watch};
 
 /// Variants, what is subscribed of them, and what is wanted from upstream. Cheap to clone.
@@ -332,6 +332,11 @@ impl Attachment {
     /// How much of the subscription upstream has not answered yet.
     pub fn unsettled(&self) -> Unsettled {
         self.shared.unsettled()
+    }
+
+    /// How much of the subscription the stream is not given, whatever there is.
+    pub fn barred(&self) -> Barred {
+        self.shared.barred()
     }
 
     /// Up to where the stream was told.

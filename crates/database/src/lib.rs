@@ -24,5 +24,5 @@ pub use demand::{DemandChange, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};
 pub use settings::Settings;
 pub use split::{Part, Piece};
-pub use view::{Away, Subscriber, Unsettled};
+pub use view::{Away, Barred, Subscriber, Unsettled};
 pub use watch::{Answer, Observer, Tally, Touched, Watch};

@@ -5,12 +5,12 @@
 //! state is a cursor, whatever the number of resources.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use slab::Slab;
-use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription};
+use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription, Withheld};
 
 use crate::limits::Quota;
 use crate::selection::{Change, Tombstone};
@@ -99,12 +99,36 @@ impl Away {
     }
 }
 
+/// How much of a subscription is not given to its streams, whatever there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Barred {
+    /// What is for others.
+    pub denied: usize,
+    /// What is beyond the limits.
+    pub exhausted: usize,
+}
+
+impl Barred {
+    fn of(subscription: &Subscription) -> Self {
+        let mut barred = Self::default();
+        for why in subscription.iter().filter_map(|selector| selector.locator.parameters.why_withheld()) {
+            match why {
+                Withheld::Denied => barred.denied += 1,
+                Withheld::Exhausted(_) => barred.exhausted += 1,
+            }
+        }
+        barred
+    }
+}
+
 /// What streams read of a view without taking the type's lock.
 pub(crate) struct Shared {
     /// Unique over all views of all types and times.
     pub(crate) serial: u64,
     pub(crate) subscription: Subscription,
     pub(crate) identity: Identity,
+    /// Counted when somebody looks.
+    barred: OnceLock<Barred>,
     additions: AtomicU64,
     removals: AtomicU64,
     /// How many selections still wait for an answer: names, then collections.
@@ -131,6 +155,10 @@ impl Shared {
             failing: self.failing.load(Ordering::Acquire),
             away: *self.away.lock(),
         }
+    }
+
+    pub(crate) fn barred(&self) -> Barred {
+        *self.barred.get_or_init(|| Barred::of(&self.subscription))
     }
 
     pub(crate) fn settle_one(&self, collection: bool) {
@@ -192,6 +220,7 @@ impl View {
             serial,
             subscription,
             identity,
+            barred: OnceLock::new(),
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
             unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.collections)],

@@ -97,7 +97,7 @@ struct Held {
 
 impl Rights {
     /// Whether the client may have the resources that `name` stands for.
-    fn may_have(&self, type_url: &TypeUrl, name: &str) -> bool {
+    pub fn may_have(&self, type_url: &TypeUrl, name: &str) -> bool {
         let Some(held) = &self.0 else { return true };
         let mut fitting = held.fitting.iter().map(|i| &held.rules.0[*i]);
         held.rules.0.is_empty() || fitting.any(|rule| rule.allows(type_url, name))

@@ -31,6 +31,8 @@ pub struct Client {
     pub user_agent: String,
     /// What else of its node is shown to operators, encoded: clients that are alike share it.
     pub(crate) profile: Arc<[u8]>,
+    /// The rules that its parameters were derived by, which may have changed since.
+    pub rules: NodeRules,
     /// The parameters of its plain names.
     pub parameters: DynamicParameters,
     /// The parameters that its locators are given where they omit the key.
@@ -102,6 +104,7 @@ impl Client {
         let node = Node::decode(node.unwrap_or_default())?;
         let enforced = rules.derive(&node, identity, |rule| rule.enforce);
         Ok(Self {
+            rules: rules.clone(),
             parameters: rules.parameters(&node, identity),
             locator_defaults: rules.derive(&node, identity, |rule| rule.fill_locators || rule.enforce),
             identity: identity.cloned(),

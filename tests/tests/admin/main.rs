@@ -5,8 +5,10 @@ mod config;
 mod events;
 mod grpc;
 mod http;
+mod obstacles;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 mod verbs;
 
 use support::{Bed, Source, for_all};

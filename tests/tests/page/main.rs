@@ -2,6 +2,7 @@
 //! says so and does nothing: `cargo xtask setup` installs one where it can.
 
 mod first;
+mod kept;
 mod keyboard;
 mod live;
 mod looks;

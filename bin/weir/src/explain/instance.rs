@@ -14,23 +14,27 @@ pub(super) fn explain(args: &Args) -> Result<Value> {
     let admin = Admin::new(&args.admin)?;
     let Some(who) = &args.client else {
         let sent = parameters(&args.parameters);
-        let mut document = ask(&admin, args, sent.iter())?;
+        let mut document = ask(&admin, args, &said(sent.iter()))?;
         document["parameters"] = sent.iter().map(|(key, value)| sent_by_client(key, value)).collect();
         return Ok(document);
     };
     let asking = Asking::find(&admin, args, who)?;
-    let pairs =
-        asking.parameters.iter().map(|parameter| (text(&parameter["key"]), text(&parameter["value"])));
-    let pairs: Vec<_> = pairs.collect();
-    let mut document = ask(&admin, args, pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))?;
+    let mut document = ask(&admin, args, &asking.question())?;
+    if let Some(barred) = asking.barred {
+        (document["outcome"], document["chosen"]) = (barred, Value::Null);
+    }
     document["parameters"] = asking.parameters.into();
     document["client"] = asking.client;
     Ok(document)
 }
 
-fn ask<'a>(admin: &Admin, args: &Args, sent: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Value> {
-    let sent: Vec<_> = sent.map(|(key, value)| format!("{key}={value}")).collect();
-    let query = query(sent.iter().map(|pair| ("param", pair.as_str())));
+/// Dynamic parameters, as they are asked about.
+fn said<'a>(parameters: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'static str, String)> {
+    parameters.map(|(key, value)| ("param", format!("{key}={value}"))).collect()
+}
+
+fn ask(admin: &Admin, args: &Args, question: &[(&str, String)]) -> Result<Value> {
+    let query = query(question.iter().map(|(key, value)| (*key, value.as_str())));
     admin.get(&format!("/resources/{}/{}/explain{query}", type_part(args), part(&args.name)))
 }
 
@@ -50,9 +54,22 @@ struct Asking {
     client: Value,
     /// With what, each with where it comes from.
     parameters: Vec<Value>,
+    /// What keeps it from a client that asks by a locator: of plain names the instance tells.
+    barred: Option<Value>,
 }
 
 impl Asking {
+    /// A client is known by its id, but what it sends is not.
+    fn question(&self) -> Vec<(&'static str, String)> {
+        if self.client["located"] != true {
+            return vec![("client", text(&self.client["id"]))];
+        }
+        let pairs =
+            self.parameters.iter().map(|parameter| (text(&parameter["key"]), text(&parameter["value"])));
+        let pairs: Vec<_> = pairs.collect();
+        said(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+    }
+
     /// On the first of its streams that asks for it; where none does, on the first that has the type.
     fn find(admin: &Admin, args: &Args, who: &str) -> Result<Self> {
         let mut of_type = None;
@@ -92,7 +109,9 @@ impl Asking {
             "subscribed": row.is_some(),
             "located": located.is_some(),
         });
-        Ok(Self { client, parameters })
+        let obstacle = located.map(|row| row["obstacle"].clone());
+        let barred = obstacle.filter(|obstacle| obstacle == "denied" || obstacle == "over-limit");
+        Ok(Self { client, parameters, barred })
     }
 
     /// The parameters of a locator, with where they come from.

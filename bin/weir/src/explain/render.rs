@@ -15,6 +15,10 @@ pub(super) fn write(explanation: &Value, out: &mut dyn Write) -> Result<()> {
     match explanation["outcome"].as_str() {
         Some("served") => write_variants("served", std::slice::from_ref(&explanation["chosen"]), out)?,
         Some("not-held") => writeln!(out, "\nnot found: there is no resource of this name")?,
+        Some("denied") => {
+            writeln!(out, "\nnothing is served: the access rules do not give it to this client")?
+        }
+        Some("over-limit") => writeln!(out, "\nnothing is served: the client asks for more than it may")?,
         _ => writeln!(out, "\nnothing is served: no variant matches")?,
     }
     write_variants("also matching, but less preferred", list(&explanation["rivals"]), out)?;

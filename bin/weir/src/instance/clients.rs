@@ -5,18 +5,19 @@ use std::time::{Duration, SystemTime};
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use weir_admin::{
-    Accepted, Client, Condition, Locality, Located, Nack, Nacked, Node, Origin, Parameter, Sent, TypeState,
+    Accepted, Client, Condition, Lacking, Locality, Located, Nack, Nacked, Node, Origin, Parameter, Sent,
+    Sketch, TypeState,
 };
 use weir_database::Database;
-use weir_downstream::NodeRules;
 use weir_downstream::clients::{Condition as Standing, Held, Nack as Rejection, Snapshot, TypeStatus};
+use weir_downstream::{Client as Known, NodeRules};
 use weir_tls::Identity;
 use weir_types::{DynamicParameters, Form};
 use weir_wire::discovery;
 
 /// As the admin server shows it.
-pub(super) fn shown(snapshot: &Snapshot, rules: &NodeRules) -> Client {
-    let node = snapshot.client.node();
+pub(super) fn shown(snapshot: &Snapshot) -> Client {
+    let (node, rules) = (snapshot.client.node(), &snapshot.client.rules);
     Client {
         id: snapshot.id,
         parameters: parameters(&node, snapshot.client.identity.as_ref(), rules),
@@ -27,9 +28,22 @@ pub(super) fn shown(snapshot: &Snapshot, rules: &NodeRules) -> Client {
         service: snapshot.service,
         transport: snapshot.transport,
         dialect: snapshot.dialect,
+        streams_of_node: 1,
         since: snapshot.since,
         state: condition(snapshot.condition()),
         types: snapshot.types.iter().map(type_state).collect(),
+    }
+}
+
+/// Whose a stream is, in short.
+pub(super) fn sketch(client: &Known, dialect: &'static str) -> Sketch {
+    Sketch {
+        node: client.id.clone(),
+        cluster: client.cluster.clone(),
+        user_agent: client.user_agent.clone(),
+        identity: client.identity.as_ref().map(identity),
+        dialect,
+        parameters: client.parameters.clone(),
     }
 }
 
@@ -135,7 +149,7 @@ fn type_state(status: &TypeStatus) -> TypeState {
         state: condition(status.condition),
         view: status.view,
         subscribed: status.selectors,
-        unanswered: status.unsettled.names + status.unsettled.collections,
+        lacking: Lacking::of(status.unsettled, status.barred),
         accepted: status.accepted.map(|(_, version)| Accepted { version: version.to_string() }),
         last_nack: status.rejection.as_ref().map(nacked),
         lag_seconds: lag.as_millis() as f64 / 1000.0,

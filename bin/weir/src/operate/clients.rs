@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, show, table, text};
+use super::output::{Format, age, colour, number, show, table, text};
 use crate::output::whether;
 
 /// List the clients of a running instance
@@ -17,6 +17,7 @@ use crate::output::whether;
 Examples:
   weir clients
   weir clients --state rejecting
+  weir clients --obstacle denied
   weir clients --type cds --param env=prod --output json
 
 Exits with 1 if there are none.")]
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// Only who is subscribed to this type
     #[arg(long = "type", short)]
     type_url: Option<String>,
+    /// Only from whom something is kept, whatever upstream has: any, denied, over-limit, away
+    #[arg(long)]
+    obstacle: Option<String>,
     /// Only with this dynamic parameter; may be repeated
     #[arg(long = "param", short, value_name = "KEY=VALUE")]
     parameters: Vec<String>,
@@ -45,8 +49,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
-    let filters =
-        [("node", &args.node), ("cluster", &args.cluster), ("state", &args.state), ("type", &args.type_url)];
+    let filters = [
+        ("node", &args.node),
+        ("cluster", &args.cluster),
+        ("state", &args.state),
+        ("type", &args.type_url),
+        ("obstacle", &args.obstacle),
+    ];
     let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
     let parameters = args.parameters.iter().map(|parameter| ("param", parameter.as_str()));
     let clients = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
@@ -58,7 +67,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 
 fn write_clients(clients: &Value, out: &mut dyn Write) -> Result<()> {
     let heading =
-        ["ID", "NODE", "CLUSTER", "SPEAKS", "TYPE", "STATE", "SENT", "ACCEPTED", "LAG", "LAST NACK"];
+        ["ID", "NODE", "CLUSTER", "SPEAKS", "TYPE", "STATE", "LACKS", "SENT", "ACCEPTED", "LAG", "LAST NACK"];
     let mut rows = table(heading, colour());
     for client in clients.as_array().into_iter().flatten() {
         let who = [&client["id"], &client["node"]["id"], &client["node"]["cluster"], &client["dialect"]];
@@ -75,8 +84,37 @@ fn write_clients(clients: &Value, out: &mut dyn Write) -> Result<()> {
             let nack = text(&of_type["last_nack"]["message"]);
             let who = [id.clone(), node.clone(), cluster.clone(), speaks.clone()];
             let [id, node, cluster, speaks] = who;
-            rows.row([id, node, cluster, speaks, name, state, sent, accepted, lag, nack]);
+            rows.row([id, node, cluster, speaks, name, state, lacks(of_type), sent, accepted, lag, nack]);
         }
     }
     Ok(rows.write(out, "")?)
+}
+
+/// Of how much there is nothing to give, and why: `1 unanswered, 2 denied`.
+fn lacks(of_type: &Value) -> String {
+    let count = |field: &str| number(&of_type[field]);
+    let unanswered = count("unanswered").saturating_sub(count("away"));
+    let counts = [
+        (unanswered, "unanswered"),
+        (count("away"), "away"),
+        (count("denied"), "denied"),
+        (count("over_limit"), "over limit"),
+    ];
+    let words = counts.into_iter().filter(|(count, _)| *count > 0);
+    words.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_lacking_is_said_with_the_reason() {
+        let of_type = json!({ "unanswered": 3, "away": 2, "denied": 0, "over_limit": 1 });
+        assert_eq!(lacks(&of_type), "1 unanswered, 2 away, 1 over limit");
+        assert_eq!(lacks(&json!({ "unanswered": 0, "away": 0, "denied": 4 })), "4 denied");
+        assert_eq!(lacks(&json!({})), "");
+    }
 }

@@ -4,24 +4,26 @@ import { ask, path } from "../api.js";
 import { ago, count, duration, pairs, time, typeName, typePath } from "../format.js";
 import { glyph, h } from "../dom.js";
 import { Pages, pager } from "../pages.js";
-import { code, facts, moment, section, state, table } from "../parts.js";
+import { code, facts, lacking, moment, section, state, table } from "../parts.js";
 
 const PAGE = 25;
 
 export function client(id) {
   const given = new Pages((after, limit) => ask(path("clients", id, "resources"), { after, limit }), PAGE);
+  const kept = new Pages((after, limit) => ask(path("clients", id, "resources"), { obstacle: "any", after, limit }), PAGE);
   return {
     title: `Client ${id}`,
     async draw() {
       const shown = await ask(path("clients", id));
       await given.refresh();
+      await kept.refresh();
       this.title = shown.node.id || `Client ${id}`;
       return [
         h("p", { class: "lead" }, state(shown.state)),
-        rejected(shown), identity(shown), parameters(shown), types(shown), resources(id, given),
+        rejected(shown), keptBack(id, kept), identity(shown), parameters(shown), types(shown), resources(id, given),
       ];
     },
-    act: (_, direction) => given.turn(direction),
+    act: (list, direction) => (list === "kept" ? kept : given).turn(direction),
   };
 }
 
@@ -35,7 +37,7 @@ function identity(shown) {
     ["Place", [region, zone, subZone].filter(Boolean).join(" / ")],
     ["Connected", [moment(shown.since, `${time(shown.since)} · ${ago(shown.since)}`), ` from ${shown.peer}`]],
     ["Speaks", `${shown.service}, ${shown.transport}, ${speaks}`],
-    ["Stream", `number ${shown.id}`],
+    ["Stream", shown.streams_of_node > 1 ? `number ${shown.id}, one of ${count(shown.streams_of_node)} of this node` : `number ${shown.id}`],
   ]);
 }
 
@@ -76,8 +78,8 @@ function types(shown) {
 
 /** What is not as it should be, in a few words. */
 function since(type) {
-  if (type.lag_seconds > 0) return h("div", { class: "calm" }, `owes an answer for ${duration(type.lag_seconds)}`);
-  return type.unanswered > 0 ? h("div", { class: "calm" }, `upstream owes ${count(type.unanswered)}`) : null;
+  const owes = type.lag_seconds > 0 ? [`owes an answer for ${duration(type.lag_seconds)}`] : [];
+  return [...owes, ...lacking(type)].map((words) => h("div", { class: "calm" }, words));
 }
 
 function versions({ sent, accepted }) {
@@ -95,6 +97,16 @@ function rejected(shown) {
       type.state === "rejecting" ? null : h("span", { class: "calm" }, "has accepted something since"),
       h("span", { class: "push" }, moment(nack.at, `${time(nack.at)} · ${ago(nack.at)}`))),
     h("pre", { class: "said" }, nack.message || "It gave no reason.")))));
+}
+
+/** What it asks for and does not get, whatever upstream has. */
+function keptBack(id, kept) {
+  if (kept.items.length === 0) return null;
+  const why = { denied: "denied", "over-limit": "over the limit", away: "nobody to ask" };
+  return section("What is kept from it", h("ul", { class: "list tight" }, kept.items.map((item) => h("li", {},
+    h("p", {}, h("a", { href: explained(item, id) }, code(item.name)), " ", h("span", { class: "chip" }, item.type),
+      h("span", { class: "warn push" }, why[item.obstacle])),
+    h("p", { class: "calm" }, item.error)))), pager(kept, "kept"));
 }
 
 function resources(id, given) {

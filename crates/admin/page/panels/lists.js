@@ -4,7 +4,7 @@ import { ask, path } from "../api.js";
 import { ago, count, counted, pairs, time, typeName, typePath, words } from "../format.js";
 import { glyph, h } from "../dom.js";
 import { Pages, pager } from "../pages.js";
-import { bar, code, facts, moment, section, state, tally } from "../parts.js";
+import { bar, code, facts, lacking, moment, section, state, tally } from "../parts.js";
 import { parametersOf, viewName } from "../rows.js";
 
 const PAGE = 25;
@@ -99,7 +99,7 @@ export function view(typeAt, id, fleet) {
           ["Type", typeName(found.type, found.type_url)],
           ["Shared by", counted(found.streams, "stream")],
           ["Told", behind ? `up to commit ${count(found.told)} of ${count(found.head)}` : `everything, up to commit ${count(found.head)}`],
-          ["Not answered upstream", found.unanswered > 0 ? count(found.unanswered) : null],
+          ["Lacks", lacking(found).join(", ")],
         ]),
         section(found.subscribed > found.names.length ? `The first ${found.names.length} of ${count(found.subscribed)} names` : "Names",
           h("ul", { class: "list tight" }, found.names.map((one) => h("li", {}, h("p", {}, code(one.name), " ",

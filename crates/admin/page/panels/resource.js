@@ -55,10 +55,11 @@ function outcome(explained) {
     return section("Gets", h("div", { class: "verdict in-sync" }, glyph("in-sync"),
       h("div", {}, h("p", {}, "the variant for ", h("strong", {}, chosen.constraints), ", version ", code(chosen.version)), how(chosen))));
   }
-  const words = explained.outcome === "not-held"
-    ? "nothing: there is no variant of this name here."
-    : "nothing: no variant matches these parameters.";
-  return section("Gets", h("div", { class: "verdict rejecting" }, glyph("rejecting"), h("p", {}, words)));
+  const why = {
+    "not-held": "there is no variant of this name here", denied: "the access rules do not give it to this client",
+    "over-limit": "the client asks for more than it may",
+  }[explained.outcome] ?? "no variant matches these parameters";
+  return section("Gets", h("div", { class: "verdict rejecting" }, glyph("rejecting"), h("p", {}, `nothing: ${why}.`)));
 }
 
 function how(variant) {

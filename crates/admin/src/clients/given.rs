@@ -7,8 +7,9 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::survey::Shown;
-use weir_types::{Absence, Form, TypeUrl};
+use weir_types::{Absence, Form, TypeUrl, Withheld};
 
+use crate::lacking::{ANY, AWAY, DENIED, OBSTACLES, OVER_LIMIT};
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -38,12 +39,32 @@ pub(crate) struct Given {
     constraints: Option<String>,
     /// What is known where there is nothing: `unknown`, `timed-out`, `absent`.
     absence: Option<&'static str>,
-    /// What upstream says to be wrong with it.
+    /// What is wrong with it, as upstream says or Weir itself.
     error: Option<String>,
+    /// What keeps it from the client, whatever upstream has: `denied` by the access rules, `over-limit`; or `away`, where
+    /// nothing is known of it and no control plane can be reached.
+    obstacle: Option<&'static str>,
+}
+
+/// What keeps a resource from a client, whatever upstream has.
+fn obstacle(shown: &Shown) -> Option<&'static str> {
+    let nothing = shown.variant.is_none() && shown.absence == Absence::Unknown;
+    let is_away = shown.error.as_ref().is_some_and(|error| error.is_away());
+    let barred = shown.selector.locator.parameters.why_withheld().map(obstacle_of);
+    barred.or_else(|| (nothing && is_away).then_some(AWAY))
+}
+
+/// The same where it is a question of who asks.
+pub(crate) fn obstacle_of(withheld: &Withheld) -> &'static str {
+    match withheld {
+        Withheld::Denied => DENIED,
+        Withheld::Exhausted(_) => OVER_LIMIT,
+    }
 }
 
 impl Given {
     fn of(type_url: &TypeUrl, shown: Shown) -> Self {
+        let obstacle = obstacle(&shown);
         let Shown { selector, variant, absence, error } = shown;
         let variant = variant.map(|(variant, _)| variant);
         let absence = match absence {
@@ -64,6 +85,7 @@ impl Given {
             constraints: variant.as_ref().map(|variant| variant.key().constraints.to_string()),
             absence: variant.is_none().then_some(absence),
             error: error.map(|error| format!("{}: {}", error.code, error.message)),
+            obstacle,
         }
     }
 }
@@ -74,6 +96,7 @@ impl Given {
     params(
         ("id" = u64, Path, description = "The id of the stream, as /clients has it"),
         ("type" = Option<String>, Query, description = "Only of this type: cds, … or a type URL"),
+        ("obstacle" = Option<String>, Query, description = "Only what is kept from it: denied, over-limit, away, any"),
         ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
@@ -88,6 +111,7 @@ pub(crate) async fn given(
 ) -> Result<Response, Problem> {
     let part = Part::of(&mut query)?;
     let type_url = query.type_url()?;
+    let wanted = query.one_of("obstacle", &OBSTACLES)?;
     query.finish()?;
     let skipped = usize::try_from(part.after_number()?).unwrap_or(usize::MAX);
     let views = id.parse().ok().and_then(|id| instance.client_views(id));
@@ -98,6 +122,11 @@ pub(crate) async fn given(
     let rows = views.into_iter().flat_map(move |(type_url, subscription)| {
         let shown = database.contents(&type_url, subscription).unwrap_or_default();
         shown.into_iter().map(move |shown| Given::of(&type_url, shown))
+    });
+    let rows = rows.filter(move |given| match wanted {
+        None => true,
+        Some(ANY) => given.obstacle.is_some(),
+        wanted => given.obstacle == wanted,
     });
     let rows = rows.zip(1_u64..).map(|(given, number)| (number.to_string(), given));
     Ok(part.answer(rows.skip(skipped)))

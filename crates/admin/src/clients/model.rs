@@ -6,8 +6,9 @@ use std::time::SystemTime;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
-use weir_types::Pattern;
+use weir_types::{DynamicParameters, Pattern};
 
+use crate::lacking::Lacking;
 use crate::time::rfc3339;
 
 /// An open stream, or a poll that waits.
@@ -31,6 +32,8 @@ pub struct Client {
     pub transport: &'static str,
     /// `sotw`, `delta` or `rest`.
     pub dialect: &'static str,
+    /// How many streams its node has open, this one and polls that wait among them.
+    pub streams_of_node: usize,
     /// Since when it is connected.
     #[serde(serialize_with = "time")]
     #[schema(value_type = String)]
@@ -41,6 +44,23 @@ pub struct Client {
     pub parameters: Vec<Parameter>,
     /// What it is subscribed to.
     pub types: Vec<TypeState>,
+}
+
+/// Whose a stream is, as far as that is known from its first message on.
+#[derive(Clone, Debug)]
+pub struct Sketch {
+    /// `node.id`.
+    pub node: String,
+    /// `node.cluster`.
+    pub cluster: String,
+    /// `node.user_agent_name`.
+    pub user_agent: String,
+    /// Whom its certificate names; none where it has shown none.
+    pub identity: Option<Identity>,
+    /// `sotw`, `delta` or `rest`.
+    pub dialect: &'static str,
+    /// The dynamic parameters of the names that it asks for without a locator.
+    pub parameters: DynamicParameters,
 }
 
 /// Whom a client's certificate names.
@@ -166,8 +186,9 @@ pub struct TypeState {
     pub view: u64,
     /// How many names, locators and collections it is subscribed to.
     pub subscribed: usize,
-    /// Of how many of these upstream has said nothing yet.
-    pub unanswered: usize,
+    /// Of how much of it there is nothing to give.
+    #[serde(flatten)]
+    pub lacking: Lacking,
     /// The newest response on this stream.
     pub sent: Option<Sent>,
     /// What the client has accepted last on this stream.

@@ -8,9 +8,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Serialize;
 use utoipa::ToSchema;
-use weir_types::{Commit, Fingerprint, Form, Name, Variant};
+use weir_types::{Commit, Fingerprint, Form, Name, TypeUrl, Variant};
 
 use super::type_in_path;
+use crate::apart::apart;
 use crate::clients::time;
 use crate::problem::Problem;
 use crate::{Shared, TAG};
@@ -92,11 +93,17 @@ pub(crate) async fn delivery(
     Path((type_url, name)): Path<(String, String)>,
 ) -> Result<Json<Progress>, Problem> {
     let type_url = type_in_path(&type_url)?;
-    let showing = instance.database().showing(&type_url, &Name::from(&*name));
+    let name = Name::from(&*name);
+    Ok(Json(apart(move || progress(&instance, &type_url, &name)).await?))
+}
+
+/// Looks at every stream.
+fn progress(instance: &Shared, type_url: &TypeUrl, name: &Name) -> Progress {
+    let showing = instance.database().showing(type_url, name);
     let changed =
         showing.iter().map(|(subscription, shown)| (*subscription, shown.as_ref().map(|shown| shown.1)));
-    let deliveries = instance.deliveries(&type_url, &changed.collect());
-    Ok(Json(Progress::of(showing.into_values().flatten(), deliveries)))
+    let deliveries = instance.deliveries(type_url, &changed.collect());
+    Progress::of(showing.into_values().flatten(), deliveries)
 }
 
 impl Progress {

@@ -8,10 +8,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::explain::{self, Mismatch, OverlapPair};
 use weir_database::survey::HeldVariant;
-use weir_types::DynamicParameters;
+use weir_types::{DynamicParameters, TypeUrl};
 
 use super::model::Variant;
 use super::type_in_path;
+use crate::apart::apart;
+use crate::clients::obstacle_of;
+use crate::lacking::DENIED;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::{Shared, TAG};
@@ -21,7 +24,8 @@ use crate::{Shared, TAG};
 pub(crate) struct Explanation {
     /// What they say about themselves.
     parameters: BTreeMap<String, String>,
-    /// `served`; `nothing-matches`; `not-held`: there is no variant of the name here.
+    /// `served`; `nothing-matches`; `not-held`: there is no variant of the name here; `denied`: the access rules do not
+    /// give it to the client; `over-limit`: the client asks for more than may be asked of a control plane.
     outcome: &'static str,
     /// What they get.
     chosen: Option<Variant>,
@@ -98,22 +102,45 @@ pub(crate) async fn explain(
     let sent = query.parameters()?;
     let id = query.parse("client", "it is the id of a client", |text| text.parse::<u64>().ok())?;
     query.finish()?;
-    let parameters = match (id, sent) {
-        (None, sent) => sent.unwrap_or_default(),
-        (Some(id), None) => parameters_of(&instance, id)?,
-        (Some(id), Some(_)) => {
-            return Err(Problem::invalid("client", &id.to_string(), "it cannot be combined with param"));
+    if let (Some(id), Some(_)) = (id, &sent) {
+        return Err(Problem::invalid("client", &id.to_string(), "it cannot be combined with param"));
+    }
+    let explained = apart(move || {
+        let (parameters, obstacle) = match id {
+            None => (sent.unwrap_or_default(), None),
+            Some(id) => asking(&instance, id, &type_url, &name)?,
+        };
+        let held = instance.database().answering(&type_url, &name);
+        let mut explained = explanation(&held, &parameters);
+        if let Some(obstacle) = obstacle {
+            (explained.outcome, explained.chosen) = (obstacle, None);
         }
-    };
-    let held = instance.database().answering(&type_url, &name);
-    Ok(Json(explanation(&held, &parameters)))
+        Ok(Json(explained))
+    });
+    explained.await?
 }
 
-/// The parameters of what a client asks for by plain name.
-fn parameters_of(instance: &Shared, id: u64) -> Result<DynamicParameters, Problem> {
+/// How a client asks for what it asks for by plain name, and what keeps the name from it.
+fn asking(
+    instance: &Shared,
+    id: u64,
+    type_url: &TypeUrl,
+    name: &str,
+) -> Result<(DynamicParameters, Option<&'static str>), Problem> {
     let missing = || Problem::missing("client", &id.to_string(), format!("no open stream has the id {id}"));
-    let client = instance.client(id, false).ok_or_else(missing)?;
-    Ok(client.parameters.into_iter().map(|parameter| (parameter.key, parameter.value)).collect())
+    let client = instance.client_sketch(id).ok_or_else(missing)?;
+    let obstacle = match instance.client_may_have(id, type_url, name) {
+        Some(false) => Some(DENIED),
+        _ => barred(instance, id, type_url, name),
+    };
+    Ok((client.parameters, obstacle))
+}
+
+/// Why a client is not given a name that it is subscribed to.
+fn barred(instance: &Shared, id: u64, type_url: &TypeUrl, name: &str) -> Option<&'static str> {
+    let views = instance.client_views(id)?;
+    let (_, subscription) = views.into_iter().find(|(of_type, _)| of_type == type_url)?;
+    instance.database().barred(type_url, subscription, name).map(|why| obstacle_of(&why))
 }
 
 fn explanation(held: &[HeldVariant], parameters: &DynamicParameters) -> Explanation {

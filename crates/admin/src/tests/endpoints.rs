@@ -96,6 +96,9 @@ async fn clients_are_filtered() {
         ("param=env=test", &[]),
         ("identity=spiffe://prod.example/*", &[2]),
         ("identity=web.example", &[2]),
+        ("obstacle=away", &[1, 2, 3, 4, 5, 6]),
+        ("obstacle=any&state=rejecting&type=cds", &[3, 6]),
+        ("obstacle=over-limit&type=lds", &[]),
         ("identity=spiffe://test.example/*", &[]),
     ] {
         let page = get(&fake, &format!("/clients?{filter}")).await.json();
@@ -165,6 +168,7 @@ async fn e05_what_is_not_understood_is_named_with_what_is_allowed() {
         ("/upstreams?state=x", "state", "x", "allowed are in-sync, syncing, disconnected"),
         ("/propagation?outcome=x", "outcome", "x", "allowed are accepted, rejected, late"),
         ("/clients?param=env", "param", "env", "it is written KEY=VALUE"),
+        ("/clients?obstacle=x", "obstacle", "x", "allowed are any, denied, over-limit, away"),
     ] {
         let answer = get(&instance(1), target).await;
         assert_eq!((answer.status, &*answer.content_type), (400, "application/problem+json"), "{target}");

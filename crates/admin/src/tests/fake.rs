@@ -3,21 +3,24 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, SystemTime};
 
 use weir_database::{Attachment, Database, Settings, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Batch, Constraints, Content, Fingerprint, Reach, Selector, Subscription, TypeUrl, Variant, VariantKey,
+    Batch, Constraints, Content, DynamicParameters, Fingerprint, Reach, Selector, Subscription, TypeUrl,
+    Variant, VariantKey,
 };
 
 use crate::{
-    Accepted, Changed, Client, Condition, Configuration, Delivery, Draining, Identity, Instance, Locality,
-    LogLevel, Nack, Nacked, Node, Origin, Parameter, Propagated, Refused, Reload, Sent, Standing, Store,
-    TypeState, Upstream, WithheldRemovals,
+    Accepted, Changed, Client, Condition, Configuration, Delivery, Draining, Identity, Instance, Lacking,
+    Locality, LogLevel, Nack, Nacked, Node, Origin, Parameter, Propagated, Refused, Reload, Sent, Sketch,
+    Standing, Store, TypeState, Upstream, WithheldRemovals,
 };
 
-/// With two upstreams, of which one is away, and any number of clients, of which every third rejects.
+/// With two upstreams, of which one is away, and any number of clients, of which every third rejects. What takes long
+/// must not be asked for on the thread that the server runs on.
 pub(crate) struct Fake {
     pub(crate) ready: AtomicBool,
     pub(crate) clients: u64,
@@ -28,6 +31,8 @@ pub(crate) struct Fake {
     pub(crate) looks: AtomicU64,
     /// Whether the removals that are withheld are believed.
     confirmed: AtomicBool,
+    /// Where the server runs.
+    home: ThreadId,
 }
 
 impl Fake {
@@ -41,6 +46,7 @@ impl Fake {
             draining: false.into(),
             looks: 0.into(),
             confirmed: false.into(),
+            home: thread::current().id(),
         })
     }
 
@@ -75,10 +81,90 @@ impl Fake {
         self.database.commit(batch);
     }
 
+    /// What each client is subscribed to of listeners: one that nobody may say no to, and two that it does not get.
+    fn barred() -> Vec<Selector> {
+        let [open, denied, too_much] = ["open", "denied", "too-much"]
+            .map(|name| (name, [("env", "prod")].into_iter().collect::<DynamicParameters>()));
+        vec![
+            Selector::plain(open.0, open.1),
+            Selector::plain(denied.0, denied.1.withheld()),
+            Selector::plain(too_much.0, too_much.1.exhausted("that is too much")),
+        ]
+    }
+
+    /// A stream that is subscribed to that.
+    pub(crate) fn ask_for_barred(&self) -> Attachment {
+        self.database.attach(&TypeUrl::new(LDS), &Self::barred(), Arc::new(Nobody)).unwrap()
+    }
+
     /// A stream that asks for a name.
     pub(crate) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> Attachment {
         let selector = Selector::plain(name, parameters.iter().copied().collect());
         self.database.attach(&TypeUrl::new(CDS), &[selector], Arc::new(Nobody)).unwrap()
+    }
+
+    fn expect_to_be_apart(&self) {
+        assert_ne!(thread::current().id(), self.home, "this holds up whoever is served");
+    }
+
+    /// The stream 6 is of the node of the stream 3.
+    fn made_up(&self, id: u64) -> Option<Client> {
+        let state = if id.is_multiple_of(3) { Condition::Rejecting } else { Condition::InSync };
+        let rejects = state == Condition::Rejecting;
+        let node = Node {
+            id: format!("node-{}", if id == 6 { 3 } else { id }),
+            cluster: if id.is_multiple_of(2) { "even" } else { "odd" }.to_owned(),
+            user_agent: "envoy".to_owned(),
+            user_agent_version: "1.38.0".to_owned(),
+            locality: Locality { zone: "a".to_owned(), ..Locality::default() },
+            metadata: serde_json::json!({ "env": "prod" }),
+        };
+        let from = "node.metadata.env".to_owned();
+        let origin = Origin::Rule { rule: 0, from, said: Some("prod".to_owned()), defaulted: false };
+        let nack = || Nacked {
+            at: at(),
+            nonce: Some("8-0".to_owned()),
+            version: "00".to_owned(),
+            code: 3,
+            message: "no".to_owned(),
+        };
+        let clusters = TypeState {
+            short_name: "cds",
+            type_url: CDS.to_owned(),
+            state,
+            view: 7,
+            subscribed: 1,
+            lacking: Lacking { unanswered: 1, away: 1, denied: 2, over_limit: 3 },
+            sent: Some(Sent { version: "00".to_owned(), nonce: "8-0".to_owned(), at: at(), answered: true }),
+            accepted: (!rejects).then(|| Accepted { version: "00".to_owned() }),
+            last_nack: rejects.then(nack),
+            lag_seconds: 0.0,
+            locators: Vec::new(),
+        };
+        (id <= self.clients).then(|| Client {
+            id,
+            node,
+            peer: SocketAddr::from(([10, 0, 0, 1], 4711)),
+            identity: (id == 2).then(|| Identity {
+                spiffe: Some("spiffe://prod.example/ns/shop/sa/web".to_owned()),
+                uris: vec!["spiffe://prod.example/ns/shop/sa/web".to_owned()],
+                dns: vec!["web.example".to_owned()],
+            }),
+            access: (id == 2).then(|| vec![0, 3]),
+            service: "ads",
+            transport: "v3",
+            dialect: if id == 1 { "sotw" } else { "delta" },
+            streams_of_node: 1,
+            since: at(),
+            state,
+            parameters: vec![Parameter {
+                key: "env".to_owned(),
+                value: "prod".to_owned(),
+                origin,
+                fills_locators: false,
+            }],
+            types: vec![clusters],
+        })
     }
 }
 
@@ -91,6 +177,7 @@ impl Subscriber for Nobody {
 pub(crate) const AT: Duration = Duration::from_secs(1_700_000_000);
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const LDS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 
 fn at() -> SystemTime {
     SystemTime::UNIX_EPOCH + AT
@@ -103,6 +190,7 @@ impl Instance for Fake {
     }
 
     fn metrics(&self) -> Result<String, String> {
+        self.expect_to_be_apart();
         let ready = self.ready.load(Ordering::Relaxed);
         if ready { Ok("weir_x 1\n".to_owned()) } else { Err("broken".to_owned()) }
     }
@@ -146,77 +234,33 @@ impl Instance for Fake {
     }
 
     fn client(&self, id: u64, _: bool) -> Option<Client> {
-        let state = if id.is_multiple_of(3) { Condition::Rejecting } else { Condition::InSync };
-        let rejects = state == Condition::Rejecting;
-        let node = Node {
-            id: format!("node-{id}"),
-            cluster: if id.is_multiple_of(2) { "even" } else { "odd" }.to_owned(),
-            user_agent: "envoy".to_owned(),
-            user_agent_version: "1.38.0".to_owned(),
-            locality: Locality { zone: "a".to_owned(), ..Locality::default() },
-            metadata: serde_json::json!({ "env": "prod" }),
-        };
-        let from = "node.metadata.env".to_owned();
-        let origin = Origin::Rule { rule: 0, from, said: Some("prod".to_owned()), defaulted: false };
-        let nack = || Nacked {
-            at: at(),
-            nonce: Some("8-0".to_owned()),
-            version: "00".to_owned(),
-            code: 3,
-            message: "no".to_owned(),
-        };
-        let clusters = TypeState {
-            short_name: "cds",
-            type_url: CDS.to_owned(),
-            state,
-            view: 7,
-            subscribed: 1,
-            unanswered: 0,
-            sent: Some(Sent { version: "00".to_owned(), nonce: "8-0".to_owned(), at: at(), answered: true }),
-            accepted: (!rejects).then(|| Accepted { version: "00".to_owned() }),
-            last_nack: rejects.then(nack),
-            lag_seconds: 0.0,
-            locators: Vec::new(),
-        };
-        (id <= self.clients).then(|| Client {
-            id,
-            node,
-            peer: SocketAddr::from(([10, 0, 0, 1], 4711)),
-            identity: (id == 2).then(|| Identity {
-                spiffe: Some("spiffe://prod.example/ns/shop/sa/web".to_owned()),
-                uris: vec!["spiffe://prod.example/ns/shop/sa/web".to_owned()],
-                dns: vec!["web.example".to_owned()],
-            }),
-            access: (id == 2).then(|| vec![0, 3]),
-            service: "ads",
-            transport: "v3",
-            dialect: if id == 1 { "sotw" } else { "delta" },
-            since: at(),
-            state,
-            parameters: vec![Parameter {
-                key: "env".to_owned(),
-                value: "prod".to_owned(),
-                origin,
-                fills_locators: false,
-            }],
-            types: vec![clusters],
-        })
+        self.expect_to_be_apart();
+        self.made_up(id)
     }
 
-    fn client_name(&self, id: u64) -> Option<String> {
-        Some(self.client(id, false)?.node.id)
+    fn client_sketch(&self, id: u64) -> Option<Sketch> {
+        let Client { node, identity, dialect, .. } = self.made_up(id)?;
+        let parameters = [("env", "prod")].into_iter().collect();
+        let Node { id: node, cluster, user_agent, .. } = node;
+        Some(Sketch { node, cluster, user_agent, identity, dialect, parameters })
+    }
+
+    fn client_may_have(&self, id: u64, _: &TypeUrl, name: &str) -> Option<bool> {
+        (id <= self.clients).then_some(name != "secret")
     }
 
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
         let selector = Selector::plain("*", [("env", "prod")].into_iter().collect());
         let subscription: Subscription = [selector].into_iter().collect();
-        (id <= self.clients).then(|| vec![(TypeUrl::new(CDS), subscription.fingerprint())])
+        let barred: Subscription = Self::barred().into_iter().collect();
+        let views = [(CDS, subscription.fingerprint()), (LDS, barred.fingerprint())];
+        (id <= self.clients).then(|| views.map(|(of_type, view)| (TypeUrl::new(of_type), view)).into())
     }
 
     fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>> {
         let standing =
             |client: Client| client.types.iter().map(|of_type| (of_type.view, of_type.state)).collect();
-        self.client(id, false).map(standing)
+        self.made_up(id).map(standing)
     }
 
     fn propagated(&self) -> Vec<Propagated> {
@@ -233,6 +277,7 @@ impl Instance for Fake {
     }
 
     fn deliveries(&self, type_url: &TypeUrl, changed: &Changed) -> Vec<Delivery> {
+        self.expect_to_be_apart();
         let states = [Standing::Accepted, Standing::Waiting, Standing::Rejected, Standing::Unanswered];
         let delivery = |id: u64| {
             let views = self.client_views(id)?;
@@ -282,6 +327,7 @@ impl Instance for Fake {
     }
 
     fn store(&self) -> Option<Store> {
+        self.expect_to_be_apart();
         (self.clients > 0).then(|| Store {
             path: "/var/lib/weir/store".to_owned(),
             failure: None,

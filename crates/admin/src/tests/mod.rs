@@ -2,6 +2,7 @@
 
 mod endpoints;
 pub(crate) mod fake;
+mod obstacles;
 mod resources;
 mod site;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey, authority};
+use weir_types::{Absence, Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey, authority};
 
 use super::{Core, NameEntry};
 use crate::selection::{Member, Selection};
@@ -126,17 +126,19 @@ impl Core {
         let mut shown = Vec::new();
         for (selector, id) in &view.selections {
             let selection = &self.selections[id.0];
+            let answered = selection.is_collection() && selection.is_settled();
+            let absence = if answered { Absence::Known } else { selection.absence };
             let of = |variant| Shown {
                 selector: selector.clone(),
                 variant,
-                absence: selection.absence,
+                absence,
                 error: selection.failure().map(|failure| Arc::clone(&failure.error)),
             };
             let before = shown.len();
             shown.extend(
                 selection.live().map(|member| of(Some((Arc::clone(&member.variant), member.changed)))),
             );
-            if shown.len() == before && !selection.is_collection() {
+            if shown.len() == before {
                 shown.push(of(None));
             }
         }

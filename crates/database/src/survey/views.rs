@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use weir_types::{
     Absence, Commit, DynamicParameters, Fingerprint, Form, Head, Name, ResourceError, Selector, TypeUrl,
-    Variant,
+    Variant, Withheld,
 };
 
 use crate::Database;
-use crate::view::{Unsettled, View};
+use crate::view::{Barred, Unsettled, View};
 
 /// A view.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct ViewSummary {
     pub head: Head,
     /// What upstream has not answered yet.
     pub unsettled: Unsettled,
+    /// What they are not given, whatever there is.
+    pub barred: Barred,
 }
 
 /// What a view shows for one of its selectors.
@@ -52,13 +54,21 @@ impl Database {
         views
     }
 
-    /// What a view shows, in order, names of collections included; none if there is no such view any more. It takes as
+    /// What a view shows, in order, names of collections included, and of each selector that shows nothing that it does;
+    /// none if there is no such view any more. It takes as
     /// long as the first response to a stream that attaches to it.
     pub fn contents(&self, type_url: &TypeUrl, subscription: Fingerprint) -> Option<Vec<Shown>> {
         let mut shown = self.look_at(type_url, |core| core.contents(subscription))??;
         let name = |shown: &Shown| shown.variant.as_ref().map(|(variant, _)| variant.name().clone());
         shown.sort_by_cached_key(|shown| (name(shown), shown.selector.clone()));
         Some(shown)
+    }
+
+    /// Why the streams of a view are not given a name that they are subscribed to; none if that is not so.
+    pub fn barred(&self, type_url: &TypeUrl, subscription: Fingerprint, name: &str) -> Option<Withheld> {
+        let view = self.look_at(type_url, |core| core.shared_view(subscription))??;
+        let mut named = view.subscription.iter().filter(|selector| *selector.locator.name == *name);
+        named.find_map(|selector| selector.locator.parameters.why_withheld().cloned())
     }
 
     /// The distinct parameters of what a view is subscribed to in a form, and how many selectors have them; none if
@@ -107,5 +117,6 @@ fn summary(view: &View) -> ViewSummary {
         told: view.told_to(),
         head: shared.head(),
         unsettled: shared.unsettled(),
+        barred: shared.barred(),
     }
 }

@@ -8,11 +8,15 @@ use parking_lot::Mutex;
 
 use super::nacks::Nacks;
 use super::{Condition, Nack, Snapshot};
+use crate::node::Client;
 
 /// What can be looked at while it is open.
 pub(crate) trait Observed: Send + Sync {
     /// How it is now; none before its client is known.
     fn observe(&self) -> Option<Snapshot>;
+
+    /// Whose it is, and in which dialect it speaks; none before its client is known.
+    fn client(&self) -> Option<(Arc<Client>, &'static str)>;
 
     /// How it stands with each of its types, and the views of these; none before its client is known.
     fn stand(&self) -> Option<Vec<(u64, Condition)>>;
@@ -40,6 +44,12 @@ impl Registry {
         // Not in one expression: if this was the last one to hold it, it leaves the list when it is dropped.
         let observed = self.0.open.lock().get(&id)?.upgrade();
         observed?.observe()
+    }
+
+    /// Whose it is what is open under this id, and in which dialect it speaks; none as with [`Self::get`], but for less.
+    pub fn client(&self, id: u64) -> Option<(Arc<Client>, &'static str)> {
+        let observed = self.0.open.lock().get(&id)?.upgrade();
+        observed?.client()
     }
 
     /// How what is open under this id stands with each of its types, and the views of these; none as with
@@ -99,6 +109,10 @@ mod tests {
 
     impl Observed for Nobody {
         fn observe(&self) -> Option<Snapshot> {
+            None
+        }
+
+        fn client(&self) -> Option<(Arc<Client>, &'static str)> {
             None
         }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use weir_database::Unsettled;
+use weir_database::{Barred, Unsettled};
 use weir_protocol::server::{Logical, Nonce};
 use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
 
@@ -74,6 +74,8 @@ pub struct TypeStatus {
     pub cursor: Cursor,
     /// What upstream has not answered yet.
     pub unsettled: Unsettled,
+    /// What the client is not given, whatever there is.
+    pub barred: Barred,
     /// The newest response; none if there was none yet.
     pub sent: Option<Sent>,
     /// Up to where the client has accepted everything that it was told on this stream, and the version that it then
@@ -171,6 +173,7 @@ impl TypeStatus {
             head,
             cursor,
             unsettled,
+            barred: attachment.barred(),
             sent: outstanding.filter(|_| told.sent_at != Millis::default()).map(sent),
             accepted: (told.accepted_to > Commit::NONE).then_some((told.accepted_to, told.accepted)),
             rejection: told.rejection.as_deref().map(|rejection| Held {

@@ -68,6 +68,11 @@ impl Observed for Seen {
         })
     }
 
+    fn client(&self) -> Option<(Arc<Client>, &'static str)> {
+        let Speech(dialect) = Speech::REST;
+        Some((Arc::clone(&self.client), dialect))
+    }
+
     fn stand(&self) -> Option<Vec<(u64, Condition)>> {
         Some(self.types.lock().iter().map(|status| (status.view, status.condition)).collect())
     }

@@ -6,6 +6,7 @@ use weir_types::TypeUrl;
 
 use super::{Open, Stream};
 use crate::clients::{Condition, Observed, Snapshot, Told, TypeStatus};
+use crate::node::Client;
 
 impl Open {
     /// What is remembered of a type, from its first request on.
@@ -36,6 +37,12 @@ impl Observed for Stream {
             since: self.since.into(),
             types: types.map(|(logical, told)| TypeStatus::of(logical, told)).collect(),
         })
+    }
+
+    fn client(&self) -> Option<(Arc<Client>, &'static str)> {
+        let state = self.state.lock();
+        let open = state.open.as_ref()?;
+        Some((Arc::clone(open.conversation.client()), self.dialect.as_str()))
     }
 
     fn stand(&self) -> Option<Vec<(u64, Condition)>> {

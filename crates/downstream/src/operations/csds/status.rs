@@ -57,7 +57,11 @@ impl Contents {
             let body = shown.variant.as_ref().and_then(|(variant, _)| self.body(variant));
             Content { shown, body }
         };
-        let contents: Arc<[_]> = shown.into_iter().map(content).collect();
+        // A collection with nothing in it is no resource.
+        let resources = shown
+            .into_iter()
+            .filter(|shown| shown.variant.is_some() || !shown.selector.locator.is_collection());
+        let contents: Arc<[_]> = resources.map(content).collect();
         self.views.insert(key, Arc::clone(&contents));
         contents
     }
