@@ -10,9 +10,9 @@ use super::responses::{Application, Said};
 use crate::Dialect;
 
 impl Application<'_> {
-    /// A glob among the removed has no members. Nobody can tell which of several parameter sets is meant, and
-    /// what is asked for by its own name too has an answer of its own.
-    pub(super) fn empty(&mut self, glob: &Name) {
+    /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
+    /// several parameter sets is meant, and what is asked for by its own name too has an answer of its own.
+    pub(super) fn empty(&mut self, glob: &Name, said: &Said) {
         let wanted = &self.logical.wanted;
         if Breadth::of(glob) != Breadth::Glob || wanted.get(glob).is_none_or(|sets| sets.len() != 1) {
             return;
@@ -20,7 +20,8 @@ impl Application<'_> {
         let sent: HashSet<&VariantKey> = self.batch.upserts.iter().map(|variant| variant.key()).collect();
         let members = self.logical.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
         let members = members.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone()));
-        let gone: Vec<_> = members.filter(|key| !sent.contains(key)).collect();
+        let came = |key: &VariantKey| sent.contains(key) || said.spoiled.contains(&key.name);
+        let gone: Vec<_> = members.filter(|key| !came(key)).collect();
         gone.into_iter().for_each(|key| self.drop_held(key));
     }
 

@@ -45,7 +45,7 @@ impl ClientStream {
         application.remove(&said);
         application.guard(before, now, &mut self.shrinks);
         let crossed = application.crossed(&said);
-        let undecided = application.mark_absent(&crossed);
+        let undecided = application.mark_absent(&crossed, &said.spared());
         application.tell_errors(&said.errors, &undecided);
         application.answer_collections(&said);
         let deadline = now + self.settings.does_not_exist;
@@ -154,6 +154,12 @@ impl Said {
             };
             self.reject(Rejected { name: Some(name), message });
         }
+    }
+
+    /// Names of which there is something that was not acceptable: whatever else goes, they are not said to be gone.
+    fn spared(&self) -> HashSet<Name> {
+        let gone = |name: &Name| self.removed.iter().any(|removed| removed.name == *name);
+        self.spoiled.iter().filter(|name| !gone(name)).cloned().collect()
     }
 
     fn nack(&self) -> Option<String> {
@@ -282,22 +288,23 @@ impl<'a> Application<'a> {
                 continue;
             }
             if removed.constraints.is_unconstrained() && Breadth::of(&removed.name) == Breadth::Name {
-                self.drop_before(&removed.name);
+                self.drop_before(&removed.name, said);
             }
             self.drop_held(stored);
             self.doubtful.insert(removed.name.clone());
-            self.empty(&removed.name);
+            self.empty(&removed.name, said);
         }
     }
 
     /// A bare name also answers what was stated when the stream began: by that name, or for it, where an alias is all
     /// that anyone asks for.
-    fn drop_before(&mut self, name: &Name) {
-        let asked_otherwise = |resource: &Name, held: &HeldVariant| {
-            self.logical.asking(resource, &held.aliases).any(|asking| asking != name)
+    fn drop_before(&mut self, name: &Name, said: &Said) {
+        let stays = |resource: &Name, held: &HeldVariant| {
+            let mut asking = self.logical.asking(resource, &held.aliases);
+            said.spoiled.contains(resource) || asking.any(|asking| asking != name)
         };
         let before = self.logical.held.answering(name).filter(|(_, held)| held.is_from_before());
-        let before = before.filter(|(resource, held)| *resource == name || !asked_otherwise(resource, held));
+        let before = before.filter(|(resource, held)| *resource == name || !stays(resource, held));
         let before: Vec<_> = before
             .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
             .collect();
@@ -321,8 +328,12 @@ impl<'a> Application<'a> {
     }
 
     /// The locators that the server has answered and that nothing matches, now that all is applied. Returns those
-    /// that it has not: it may have `crossed` the request for them.
-    pub(super) fn mark_absent(&mut self, crossed: &HashSet<Name>) -> Vec<ResourceLocator> {
+    /// that it has not: it may have `crossed` the request for them, or has `spared` what cannot be accepted.
+    pub(super) fn mark_absent(
+        &mut self,
+        crossed: &HashSet<Name>,
+        spared: &HashSet<Name>,
+    ) -> Vec<ResourceLocator> {
         let mut undecided = Vec::new();
         for name in std::mem::take(&mut self.doubtful) {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
@@ -332,7 +343,8 @@ impl<'a> Application<'a> {
                 {
                     continue;
                 }
-                if std::mem::take(&mut interest.borrowed) && crossed.contains(&name) {
+                let borrowed = std::mem::take(&mut interest.borrowed);
+                if borrowed && crossed.contains(&name) || spared.contains(&name) {
                     interest.answered = false;
                     undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
                     continue;

@@ -190,7 +190,7 @@ impl ClientStream {
         let batch = Batch::new(type_url.clone(), logical.reach());
         let mut application = Application::new(&self.settings, logical, batch);
         keys.into_iter().for_each(|key| application.drop_held(key));
-        application.mark_absent(&HashSet::new());
+        application.mark_absent(&HashSet::new(), &HashSet::new());
         let batch = application.batch;
         let removed = batch.removals.clone();
         self.shrinks.extend(Shrink::new(type_url, outcome, removed, of, &Withheld::default()));

@@ -7,6 +7,7 @@ mod delta;
 mod errors;
 mod holding;
 mod memory;
+mod rejected;
 mod renewal;
 mod shrink;
 mod sotw;
