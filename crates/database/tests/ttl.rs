@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Fixture, Stream, anyone, only, plain, prod, said, wildcard};
+use support::{Fixture, Stream, aliased, anyone, only, plain, prod, said, wildcard};
 use weir_database::{Diff, Refresh, Shape};
 use weir_types::{
     Batch, Content, Cursor, Form, Heartbeat, KnownVersions, Reach, Selector, Variant, VariantKey,
@@ -307,4 +307,21 @@ fn d10_what_has_expired_goes_with_the_collection_that_it_was_part_of() {
         fixture.idle();
         assert_eq!(fixture.database.statistics().variants, 0, "{collection:?}");
     }
+}
+
+#[test]
+fn t01_whoever_asks_by_an_alias_that_has_expired_is_told_so() {
+    let f = Fixture::new();
+    let _first = f.attach(&[plain("b"), Selector::located("a", test())]);
+    let mortal = |env, lives| {
+        let listed = aliased(only("a", env), "1", &["b"]);
+        Variant::new(listed.key().clone(), Content { ttl: Some(lives), ..listed.content().clone() })
+    };
+    f.receive(f.now, vec![mortal("prod", TTL), mortal("test", 2 * TTL)], vec![]);
+    f.database.sweep(f.now + TTL);
+    assert_eq!(f.database.audit(), Ok(()));
+    f.remove(Reach::Named, only("a", "test"));
+    assert_eq!(f.database.audit(), Ok(()));
+    let mut late = f.attach(&[Selector::located("b", prod())]);
+    assert_eq!(late.told(), (vec![], vec![r#"Locator("b")"#.to_owned()]), "another one listed it too");
 }

@@ -150,9 +150,9 @@ impl Core {
         self.unlist_aliases(&old, names);
     }
 
-    /// The other names of the variants of `name`.
+    /// The other names of the variants of `name`, those that have expired among them.
     pub(super) fn aliases_of(&self, name: &Name) -> impl Iterator<Item = &Name> {
-        let variants = self.names.get(name).into_iter().flat_map(|e| e.sets()).flat_map(|set| set.iter());
+        let variants = self.names.get(name).into_iter().flat_map(|e| e.sets()).flat_map(|set| set.held());
         variants.flat_map(|variant| &*variant.content().aliases)
     }
 
