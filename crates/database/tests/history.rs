@@ -4,9 +4,12 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use support::*;
-use weir_database::Shape;
-use weir_types::Reach::{Local, Wildcard};
+use weir_database::{Refresh, Shape};
+use weir_types::Reach::{Local, Named, Wildcard};
+use weir_types::{KnownVersions, Name};
 
 fn nothing() -> (Vec<String>, Vec<String>) {
     Default::default()
@@ -144,4 +147,17 @@ fn d08_an_upstream_that_says_the_same_again_wakes_nobody() {
     fixture.answer_wildcards();
     fixture.remove(Wildcard, anyone("unheard of"));
     assert_eq!((stream.woken(), stream.told()), (woken, nothing()));
+}
+
+#[test]
+fn i05_what_a_client_states_is_gone_whatever_came_and_went_before_it_was_told() {
+    let fixture = Fixture::new();
+    let mut returning = fixture.attach(&[located("a", prod())]);
+    let known: KnownVersions = [(Name::from("a"), Arc::<str>::from("1"))].into_iter().collect();
+    fixture.put(Named, only("a", "prod"), "1");
+    fixture.remove(Named, only("a", "prod"));
+    fixture.deny("a", prod());
+    returning.told_additions();
+    let told = said(&returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known)));
+    assert!(told.1.contains(&r#"Locator("a")"#.to_owned()), "what it holds is another variant: {told:?}");
 }

@@ -48,8 +48,7 @@ impl<'a> Collector<'a> {
 
     /// Whether the client may have something of what `selection` showed and shows no more.
     fn may_hold(&self, selection: &Selection) -> bool {
-        let claimed = self.query.known.is_some_and(|known| known.contains(&selection.locator.name));
-        claimed || selection.gone().any(|old| self.is_untold(old))
+        self.is_claimed(&selection.locator.name) || selection.gone().any(|old| self.is_untold(old))
     }
 
     fn collect_covered(&mut self, name: &Name, gone: &Selector) {

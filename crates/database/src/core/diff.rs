@@ -195,7 +195,8 @@ impl<'a> Collector<'a> {
                 self.collect_tombstone(form, selection, tombstone);
             }
         }
-        if by_name && !mourned {
+        // What a client states to hold may be another variant than those that are mourned.
+        if by_name && (!mourned || self.is_claimed(&selection.locator.name)) {
             self.collect_absence(form, selection);
         }
         self.collect_error(form, selection);
@@ -274,8 +275,7 @@ impl<'a> Collector<'a> {
         let (after, name) = (self.query.after, &selection.locator.name);
         // Against a client that holds it from an earlier stream, silence is no proof, and what is proved is a
         // removal.
-        let claimed = self.query.known.is_some_and(|known| known.contains(name));
-        let news = match claimed {
+        let news = match self.is_claimed(name) {
             true => !self.query.hold_removals && selection.proved.is_some_and(|at| at > after.removals),
             false => selection.missed.is_some_and(|at| at > after.additions),
         };
@@ -283,6 +283,11 @@ impl<'a> Collector<'a> {
             self.changed = true;
             self.removed.insert(Removed::absent(name, form));
         }
+    }
+
+    /// Whether the client states to hold something of `name` from an earlier stream.
+    pub(super) fn is_claimed(&self, name: &Name) -> bool {
+        self.query.known.is_some_and(|known| known.contains(name))
     }
 
     /// Whether the client may have this one still.
