@@ -59,6 +59,8 @@ pub(crate) struct Selection {
     pub(crate) generation: u64,
     /// How many members must not be cached.
     fleeting: usize,
+    /// For a name that was asked for again: what those who did have of it, until upstream has spoken.
+    former: Vec<Tombstone>,
     /// Whether it has lost one of those, so that whoever subscribes next has to have it fetched.
     lapsed: bool,
     /// How much the locator asks for.
@@ -107,6 +109,7 @@ impl Selection {
             locator,
             generation,
             fleeting: 0,
+            former: Vec::new(),
             lapsed: false,
             live: HashMap::new(),
             gone: HashMap::new(),
@@ -174,6 +177,7 @@ impl Selection {
         if !self.live.is_empty() || self.absence >= absence {
             return None;
         }
+        let went = self.bury_former(None, at) || went;
         if self.absence == Absence::Unknown {
             self.missed = Some(at);
         }
@@ -226,6 +230,7 @@ impl Selection {
                 let moved = old.zip(new).is_some_and(|(old, new)| old.variant.name() != new.name());
                 self.bury(slot, at);
                 if let Some(new) = new {
+                    let moved = self.bury_former(Some(new), at) || moved;
                     self.bear(slot, new, at);
                     return Some(if moved { Change::Moved } else { Change::Added });
                 }
@@ -254,9 +259,12 @@ impl Selection {
         self.fleeting -= usize::from(variant.content().do_not_cache);
         self.note_change(slot, Some(refreshed), None);
         self.account(&variant, u64::wrapping_sub);
+        self.mourn(Tombstone { variant, born, changed, died: at });
+    }
+
+    fn mourn(&mut self, gone: Tombstone) {
         self.graves += 1;
-        let name = variant.name().clone();
-        self.gone.entry(name).or_default().push(Tombstone { variant, born, changed, died: at });
+        self.gone.entry(gone.variant.name().clone()).or_default().push(gone);
     }
 
     fn note_change(&mut self, slot: &Name, before: Option<Commit>, now: Option<Commit>) {

@@ -278,6 +278,44 @@ fn p17_whoever_asks_again_has_it_sent_again() {
     assert_eq!(first.news(), ["a[anyone]=1"]);
 }
 
+/// One who has been sent `a` for `env=prod`, and asks for it again by locator.
+fn asking_again() -> (Fixture, Stream) {
+    let fixture = Fixture::new();
+    let again = [Selector::located("a", prod())];
+    let mut stream = fixture.attach(&again);
+    fixture.commit(Reach::Named, vec![fleeting(only("a", "prod"), "1")], vec![]);
+    assert_eq!(stream.news(), ["a[env=prod]=1"]);
+    stream.attachment.ask_again(&again).expect("nothing is limited");
+    assert_eq!(stream.told(), (vec![], vec![]), "upstream has to send it");
+    (fixture, stream)
+}
+
+#[test]
+fn p17_who_asks_again_loses_what_another_variant_takes_the_place_of() {
+    let (fixture, mut stream) = asking_again();
+    fixture.commit(Reach::Named, vec![fleeting(anyone("a"), "2")], vec![only("a", "prod")]);
+    let gone = r#"Variant(a[env=prod])"#;
+    assert_eq!(stream.told(), (vec!["a[anyone]=2".into()], vec![gone.into()]));
+    assert_eq!(stream.told(), (vec![], vec![]), "once");
+}
+
+#[test]
+fn p17_who_asks_again_for_what_is_no_more_loses_it() {
+    let (fixture, mut stream) = asking_again();
+    fixture.remove(Reach::Named, only("a", "prod"));
+    fixture.deny("a", prod());
+    assert_eq!(stream.told(), (vec![], vec![r#"Variant(a[env=prod])"#.into()]));
+}
+
+#[test]
+fn p17_who_asks_again_keeps_what_comes_again() {
+    let (fixture, mut stream) = asking_again();
+    fixture.commit(Reach::Named, vec![fleeting(only("a", "prod"), "1")], vec![]);
+    assert_eq!(stream.told(), (vec!["a[env=prod]=1".into()], vec![]));
+    fixture.remove(Reach::Named, only("a", "prod"));
+    assert_eq!(stream.told().1.len(), 1);
+}
+
 #[test]
 fn p17_who_returns_is_told_what_differs() {
     let fixture = Fixture::new();

@@ -98,9 +98,12 @@ impl Core {
         let mut selections = HashMap::with_capacity(subscription.len());
         let mut refused = Vec::new();
         for selector in subscription.iter() {
-            let id = match kept.get(selector).filter(|_| !stale.contains(selector)) {
-                Some(id) => Ok(*id),
-                None => self.ensure_selection(selector, demand),
+            let id = match kept.get(selector) {
+                Some(id) if !stale.contains(selector) => Ok(*id),
+                older => self.ensure_selection(selector, demand).inspect(|id| {
+                    let held = older.map(|older| self.selections[older.0].held());
+                    self.selections[id.0].succeed(held.unwrap_or_default());
+                }),
             };
             match id {
                 Ok(id) => drop(selections.insert(selector.clone(), id)),

@@ -1,8 +1,10 @@
 //! What must not be cached: a resource that is only for those who are subscribed when it comes.
 
+use std::sync::Arc;
+
 use weir_types::{Absence, Commit, Name, Variant};
 
-use super::Selection;
+use super::{Selection, Tombstone};
 
 impl Selection {
     /// Whether something is selected that must not be cached, so that nobody may join.
@@ -25,6 +27,39 @@ impl Selection {
         self.absence = Absence::Unknown;
         (self.missed, self.proved, self.settled) = (None, None, None);
         self.lapsed = true;
+    }
+
+    /// What is selected, as those have it who ask for it again.
+    pub(crate) fn held(&self) -> Vec<Tombstone> {
+        let held = self.live.values().map(|member| Tombstone {
+            variant: Arc::clone(&member.variant),
+            born: member.born,
+            changed: member.changed,
+            died: Commit::NONE,
+        });
+        held.collect()
+    }
+
+    /// Notes what those who ask again have of the name: it goes when upstream has spoken, unless it comes again.
+    pub(crate) fn succeed(&mut self, held: Vec<Tombstone>) {
+        for one in held {
+            if self.former.iter().all(|other| other.variant.key() != one.variant.key()) {
+                self.former.push(one);
+            }
+        }
+    }
+
+    /// Lets go what those had who asked again, now that there is `new`, or nothing. Whether a resource went that has
+    /// no successor of its name.
+    pub(super) fn bury_former(&mut self, new: Option<&Arc<Variant>>, at: Commit) -> bool {
+        let mut went = false;
+        for former in std::mem::take(&mut self.former) {
+            if new.is_none_or(|new| new.key() != former.variant.key()) {
+                went |= new.is_none_or(|new| new.name() != former.variant.name());
+                self.mourn(Tombstone { died: at, ..former });
+            }
+        }
+        went
     }
 
     /// Where what must not be cached is selected.
