@@ -86,3 +86,67 @@ fn u03_what_is_there_for_another_reason_is_not_kept() {
     fixture.remove(Wildcard, anyone("a"));
     assert_eq!(late.told().1.len(), 1);
 }
+
+/// One who asks by name for what a wildcard has brought, and is answered by it until upstream has spoken of the name.
+fn stood_in_for() -> (Fixture, Stream, Stream) {
+    let fixture = Fixture::new();
+    let all = fixture.attach(&[wildcard()]);
+    fixture.put(Wildcard, anyone("a"), "1");
+    let mut by_name = fixture.attach(&[located("a", prod())]);
+    assert_eq!(by_name.told(), only_a());
+    (fixture, all, by_name)
+}
+
+#[test]
+fn u03_what_a_wildcard_withdraws_stays_for_a_name_that_has_no_answer_yet() {
+    let (fixture, mut all, mut by_name) = stood_in_for();
+    all.told();
+    fixture.remove(Wildcard, anyone("a"));
+    assert_eq!((all.told().1.len(), by_name.told()), (1, nothing()), "the name's stream is behind");
+    assert_eq!(fixture.database.audit(), Ok(()));
+    fixture.put(Named, only("a", "prod"), "2");
+    let (came, went) = by_name.told();
+    assert_eq!((came.len(), went.len()), (1, 1), "one takes the place of the other: {came:?} {went:?}");
+}
+
+#[test]
+fn u03_what_a_wildcard_has_withdrawn_goes_with_the_answer_to_the_name() {
+    for absence in [Absence::Known, Absence::TimedOut] {
+        let (fixture, _all, mut by_name) = stood_in_for();
+        fixture.remove(Wildcard, anyone("a"));
+        assert_eq!(by_name.told(), nothing());
+        let mut batch = Batch::new(cds(), Named);
+        batch.mark_absent(&ResourceLocator::new("a", prod()), absence);
+        fixture.database.commit(batch);
+        assert_eq!(by_name.told().1.len(), 1, "{absence:?}");
+    }
+}
+
+#[test]
+fn u03_what_a_wildcard_withdraws_goes_where_the_name_has_its_answer() {
+    type Say = fn(&mut Batch, &ResourceLocator);
+    let answers: [Say; 2] = [
+        |batch, a| batch.mark_absent(a, Absence::TimedOut),
+        |batch, a| batch.fail(a, ResourceError::new(Code::UNAVAILABLE, "later")),
+    ];
+    for answer in answers {
+        let (fixture, _all, mut by_name) = stood_in_for();
+        let mut batch = Batch::new(cds(), Named);
+        answer(&mut batch, &ResourceLocator::new("a", prod()));
+        fixture.database.commit(batch);
+        by_name.told();
+        fixture.remove(Wildcard, anyone("a"));
+        assert_eq!(by_name.told().1.len(), 1, "nobody would speak of it any more");
+    }
+}
+
+#[test]
+fn u03_what_a_wildcard_withdraws_stays_for_an_alias_too() {
+    let fixture = Fixture::new();
+    let _all = fixture.attach(&[wildcard()]);
+    fixture.commit(Wildcard, vec![aliased(anyone("a"), "1", &["b"])], vec![]);
+    let mut by_name = fixture.attach(&[plain("b")]);
+    by_name.told();
+    fixture.remove(Wildcard, anyone("a"));
+    assert_eq!(by_name.told(), nothing());
+}
