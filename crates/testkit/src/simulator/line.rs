@@ -34,6 +34,8 @@ pub(super) struct Line {
     connection: Option<Connection>,
     /// Whether the asking end does not read, so that there is no room for responses.
     stalled: bool,
+    /// How many things one response may say; none for any number.
+    limit: Option<usize>,
 }
 
 struct Connection {
@@ -63,6 +65,11 @@ impl Line {
             up: Lane::default(),
             down: Lane::default(),
         });
+    }
+
+    /// Has responses say no more than `limit` things, so that steps are split.
+    pub(super) fn split(&mut self, limit: Option<usize>) {
+        self.limit = limit;
     }
 
     pub(super) fn cut(&mut self) {
@@ -101,7 +108,8 @@ impl Line {
         if !connection.attentive {
             return None;
         }
-        let response = connection.server.poll_transmit(&mut Frames::default());
+        let mut frames = Frames { limit: self.limit, ..Frames::default() };
+        let response = connection.server.poll_transmit(&mut frames);
         connection.attentive = response.is_some();
         response.map(|transmit| transmit.frame)
     }

@@ -35,6 +35,8 @@ impl Simulation {
                 }
                 let plain = peer.plain().clone();
                 peer.line.open(number, &database, peer.client.dialect(), &plain);
+                // What goes to a proxy is never split.
+                peer.line.split([None, None, Some(1), Some(3)][self.rng.usize(0..4)]);
                 let requests = peer.client.reconnect(self.rng.bool());
                 requests.into_iter().for_each(|request| self.send_up(end, request));
             }
