@@ -112,6 +112,8 @@ impl Siege {
 
 /// What of a response has to do with what may be rejected of it.
 struct Said {
+    /// Of what something came, wanted or not.
+    sent: BTreeSet<Name>,
     removed: BTreeSet<Name>,
     /// Whether what it leaves out is gone.
     whole: bool,
@@ -119,13 +121,14 @@ struct Said {
 
 impl Said {
     fn new(response: &Response, dialect: Dialect) -> Self {
+        let sent = response.resources.iter().flatten().map(|variant| variant.name().clone()).collect();
         let removed = response.removed.iter().map(|key| key.name.clone());
         let errors = response.errors.iter().map(|error| error.key.name.clone());
         // How older servers say that a resource does not exist.
         let empty = response.resources.iter().flatten().filter(|variant| variant.content().body.is_none());
         let empty = empty.map(|variant| variant.name().clone());
         let whole = dialect == Dialect::Sotw && response.type_url.is_full_state();
-        Self { removed: removed.chain(errors).chain(empty).collect(), whole }
+        Self { sent, removed: removed.chain(errors).chain(empty).collect(), whole }
     }
 
     /// Of a name of which only something unacceptable came, everything stays as it is; of all names, where the
@@ -138,7 +141,8 @@ impl Said {
             let absent = batch.absent.iter().any(|absent| absent.name == *name);
             assert!(spoken_of || !gone && !absent, "{name} was rejected, and is gone: {batch:?}");
         }
-        let nothing_else = came.is_empty() && self.removed.is_empty();
+        let accepted = self.sent.iter().any(|name| !rejected.contains(&Some(name.clone())));
+        let nothing_else = !accepted && self.removed.is_empty();
         let leaves_out = self.whole && !rejected.contains(&None);
         if !rejected.is_empty() && nothing_else && !leaves_out {
             let changes = batch.removals.len() + batch.absent.len() + batch.errors.len();

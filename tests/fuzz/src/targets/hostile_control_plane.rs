@@ -57,10 +57,7 @@ fn response(script: &mut Script<'_>, dialect: Dialect) -> Vec<u8> {
     let type_url = script.type_url().to_owned();
     let version = script.pick(&["1", "2", ""]).to_owned();
     let nonce = script.byte().to_string();
-    // Of what must not be cached, who asks again by locator keeps a variant that another one succeeds: a known limit.
-    let published = (0..script.byte() % 5)
-        .map(|_| Published { do_not_cache: false, ..script.published(&type_url) })
-        .collect::<Vec<_>>();
+    let published: Vec<_> = (0..script.byte() % 5).map(|_| script.published(&type_url)).collect();
     let removed = if script.byte().is_multiple_of(3) { script.names() } else { Vec::new() };
     let located: Vec<ResourceName> = match script.byte() % 4 {
         0 => vec![weir_testkit::constraints::variant("a", script.constraints())],

@@ -146,7 +146,11 @@ impl<R: Request> Hostile<R> {
             assert!(!nonces.contains(&nonce), "d05: {nonce} came before");
             nonces.push(nonce);
             for variant in sent {
-                let asks = |(of, selector): &(TypeUrl, Selector)| *of == type_url && asks(selector, &variant);
+                let resource = (type_url.clone(), variant.name().clone());
+                let asks = |(of, selector): &(TypeUrl, Selector)| {
+                    let by_alias = || world.is_alias(&resource, &selector.locator.name);
+                    *of == type_url && asks(selector, &variant, by_alias)
+                };
                 assert!(
                     self.asked.iter().any(asks),
                     "{:?} was not subscribed: {:?}",
@@ -202,9 +206,9 @@ fn read(dialect: Dialect, frame: &[u8]) -> (TypeUrl, String, Vec<Variant>) {
 }
 
 /// Whether who subscribes to `selector` may be sent `variant`, which has no constraints if it is sent plainly.
-fn asks(selector: &Selector, variant: &Variant) -> bool {
+fn asks(selector: &Selector, variant: &Variant, by_alias: impl Fn() -> bool) -> bool {
     let locator = &selector.locator;
-    let by_name = *variant.name() == locator.name || variant.content().aliases.contains(&locator.name);
+    let by_name = *variant.name() == locator.name || by_alias();
     let collected = || collections_of(variant.name()).any(|collection| *collection == *locator.name);
     let for_it = match selector.form {
         Form::Plain => true,

@@ -1,6 +1,6 @@
 //! What goes on beside the client: commits, time, and others who subscribe.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use prost::Message;
@@ -9,8 +9,8 @@ use weir_downstream::{Frames, Statements};
 use weir_protocol::Dialect;
 use weir_testkit::simulator::Follower;
 use weir_types::{
-    Absence, Batch, Code, DynamicParameters, Failed, Form, Reach, ResourceError, ResourceLocator, Scope,
-    TypeUrl,
+    Absence, Batch, Code, DynamicParameters, Failed, Form, Name, Reach, ResourceError, ResourceLocator,
+    Scope, TypeUrl,
 };
 use weir_wire::resource::decode;
 
@@ -25,6 +25,8 @@ pub(super) struct World {
     pub(super) frames: Frames,
     bystanders: Vec<Follower>,
     wanted: Wanted,
+    /// Every other name that a resource ever had: bare resources do not say them.
+    aliases: BTreeMap<(TypeUrl, Name), BTreeSet<Name>>,
     now: Instant,
 }
 
@@ -34,14 +36,19 @@ impl World {
         // Small, so that responses are split.
         let frames = Frames::new("weir".to_owned(), 1 << 20, 300);
         let bystanders = bystanders(&database);
-        let (statements, now) = (Statements::default(), Instant::now());
-        Self { database, statements, frames, bystanders, wanted: Wanted::new(), now }
+        let (statements, wanted, aliases) = Default::default();
+        Self { database, statements, frames, bystanders, wanted, aliases, now: Instant::now() }
     }
 
     /// How many types the client has open.
     pub(super) fn streams(&self) -> usize {
         let open: usize = self.bystanders.iter().map(Follower::types).sum();
         self.database.statistics().streams - open
+    }
+
+    /// Whether a resource has ever had this other name.
+    pub(super) fn is_alias(&self, of: &(TypeUrl, Name), alias: &Name) -> bool {
+        self.aliases.get(of).is_some_and(|aliases| aliases.contains(alias))
     }
 
     /// Upstream says something.
@@ -56,6 +63,8 @@ impl World {
             let Ok(variant) = decode(&encoded, &type_url, "1") else { continue };
             // Who comes late to that does not see what others do.
             let private = variant.content().do_not_cache && of.ends_with(['r', 't']);
+            let aliases = self.aliases.entry((type_url.clone(), variant.name().clone())).or_default();
+            aliases.extend(variant.content().aliases.iter().cloned());
             if !private && batch.upserts.iter().all(|other| other.key() != variant.key()) {
                 batch.upserts.push(variant);
             }
