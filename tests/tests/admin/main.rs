@@ -1,6 +1,7 @@
 //! What operators see of a running Weir with a control plane above and clients below, of which one rejects.
 
 mod commands;
+mod compared;
 mod config;
 mod events;
 mod grpc;
