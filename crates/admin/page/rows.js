@@ -38,7 +38,8 @@ function planes(fleet, add) {
   listed(fleet, "planes", all, 2, add, (upstream, place) => ({
     ...place, id: `upstream ${upstream.id}`, kind: "upstream", label: upstream.endpoint ?? "not connected", state: upstream.state,
     content: [h("span", { class: "label" }, h("code", {}, upstream.endpoint ?? "not connected")),
-      h("span", { class: "more" }, chips(parametersOf(upstream)), upstream.carries),
+      h("span", { class: "more" }, upstream.authority ? h("span", { class: "chip" }, upstream.authority) : null,
+        chips(parametersOf(upstream)), upstream.carries),
       h("span", { class: "end" }, state(upstream.state))],
   }));
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{Page, one_in_each_state};
 
 /// The texts that are seen, and have less contrast to what is behind them than WCAG asks for (AA).
-const HARD_TO_READ: &str = r"
+pub(crate) const HARD_TO_READ: &str = r"
     const channels = (colour) => (/rgba?\(([^)]*)\)/.exec(colour) ?? ['', '0 0 0'])[1].split(/[ ,/]+/).map(Number);
     const luminance = (colour) => channels(colour).slice(0, 3)
         .map((part) => part / 255)

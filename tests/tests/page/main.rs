@@ -2,9 +2,11 @@
 //! says so and does nothing: `cargo xtask setup` installs one where it can.
 
 mod first;
+mod fleet;
 mod kept;
 mod keyboard;
 mod live;
+mod lively;
 mod looks;
 mod many;
 #[path = "../support/mod.rs"]
