@@ -1,7 +1,6 @@
 //! Resource types, and what the protocol says about the few that it names.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -85,32 +84,41 @@ const KNOWN_V2: [(Kind, &str); 8] = [
     (Kind::Runtime, "type.googleapis.com/envoy.service.discovery.v2.Runtime"),
 ];
 
-/// A resource type, by its URL. Cheap to clone. The v2 type of a kind and its v3 type are two types: what is
-/// subscribed as one is never answered with the other.
-#[derive(Clone)]
+/// The URL of a kind that the protocol names, if it is in that generation of the API.
+fn url(kind: Kind, version: ApiVersion) -> Option<&'static str> {
+    match version {
+        ApiVersion::V3 => KNOWN.iter().find(|(_, known, _)| *known == kind).map(|(.., url)| *url),
+        ApiVersion::V2 => KNOWN_V2.iter().find(|(known, _)| *known == kind).map(|(_, url)| *url),
+    }
+}
+
+/// A resource type, by its URL. Cheap to clone, and takes no memory of its own for the types that the protocol names.
+/// The v2 type of a kind and its v3 type are two types: what is subscribed as one is never answered with the other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeUrl {
     kind: Kind,
     version: ApiVersion,
-    url: Arc<str>,
+    /// The URL of any other type.
+    other: Option<Arc<str>>,
 }
 
 impl TypeUrl {
     /// The type with this URL.
-    pub fn new(url: impl Into<Arc<str>>) -> Self {
-        let url = url.into();
-        if let Some((_, kind, _)) = KNOWN.iter().find(|(_, _, known)| **known == *url) {
-            return Self { kind: *kind, version: ApiVersion::V3, url };
+    pub fn new(url: impl AsRef<str> + Into<Arc<str>>) -> Self {
+        let text = url.as_ref();
+        if let Some((_, kind, _)) = KNOWN.iter().find(|(_, _, known)| *known == text) {
+            return Self { kind: *kind, version: ApiVersion::V3, other: None };
         }
-        match KNOWN_V2.iter().find(|(_, known)| **known == *url) {
-            Some((kind, _)) => Self { kind: *kind, version: ApiVersion::V2, url },
-            None => Self { kind: Kind::Other, version: ApiVersion::V3, url },
+        match KNOWN_V2.iter().find(|(_, known)| *known == text) {
+            Some((kind, _)) => Self { kind: *kind, version: ApiVersion::V2, other: None },
+            None => Self { kind: Kind::Other, version: ApiVersion::V3, other: Some(url.into()) },
         }
     }
 
     /// The type of a discovery service, by its short name: `cds`, `lds`, `rds`, ….
     pub fn from_short_name(short: &str) -> Option<Self> {
-        let (_, kind, url) = KNOWN.iter().find(|(known, ..)| *known == short)?;
-        Some(Self { kind: *kind, version: ApiVersion::V3, url: Arc::from(*url) })
+        let (_, kind, _) = KNOWN.iter().find(|(known, ..)| *known == short)?;
+        Some(Self { kind: *kind, version: ApiVersion::V3, other: None })
     }
 
     /// The v3 type of a kind that the protocol names; none for [`Kind::Other`].
@@ -120,16 +128,13 @@ impl TypeUrl {
 
     /// The type of a kind in that generation of the API, if it has one.
     pub fn of_version(kind: Kind, version: ApiVersion) -> Option<Self> {
-        let url = match version {
-            ApiVersion::V3 => KNOWN.iter().find(|(_, known, _)| *known == kind).map(|(.., url)| *url),
-            ApiVersion::V2 => KNOWN_V2.iter().find(|(known, _)| *known == kind).map(|(_, url)| *url),
-        };
-        Some(Self { kind, version, url: Arc::from(url?) })
+        url(kind, version).map(|_| Self { kind, version, other: None })
     }
 
     /// The URL, as it goes over the wire.
     pub fn as_str(&self) -> &str {
-        &self.url
+        let other = || self.other.as_deref();
+        url(self.kind, self.version).or_else(other).unwrap_or_default()
     }
 
     /// What the protocol knows of this type.
@@ -171,6 +176,21 @@ impl TypeUrl {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Cluster,
+        Self::ClusterLoadAssignment,
+        Self::Listener,
+        Self::ScopedRouteConfiguration,
+        Self::RouteConfiguration,
+        Self::VirtualHost,
+        Self::Secret,
+        Self::Runtime,
+        Self::TypedExtensionConfig,
+        Self::LbEndpoint,
+        Self::Other,
+    ];
+
     /// `cds`, `lds`, …; `other` for [`Kind::Other`].
     pub fn short_name(self) -> &'static str {
         KNOWN.iter().find(|(_, kind, _)| *kind == self).map_or("other", |(short, ..)| short)
@@ -190,50 +210,20 @@ impl FromStr for TypeUrl {
     type Err = NoSuchType;
 
     fn from_str(text: &str) -> Result<Self, NoSuchType> {
-        let url = || text.contains('/').then(|| Self::new(text));
-        Self::from_short_name(text).or_else(url).ok_or(NoSuchType)
-    }
-}
-
-impl PartialEq for TypeUrl {
-    fn eq(&self, other: &Self) -> bool {
-        (self.kind, self.version) == (other.kind, other.version)
-            && (self.kind != Kind::Other || self.url == other.url)
-    }
-}
-
-impl Eq for TypeUrl {}
-
-impl PartialOrd for TypeUrl {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for TypeUrl {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.kind.cmp(&other.kind).then_with(|| self.url.cmp(&other.url))
-    }
-}
-
-impl Hash for TypeUrl {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.kind, self.version).hash(state);
-        if self.kind == Kind::Other {
-            self.url.hash(state);
-        }
+        let by_url = || text.contains('/').then(|| Self::new(text));
+        Self::from_short_name(text).or_else(by_url).ok_or(NoSuchType)
     }
 }
 
 impl fmt::Debug for TypeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.url)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Display for TypeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.url)
+        f.write_str(self.as_str())
     }
 }
 
