@@ -206,13 +206,13 @@ pub(crate) struct Answers {
     /// Up to where the stream was told.
     told: AtomicU64,
     /// Brought along from views that it has left.
-    carried: Vec<AtView<Weak<Watched>>>,
+    carried: Box<[AtView<Weak<Watched>>]>,
 }
 
 impl Answers {
     /// Of a stream that comes to its view at `now`.
     pub(crate) fn from(now: Commit) -> Self {
-        Self { upto: now, told: AtomicU64::new(0), carried: Vec::new() }
+        Self { upto: now, told: AtomicU64::new(0), carried: Box::default() }
     }
 
     /// Notes that the stream is told of everything up to `to`.
@@ -232,7 +232,11 @@ impl Answers {
     pub(crate) fn give(&mut self, view: &Watches, to: Commit, stream: &dyn Subscriber, answer: Answer<'_>) {
         view.between(self.upto, to).iter().for_each(|at_view| at_view.count(stream, answer));
         self.upto = self.upto.max(to);
-        self.carried.retain(|at_view| {
+        if self.carried.is_empty() {
+            return;
+        }
+        let mut carried = std::mem::take(&mut self.carried).into_vec();
+        carried.retain(|at_view| {
             let Some(at_view) = at_view.upgrade() else { return false };
             let due = at_view.0.commit <= to;
             if due {
@@ -240,13 +244,16 @@ impl Answers {
             }
             !due
         });
+        self.carried = carried.into();
     }
 
     /// Goes from `view` to another one, which it comes to at `now`.
     pub(crate) fn carry(&mut self, view: &Watches, now: Commit) {
-        self.carried.retain(|at_view| at_view.0.strong_count() > 0);
+        let carried = std::mem::take(&mut self.carried).into_iter();
+        let carried = carried.filter(|at_view| at_view.0.strong_count() > 0);
         let owed = view.between(self.upto, Commit(u64::MAX)).into_iter();
-        self.carried.extend(owed.map(|AtView(watched, view)| AtView(Arc::downgrade(&watched), view)));
+        let owed = owed.map(|AtView(watched, view)| AtView(Arc::downgrade(&watched), view));
+        self.carried = carried.chain(owed).collect();
         self.upto = now;
     }
 }
