@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use moka::sync::Cache;
 use weir_database::{Diff, Query, Refresh, Shape};
 use weir_protocol::Dialect;
@@ -58,7 +59,7 @@ pub struct Frames {
     control_plane: String,
     /// The largest message that clients take, in bytes.
     limit: usize,
-    cache: Cache<Key, Made>,
+    cache: Cache<Key, Made, RandomState>,
     lookups: Arc<Lookups>,
     large: Large,
     /// What seconds are counted from.
@@ -93,7 +94,7 @@ impl Frames {
             .weigher(weight)
             .time_to_idle(IDLE)
             .eviction_listener(move |_, _, cause| counted.evicted(cause))
-            .build();
+            .build_with_hasher(RandomState::default());
         Self { control_plane, limit, cache, lookups, large: Large::new(), epoch: now() }
     }
 

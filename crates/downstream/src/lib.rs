@@ -33,6 +33,7 @@ mod server;
 mod service;
 mod signal;
 mod stream;
+mod tallies;
 mod view;
 mod wrapping;
 

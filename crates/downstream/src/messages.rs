@@ -11,6 +11,7 @@ mod omit;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ pub struct Bounds {
 impl Bounds {
     /// Of messages of that many bytes, 64 KiB of which take no longer than `pace`, for a client that is alone.
     pub fn alone(message: usize, pace: Duration) -> Self {
-        Self { message, pace, gate: Gate::new(Admission::default(), Metrics::new()) }
+        Self { message, pace, gate: Gate::new(Admission::default(), Arc::new(Metrics::new())) }
     }
 }
 
@@ -287,7 +288,11 @@ mod tests {
 
     fn bounds(message: usize, partial_requests: usize) -> Bounds {
         let admission = Admission { partial_requests, ..Admission::default() };
-        Bounds { message, pace: Duration::from_secs(30), gate: Gate::new(admission, Metrics::new()) }
+        Bounds {
+            message,
+            pace: Duration::from_secs(30),
+            gate: Gate::new(admission, Arc::new(Metrics::new())),
+        }
     }
 
     fn framed(request: &DiscoveryRequest) -> Vec<u8> {

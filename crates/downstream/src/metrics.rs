@@ -1,44 +1,60 @@
 //! What is counted of clients. Labels are bounded: never a node id, never a resource name.
 
+use std::sync::Arc;
+
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, UpDownCounter};
 use weir_protocol::Dialect;
 use weir_tls::HandshakeError;
-use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
 use crate::admission::Shortage;
 use crate::drain::Reason;
+use crate::tallies::Tallies;
 
-/// How a client speaks, as a label.
-#[derive(Clone, Copy)]
-pub(crate) struct Speech(pub(crate) &'static str);
+/// How a client speaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Speech {
+    Sotw,
+    Delta,
+    /// REST-JSON.
+    Rest,
+}
 
 impl Speech {
-    /// REST-JSON.
-    pub(crate) const REST: Self = Self("rest");
+    pub(crate) const ALL: [Self; 3] = [Self::Sotw, Self::Delta, Self::Rest];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sotw => Dialect::Sotw.as_str(),
+            Self::Delta => Dialect::Delta.as_str(),
+            Self::Rest => "rest",
+        }
+    }
+
+    pub(crate) fn label(self) -> KeyValue {
+        KeyValue::new("dialect", self.as_str())
+    }
 }
 
 impl From<Dialect> for Speech {
     fn from(dialect: Dialect) -> Self {
-        Self(dialect.as_str())
+        match dialect {
+            Dialect::Sotw => Self::Sotw,
+            Dialect::Delta => Self::Delta,
+        }
     }
 }
 
 /// The instruments of this crate.
-#[derive(Clone)]
 pub(crate) struct Metrics {
     connections: UpDownCounter<i64>,
     turned_away: Counter<u64>,
     moved: Counter<u64>,
     streams: UpDownCounter<i64>,
     admitted: Counter<u64>,
-    requests: Counter<u64>,
-    responses: Counter<u64>,
-    sent: Counter<u64>,
-    heartbeats: Counter<u64>,
-    acks: Counter<u64>,
-    nacks: Counter<u64>,
+    /// Of what happens for every response.
+    pub(crate) tallies: Arc<Tallies>,
     refused: Counter<u64>,
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
@@ -53,12 +69,7 @@ impl Metrics {
             moved: weir_metrics::DOWNSTREAM_MOVED.counter(),
             streams: weir_metrics::DOWNSTREAM_STREAMS.up_down_counter(),
             admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
-            requests: weir_metrics::DOWNSTREAM_REQUESTS.counter(),
-            responses: weir_metrics::DOWNSTREAM_RESPONSES.counter(),
-            sent: weir_metrics::DOWNSTREAM_SENT.counter(),
-            heartbeats: weir_metrics::DOWNSTREAM_HEARTBEATS.counter(),
-            acks: weir_metrics::DOWNSTREAM_ACKS.counter(),
-            nacks: weir_metrics::DOWNSTREAM_NACKS.counter(),
+            tallies: Arc::default(),
             refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
@@ -106,30 +117,6 @@ impl Metrics {
         self.streams.add(-1, &stream_labels(speech, service));
     }
 
-    pub(crate) fn request(&self, speech: impl Into<Speech>) {
-        self.requests.add(1, &[speech_label(speech)]);
-    }
-
-    /// A response of so many bytes.
-    pub(crate) fn response(&self, speech: impl Into<Speech>, type_url: &TypeUrl, bytes: usize) {
-        let labels = [speech_label(speech), type_label(type_url)];
-        self.responses.add(1, &labels);
-        self.sent.add(bytes as u64, &labels);
-    }
-
-    /// A response that says what lives on.
-    pub(crate) fn heartbeat(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
-        self.heartbeats.add(1, &[speech_label(speech), type_label(type_url)]);
-    }
-
-    pub(crate) fn ack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
-        self.acks.add(1, &[speech_label(speech), type_label(type_url)]);
-    }
-
-    pub(crate) fn nack(&self, speech: impl Into<Speech>, type_url: &TypeUrl) {
-        self.nacks.add(1, &[speech_label(speech), type_label(type_url)]);
-    }
-
     /// A client that does not read is cut off.
     pub(crate) fn stalled(&self) {
         self.stalled.add(1, &[]);
@@ -137,24 +124,16 @@ impl Metrics {
 
     /// A stream is closed, since nothing that it asks for is cached and there is nobody to ask.
     pub(crate) fn closed_cold(&self, speech: impl Into<Speech>) {
-        self.closed_cold.add(1, &[speech_label(speech)]);
+        self.closed_cold.add(1, &[speech.into().label()]);
     }
 
     pub(crate) fn refused(&self, speech: impl Into<Speech>) {
-        self.refused.add(1, &[speech_label(speech)]);
+        self.refused.add(1, &[speech.into().label()]);
     }
 }
 
 fn stream_labels(speech: impl Into<Speech>, service: Option<&Service>) -> [KeyValue; 3] {
     let (service, transport) =
         service.map_or(("rest", "v3"), |service| (service.short_name(), service.version.as_str()));
-    [speech_label(speech), KeyValue::new("service", service), KeyValue::new("transport", transport)]
-}
-
-fn speech_label(speech: impl Into<Speech>) -> KeyValue {
-    KeyValue::new("dialect", speech.into().0)
-}
-
-fn type_label(type_url: &TypeUrl) -> KeyValue {
-    KeyValue::new("type", type_url.short_name())
+    [speech.into().label(), KeyValue::new("service", service), KeyValue::new("transport", transport)]
 }

@@ -277,7 +277,7 @@ impl Server {
             max_streams: settings.max_streams_per_connection,
         };
         let shared = Arc::clone(&self.shared);
-        let metrics = shared.metrics.clone();
+        let metrics = Arc::clone(&shared.metrics);
         let peer = Arc::new(peer);
         let client_of = Arc::clone(&peer);
         let ending = shared.phases.stop.child_token();
@@ -363,7 +363,7 @@ mod tests {
             Arc::new(Server::new(Settings::default(), Database::new(weir_database::Settings::default())));
         let connected = server.shared.gate.connect(address.ip()).unwrap();
         let bytes = size_of_val(&server.connection(client, Peer::new(address, None), connected));
-        assert!(bytes <= 1280, "{bytes} bytes");
+        assert!(bytes <= 800, "{bytes} bytes");
     }
 
     #[tokio::test]

@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     pub(crate) statements: Statements,
     /// As they are for who comes now.
     settings: RwLock<Arc<Settings>>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     /// Everything that is open.
     pub(crate) registry: Registry,
     /// What is kept of the nodes of clients.
@@ -70,12 +70,13 @@ impl Shared {
             Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
         frames.observe();
         observe(&database);
-        let metrics = Metrics::new();
+        let metrics = Arc::new(Metrics::new());
+        metrics.tallies.observe();
         Self {
             frames,
             json: JsonFrames::new(settings.frame_cache),
             statements: Statements::default(),
-            gate: Gate::new(settings.admission, metrics.clone()),
+            gate: Gate::new(settings.admission, Arc::clone(&metrics)),
             metrics,
             registry: Registry::default(),
             profiles: Interned::default(),
@@ -121,11 +122,11 @@ impl Shared {
     ) {
         match verdict {
             Verdict::Ack(nonce) => {
-                self.metrics.ack(speech, type_url);
+                self.metrics.tallies.of(speech, type_url).ack();
                 tracing::debug!(node = %client.id, %type_url, %nonce, "accepted");
             }
             Verdict::Nack { nonce, nack } => {
-                self.metrics.nack(speech, type_url);
+                self.metrics.tallies.of(speech, type_url).nack();
                 let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
                 tracing::warn!(
                     node = %client.id, cluster = %client.cluster, %type_url,
@@ -201,17 +202,21 @@ impl Stream {
         ResponseBody { stream, reader, ended: false, within: within.clone(), _opened: opened }
     }
 
-    async fn read<R: Request>(
+    /// Reads until the client has nothing more to say, or until `ending`.
+    #[expect(clippy::manual_async_fn, reason = "an async fn has room for its arguments twice")]
+    fn read<R: Request>(
         self: Arc<Self>,
         mut requests: Messages<R, Incoming>,
         ending: CancellationToken,
-    ) {
-        let end = tokio::select! {
-            biased;
-            end = self.read_all(&mut requests) => end,
-            () = ending.cancelled() => Status::unavailable("the proxy asks its clients to connect anew"),
-        };
-        self.end(end);
+    ) -> impl Future<Output = ()> {
+        async move {
+            let end = tokio::select! {
+                biased;
+                end = self.read_all(&mut requests) => end,
+                () = ending.cancelled() => Status::unavailable("the proxy asks its clients to connect anew"),
+            };
+            self.end(end);
+        }
     }
 
     async fn read_all<R: Request>(self: &Arc<Self>, requests: &mut Messages<R, Incoming>) -> Status {
@@ -231,7 +236,7 @@ impl Stream {
 
     /// Takes in a request, and says whether there may now be something to say.
     fn handle<R: Request>(self: &Arc<Self>, request: R) -> Result<bool, Status> {
-        self.shared.metrics.request(self.dialect);
+        self.shared.metrics.tallies.request(self.dialect);
         let mut state = self.state.lock();
         let open = match &mut state.open {
             Some(open) => open,
@@ -323,9 +328,10 @@ impl Stream {
                 }
                 if let Some(logical) = open.conversation.machine().logical().get(transmit.index) {
                     logical.view().place.tell(transmit.nonce.commit);
-                    self.shared.metrics.response(self.dialect, logical.type_url(), transmit.frame.len());
+                    let tally = self.shared.metrics.tallies.of(self.dialect, logical.type_url());
+                    tally.response(transmit.frame.len());
                     if transmit.refreshes {
-                        self.shared.metrics.heartbeat(self.dialect, logical.type_url());
+                        tally.heartbeat();
                     }
                     tracing::debug!(
                         node = %open.conversation.client().id, type_url = %logical.type_url(), nonce = %transmit.nonce,
@@ -335,6 +341,35 @@ impl Stream {
                 Poll::Ready(Ok(transmit.frame))
             }
             None => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_protocol::server::Logical;
+    use weir_wire::request::DeltaRequest;
+
+    use super::*;
+    use crate::view::Attached;
+
+    /// What a function with these parameters gives takes so many bytes.
+    fn given<A, B, C, T>(_: impl Fn(A, B, C) -> T) -> usize {
+        size_of::<T>()
+    }
+
+    /// Each idle client holds as much.
+    #[test]
+    fn a_stream_that_waits_holds_little() {
+        let found = [
+            ("the stream", size_of::<Stream>(), 352),
+            ("what reads", given(Stream::read::<DeltaRequest>), 448),
+            ("what writes", size_of::<ResponseBody>(), 64),
+            // Four of them fill what an allocator has room for.
+            ("a type on it", size_of::<Logical<Attached>>(), 320),
+        ];
+        for (what, bytes, limit) in found {
+            assert!(bytes <= limit, "{what} takes {bytes} bytes");
         }
     }
 }

@@ -75,13 +75,15 @@ impl Default for Admission {
     }
 }
 
-/// Lets clients in, or not. Cheap to clone; all clones count together.
+/// Lets clients in, or not. Cheap to clone, since each connection and stream has some; all clones count together.
 #[derive(Clone)]
-pub(crate) struct Gate {
-    state: Arc<Mutex<State>>,
+pub(crate) struct Gate(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
     /// Of requests that are not complete.
-    partial: Arc<Held>,
-    metrics: Metrics,
+    partial: Held,
+    metrics: Arc<Metrics>,
 }
 
 struct State {
@@ -99,7 +101,7 @@ struct State {
 }
 
 impl Gate {
-    pub(crate) fn new(limits: Admission, metrics: Metrics) -> Self {
+    pub(crate) fn new(limits: Admission, metrics: Arc<Metrics>) -> Self {
         let state = State {
             limits,
             connections: 0,
@@ -110,20 +112,20 @@ impl Gate {
             turns: Turns::new(limits.first_responses),
             said: None,
         };
-        Self { state: Arc::new(Mutex::new(state)), partial: Arc::default(), metrics }
+        Self(Arc::new(Inner { state: Mutex::new(state), partial: Held::default(), metrics }))
     }
 
     /// Lets a connection in, for as long as the guard lives.
     pub(crate) fn connect(&self, address: IpAddr) -> Result<Connected, Refusal> {
-        let let_in = self.state.lock().connect(address);
+        let let_in = self.0.state.lock().connect(address);
         let_in.map_err(|shortage| self.turn_away(shortage))?;
-        self.metrics.connected();
+        self.0.metrics.connected();
         Ok(Connected { gate: self.clone(), address })
     }
 
     /// Lets a stream or a poll in, for as long as the guard lives. A newcomer is one that was not answered before.
     pub(crate) fn open(&self, newcomer: bool) -> Result<Opened, Refusal> {
-        let let_in = self.state.lock().open(newcomer, Instant::now());
+        let let_in = self.0.state.lock().open(newcomer, Instant::now());
         let_in.map_err(|shortage| self.turn_away(shortage))?;
         Ok(Opened { gate: self.clone() })
     }
@@ -131,23 +133,23 @@ impl Gate {
     /// Lets a stream or a poll of a node go on, for as long as the guard lives. None where nobody counts: there is no
     /// limit, or the node has no id.
     pub(crate) fn meet(&self, node: &str) -> Result<Option<Met>, Refusal> {
-        let counted = self.state.lock().meet(node);
+        let counted = self.0.state.lock().meet(node);
         let counted = counted.map_err(|shortage| self.turn_away(shortage))?;
         Ok(counted.then(|| Met { gate: self.clone(), node: node.to_owned() }))
     }
 
-    /// A request of which nothing has arrived.
-    pub(crate) fn partial(&self) -> Partial {
-        Partial::new(self.clone(), Arc::clone(&self.partial))
+    /// A request of which nothing has arrived, of which so many bytes will be kept at least.
+    pub(crate) fn partial(&self, expected: usize) -> Partial {
+        Partial::new(self.clone(), expected)
     }
 
     fn partial_requests(&self) -> usize {
-        self.state.lock().limits.partial_requests
+        self.0.state.lock().limits.partial_requests
     }
 
     /// Has `limits` count from now on. Who is over them stays.
     pub(crate) fn adjust(&self, limits: Admission) {
-        let mut state = self.state.lock();
+        let mut state = self.0.state.lock();
         if limits.first_responses != state.limits.first_responses {
             state.turns = Turns::new(limits.first_responses);
         }
@@ -156,13 +158,13 @@ impl Gate {
 
     /// The turn of a new stream to be sent its first response.
     pub(crate) fn turn(&self) -> Turn {
-        self.state.lock().turns.next()
+        self.0.state.lock().turns.next()
     }
 
     /// Makes it known that somebody is turned away.
     fn turn_away(&self, shortage: Shortage) -> Refusal {
-        self.metrics.turned_away(shortage);
-        let mut state = self.state.lock();
+        self.0.metrics.turned_away(shortage);
+        let mut state = self.0.state.lock();
         let now = Instant::now();
         if state.said.is_none_or(|said| now - said >= QUIET) {
             state.said = Some(now);
@@ -223,7 +225,7 @@ pub(crate) struct Met {
 
 impl Drop for Met {
     fn drop(&mut self) {
-        count_down(self.gate.state.lock().of_node.entry(std::mem::take(&mut self.node)));
+        count_down(self.gate.0.state.lock().of_node.entry(std::mem::take(&mut self.node)));
     }
 }
 
@@ -245,8 +247,8 @@ pub(crate) struct Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.gate.state.lock().disconnect(self.address);
-        self.gate.metrics.disconnected();
+        self.gate.0.state.lock().disconnect(self.address);
+        self.gate.0.metrics.disconnected();
     }
 }
 
@@ -257,7 +259,7 @@ pub(crate) struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.gate.state.lock().streams -= 1;
+        self.gate.0.state.lock().streams -= 1;
     }
 }
 
@@ -269,7 +271,7 @@ mod tests {
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
     fn gate(limits: Admission) -> Gate {
-        Gate::new(limits, Metrics::new())
+        Gate::new(limits, Arc::new(Metrics::new()))
     }
 
     fn shortage<T>(outcome: Result<T, Refusal>) -> Option<Shortage> {
@@ -285,7 +287,7 @@ mod tests {
         let there = gate.connect(THERE);
         assert_eq!(shortage(gate.connect(THERE)), Some(Shortage::Connections));
         drop((here, there));
-        assert!(gate.state.lock().of_address.is_empty(), "who is gone is not remembered");
+        assert!(gate.0.state.lock().of_address.is_empty(), "who is gone is not remembered");
         assert_eq!(shortage(gate.connect(HERE)), None);
     }
 
@@ -304,7 +306,7 @@ mod tests {
             assert!(gate.meet("").unwrap().is_none(), "who has no id is not counted");
         }
         drop((two, other));
-        assert!(gate.state.lock().of_node.is_empty(), "who is gone is not remembered");
+        assert!(gate.0.state.lock().of_node.is_empty(), "who is gone is not remembered");
         gate.adjust(Admission::default());
         assert!(gate.meet("a").unwrap().is_none(), "there is no limit any more");
     }
@@ -325,7 +327,7 @@ mod tests {
         let gate = gate(Admission { streams: 2, ..Admission::default() });
         let running = [gate.open(true), gate.open(true)];
         gate.adjust(Admission { streams: 1, ..Admission::default() });
-        assert_eq!(gate.state.lock().streams, 2);
+        assert_eq!(gate.0.state.lock().streams, 2);
         drop(running);
         let _one = gate.open(true);
         assert_eq!(shortage(gate.open(true)), Some(Shortage::Streams));

@@ -3,7 +3,6 @@
 //! Small requests go before large ones: a quarter is for them alone, and a large one may hold no more than it leaves to
 //! others. So those that are large and slow run out of room first. Owns the bytes, and the count of them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -36,14 +35,15 @@ impl Held {
 /// What is kept of one request. Counted for as long as it lives.
 pub(crate) struct Partial {
     gate: Gate,
-    held: Arc<Held>,
     bytes: Vec<u8>,
     counted: usize,
+    /// How many bytes it will be at least.
+    expected: usize,
 }
 
 impl Partial {
-    pub(super) fn new(gate: Gate, held: Arc<Held>) -> Self {
-        Self { gate, held, bytes: Vec::new(), counted: 0 }
+    pub(super) fn new(gate: Gate, expected: usize) -> Self {
+        Self { gate, bytes: Vec::new(), counted: 0, expected }
     }
 
     /// Room for `more` bytes, of at most `to_come`; what is written there is kept.
@@ -55,11 +55,14 @@ impl Partial {
         if needed > self.counted {
             let target = needed.max((2 * self.counted).min(whole));
             let limit = self.gate.partial_requests();
-            if !self.held.take(target - self.counted, target, limit) {
+            if !self.gate.0.partial.take(target - self.counted, target, limit) {
                 return Err(self.gate.turn_away(Shortage::PartialRequests(limit)));
             }
             self.counted = target;
-            self.bytes.reserve_exact(target - self.bytes.len());
+            // Where nothing is written yet, room costs no memory. To move on and on to where there is more of it does:
+            // of thousands of clients that come at once, what is left behind lies scattered.
+            let room = target.max(self.expected.min(SMALL));
+            self.bytes.reserve_exact(room - self.bytes.len());
         }
         Ok(&mut self.bytes)
     }
@@ -72,12 +75,14 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        self.held.give_back(self.counted);
+        self.gate.0.partial.give_back(self.counted);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::Admission;
     use super::*;
     use crate::metrics::Metrics;
@@ -85,7 +90,7 @@ mod tests {
     const KIB: usize = 1 << 10;
 
     fn gate(limit: usize) -> Gate {
-        Gate::new(Admission { partial_requests: limit, ..Admission::default() }, Metrics::new())
+        Gate::new(Admission { partial_requests: limit, ..Admission::default() }, Arc::new(Metrics::new()))
     }
 
     /// Sends `bytes` in pieces; how many there is room for.
@@ -104,15 +109,15 @@ mod tests {
     #[test]
     fn what_arrives_is_counted_until_it_is_complete_or_given_up() {
         let gate = gate(1024 * KIB);
-        let held = || gate.partial.0.load(Ordering::Relaxed);
-        let mut one = gate.partial();
+        let held = || gate.0.partial.0.load(Ordering::Relaxed);
+        let mut one = gate.partial(0);
         assert_eq!(arrive(&mut one, 100 * KIB), 100 * KIB);
         assert_eq!(
             (held(), one.bytes.capacity()),
             (100 * KIB, 100 * KIB),
             "no more than the request will be"
         );
-        let mut other = gate.partial();
+        let mut other = gate.partial(0);
         arrive(&mut other, 40 * KIB);
         assert_eq!(held(), 140 * KIB);
         assert_eq!(one.finish().len(), 100 * KIB);
@@ -124,22 +129,22 @@ mod tests {
     fn large_ones_run_out_of_room_first_and_all_of_them_have_no_more_than_there_is() {
         let limit = 1024 * KIB;
         let gate = gate(limit);
-        let mut large = [(); 3].map(|()| gate.partial());
+        let mut large = [(); 3].map(|()| gate.partial(0));
         let arrived = large.each_mut().map(|large| arrive(large, limit));
         assert_eq!(arrived, [512 * KIB, 256 * KIB, SMALL], "each leaves as much as it takes");
         let refusal = large[2].room(512 * KIB, limit).err().unwrap();
         assert_eq!(refusal.shortage, Shortage::PartialRequests(limit));
         let mut small = Vec::new();
         let refused = (0..1000).position(|_| {
-            small.push(gate.partial());
+            small.push(gate.partial(0));
             arrive(small.last_mut().unwrap(), 16 * KIB) < 16 * KIB
         });
         assert!(
             refused.is_some_and(|refused| refused >= 8),
             "small ones have a part of their own: {refused:?}"
         );
-        assert!(gate.partial.0.load(Ordering::Relaxed) <= limit);
+        assert!(gate.0.partial.0.load(Ordering::Relaxed) <= limit);
         drop((large, small));
-        assert_eq!(arrive(&mut gate.partial(), limit / 2), limit / 2);
+        assert_eq!(arrive(&mut gate.partial(0), limit / 2), limit / 2);
     }
 }

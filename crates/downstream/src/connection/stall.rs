@@ -24,13 +24,37 @@ pub(super) struct Unread(Mutex<Streams>);
 #[derive(Debug, Default)]
 struct Streams {
     next: u64,
+    /// Those that were given something in this turn. Nearly all of it is taken within the turn.
+    given: Vec<u64>,
     since: HashMap<u64, Instant>,
 }
 
 impl Unread {
-    /// Since when the one waits that has waited for longest.
+    /// Since when the one waits that has waited for longest: it was given something in an earlier turn, or in this
+    /// one, which ends now.
     pub(super) fn oldest(&self) -> Option<Instant> {
-        self.0.lock().since.values().min().copied()
+        let streams = &mut *self.0.lock();
+        if !streams.given.is_empty() {
+            let now = Instant::now();
+            streams.since.extend(streams.given.drain(..).map(|id| (id, now)));
+        }
+        streams.since.values().min().copied()
+    }
+}
+
+impl Streams {
+    fn take(&mut self, id: u64) {
+        if self.given.last() == Some(&id) {
+            self.given.pop();
+        } else if self.since.remove(&id).is_none() {
+            self.given.retain(|given| *given != id);
+        }
+        if self.since.is_empty() && self.since.capacity() > FEW {
+            self.since = HashMap::new();
+        }
+        if self.given.is_empty() && self.given.capacity() > FEW {
+            self.given = Vec::new();
+        }
     }
 }
 
@@ -56,11 +80,8 @@ impl<B> Watched<B> {
         }
         let mut streams = self.unread.0.lock();
         match waits {
-            true => drop(streams.since.insert(self.id, Instant::now())),
-            false => drop(streams.since.remove(&self.id)),
-        }
-        if streams.since.is_empty() && streams.since.capacity() > FEW {
-            streams.since = HashMap::new();
+            true => streams.given.push(self.id),
+            false => streams.take(self.id),
         }
     }
 }
@@ -153,6 +174,7 @@ mod tests {
         for body in &mut bodies {
             assert!(poll(body), "there is something to send");
             assert!(!body.is_end_stream(), "it is asked again");
+            assert_eq!(unread.oldest(), Some(start), "the turn ends");
             advance(Duration::from_secs(1)).await;
         }
         assert_eq!(unread.oldest(), Some(start));
@@ -163,6 +185,19 @@ mod tests {
         assert_eq!(unread.oldest(), Some(start + Duration::from_secs(2)));
         drop((first, third));
         assert_eq!(unread.oldest(), None);
+    }
+
+    #[test]
+    fn what_is_taken_within_the_turn_was_never_waited_for() {
+        let unread = Arc::new(Unread::default());
+        let mut bodies = [(); 3].map(|()| Watched::new(Full::new(Bytes::from_static(b"x")), &unread));
+        bodies.iter_mut().for_each(|body| assert!(poll(body)));
+        let [first, second, mut third] = bodies;
+        drop(second);
+        assert!(!poll(&mut third));
+        drop(first);
+        let streams = unread.0.lock();
+        assert!(streams.given.is_empty() && streams.since.is_empty(), "{streams:?}");
     }
 
     #[tokio::test(start_paused = true)]

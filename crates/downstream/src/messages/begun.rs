@@ -31,7 +31,9 @@ impl Begun {
     /// A message of `length` bytes.
     pub(super) fn new(length: usize, omit: Option<Omit>, bounds: &Bounds) -> Self {
         let deadline = Box::pin(sleep(bounds.pace));
-        Self { left: length, kept: bounds.gate.partial(), omit, due: PACE, deadline }
+        // Of the first request everything is kept, and of others hardly anything.
+        let expected = if omit.is_none() { length } else { 0 };
+        Self { left: length, kept: bounds.gate.partial(expected), omit, due: PACE, deadline }
     }
 
     /// Adds what has arrived, and gives the client so much `time` for what is next.
@@ -39,12 +41,14 @@ impl Begun {
     /// # Errors
     /// When there is no room for it.
     pub(super) fn add(&mut self, bytes: &[u8], time: Duration) -> Result<(), Refusal> {
-        // Of a field that may be left out, the head is kept back until that is known.
-        let spare = if self.omit.is_some() { HEAD } else { 0 };
-        let room = self.kept.room(bytes.len() + spare, self.left + spare)?;
         match &mut self.omit {
-            Some(omit) => omit.pass(bytes, room),
-            None => room.extend_from_slice(bytes),
+            Some(omit) => {
+                let mut kept = Vec::new();
+                omit.pass(bytes, &mut kept);
+                // Of a field that may be left out, the head is kept back until that is known.
+                self.kept.room(kept.len(), self.left + HEAD)?.extend_from_slice(&kept);
+            }
+            None => self.kept.room(bytes.len(), self.left)?.extend_from_slice(bytes),
         }
         self.left -= bytes.len();
         self.due = self.due.saturating_sub(bytes.len());

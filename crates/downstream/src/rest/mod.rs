@@ -65,7 +65,7 @@ impl Failure {
             return;
         }
         if status.is_client_error() {
-            shared.metrics.refused(Speech::REST);
+            shared.metrics.refused(Speech::Rest);
             tracing::warn!(node, status = status.as_u16(), reason = message, "poll refused");
         } else {
             tracing::warn!(node, status = status.as_u16(), reason = message, "poll failed");
@@ -148,11 +148,11 @@ where
         let message = format!("{path} takes POST, not {}", head.method);
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::Unimplemented, message));
     }
-    shared.metrics.request(Speech::REST);
+    shared.metrics.tallies.request(Speech::Rest);
     let type_url = type_of(path)?;
     let settings = shared.settings();
     let hold = hold::until(&head.headers, settings.rest_hold);
-    let read = read(body, settings.limits.message, shared.gate.partial());
+    let read = read(body, settings.limits.message, shared.gate.partial(0));
     let body = tokio::time::timeout(settings.receive_timeout, read).await;
     let body = body.map_err(|_| late(settings.receive_timeout))??;
     let mut message = parse(&body, &type_url, path)?;

@@ -55,7 +55,7 @@ struct Seen {
 
 impl Observed for Seen {
     fn observe(&self) -> Option<Snapshot> {
-        let Speech(dialect) = Speech::REST;
+        let dialect = Speech::Rest.as_str();
         Some(Snapshot {
             id: self.entry.id(),
             client: Arc::clone(&self.client),
@@ -69,7 +69,7 @@ impl Observed for Seen {
     }
 
     fn client(&self) -> Option<(Arc<Client>, &'static str)> {
-        let Speech(dialect) = Speech::REST;
+        let dialect = Speech::Rest.as_str();
         Some((Arc::clone(&self.client), dialect))
     }
 
@@ -96,7 +96,7 @@ impl Poll {
         let signal = Arc::new(Signal::of(&peer));
         let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
         seen.entry.show(&seen);
-        shared.metrics.opened(Speech::REST, None);
+        shared.metrics.opened(Speech::Rest, None);
         let machine = ServerStream::polled(client.parameters.clone());
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
@@ -132,7 +132,7 @@ impl Poll {
         let mut told = Told::default();
         if let Some(verdict) = verdict {
             told.judge(&verdict);
-            self.shared.judge(Speech::REST, None, &self.client, &type_url, &verdict);
+            self.shared.judge(Speech::Rest, None, &self.client, &type_url, &verdict);
         }
         let types = self.machine.logical().iter().map(|logical| TypeStatus::of(logical, &told));
         *self.seen.types.lock() = types.collect();
@@ -167,7 +167,7 @@ impl Poll {
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Result<Json, Status>> {
         self.signal.register(cx);
         if let Some(end) = self.settings.cold_start.of(&self.client, Dialect::Sotw).end(&self.machine) {
-            self.shared.metrics.closed_cold(Speech::REST);
+            self.shared.metrics.closed_cold(Speech::Rest);
             return Ready::Ready(Err(end));
         }
         let frames = self.shared.frames.of_stream(self.wrapping).unlimited();
@@ -176,7 +176,7 @@ impl Poll {
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
             let type_url = logical.type_url();
             logical.view().place.tell(transmit.nonce.commit);
-            self.shared.metrics.response(Speech::REST, type_url, json.len());
+            self.shared.metrics.tallies.of(Speech::Rest, type_url).response(json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }
         Ready::Ready(Ok(transmit.frame))
@@ -186,6 +186,6 @@ impl Poll {
 /// A client that goes away leaves nothing behind.
 impl Drop for Poll {
     fn drop(&mut self) {
-        self.shared.metrics.closed(Speech::REST, None);
+        self.shared.metrics.closed(Speech::Rest, None);
     }
 }
