@@ -134,7 +134,7 @@ impl Database {
         let (view, shared, answers) = {
             let mut locked = core.lock();
             let patch = Patch { add, ..Patch::default() };
-            let asking = Asking { demand: &self.0.demand, quota: subscriber.quota() };
+            let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
             let attached = locked.attach(None, patch, &asking, || self.next_serial());
             self.report(&mut locked);
             let (view, shared) = attached?;
@@ -274,7 +274,17 @@ impl Attachment {
     /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
     /// over: newly added selectors are owed by the caller. On refusal nothing changes.
     pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        self.step(&mut Arc::clone(&self.core).lock(), Patch { add, remove, stale: &[] })?;
+        self.patch(add, remove, false)
+    }
+
+    /// As [`Self::change`], where `add` was refused before and the client has not asked again: it is no further refusal if it
+    /// still is.
+    pub fn retry(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
+        self.patch(add, remove, true)
+    }
+
+    fn patch(&mut self, add: &[Selector], remove: &[Selector], again: bool) -> Result<(), Refused> {
+        self.step(&mut Arc::clone(&self.core).lock(), Patch { add, remove, stale: &[] }, again)?;
         self.database.0.demand.announce();
         Ok(())
     }
@@ -288,15 +298,15 @@ impl Attachment {
             if stale.is_empty() {
                 return Ok(());
             }
-            self.step(&mut core, Patch { stale: &stale, ..Patch::default() })?;
+            self.step(&mut core, Patch { stale: &stale, ..Patch::default() }, false)?;
         }
         self.database.0.demand.announce();
         Ok(())
     }
 
-    fn step(&mut self, core: &mut Core, patch: Patch<'_>) -> Result<(), Refused> {
+    fn step(&mut self, core: &mut Core, patch: Patch<'_>, again: bool) -> Result<(), Refused> {
         let standing = Standing { view: self.view, cursor: self.cursor };
-        let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota() };
+        let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota(), again };
         let attached = core.attach(Some(standing), patch, &asking, || self.database.next_serial());
         self.database.report(core);
         let (view, shared) = attached?;

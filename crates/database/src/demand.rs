@@ -99,6 +99,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) demand: &'a Demand,
     /// None where nobody counts what the client asks for.
     pub(crate) quota: Option<&'a Arc<Quota>>,
+    /// Whether it was refused before, and is asked for again on nobody's request.
+    pub(crate) again: bool,
 }
 
 impl Asking<'_> {
@@ -108,7 +110,7 @@ impl Asking<'_> {
         type_url: &TypeUrl,
         locator: &ResourceLocator,
     ) -> Result<Option<Charge>, Refusal> {
-        self.demand.want(type_url, locator, self.quota)
+        self.demand.want(type_url, locator, self.quota, self.again)
     }
 
     /// Wants `locator`, which is wanted already, to be sent again.
@@ -246,17 +248,20 @@ impl Demand {
         type_url: &TypeUrl,
         locator: &ResourceLocator,
         quota: Option<&Arc<Quota>>,
+        again: bool,
     ) -> Result<Option<Charge>, Refusal> {
         let mut state = self.state.lock();
         let State { limits, changes, authorities, refused, now, .. } = &mut *state;
         let authority = limits.authority(locator);
         let of = authority.map(|name| (name, authorities.entry(name.to_owned()).or_default()));
         let admitted = limits.admit(locator, of, quota, *now);
-        if let Err(refusal) = &admitted {
-            let key = (authority.unwrap_or_default().to_owned(), refusal.limit());
-            *refused.entry(key).or_default() += 1;
-        } else {
-            changes.push(DemandChange::Wanted(type_url.clone(), locator.clone()));
+        match &admitted {
+            Ok(_) => changes.push(DemandChange::Wanted(type_url.clone(), locator.clone())),
+            Err(refusal) if !again => {
+                let key = (authority.unwrap_or_default().to_owned(), refusal.limit());
+                *refused.entry(key).or_default() += 1;
+            }
+            Err(_) => {}
         }
         admitted
     }
@@ -323,7 +328,7 @@ impl Demand {
         self.state.lock().renewals
     }
 
-    /// How much was refused, by authority and limit.
+    /// How much was refused, by authority and limit; what is refused again when nobody has asked again, once.
     pub(crate) fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
         self.state.lock().refused.clone()
     }

@@ -118,10 +118,10 @@ impl View for Attached {
         if now.is_empty() {
             return now;
         }
-        if let Err(refused) = self.place.change(&now, &self.beyond.placed(&now)) {
+        if let Err(refused) = self.place.retry(&now, &self.beyond.placed(&now)) {
             now.retain(|selector| !refused.0.iter().any(|(still, _)| still == selector));
             // What others have taken meanwhile is for the next time.
-            if now.is_empty() || self.place.change(&now, &self.beyond.placed(&now)).is_err() {
+            if now.is_empty() || self.place.retry(&now, &self.beyond.placed(&now)).is_err() {
                 return Vec::new();
             }
         }

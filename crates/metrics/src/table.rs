@@ -45,7 +45,7 @@ instruments! {
     DATABASE_EXPIRED = Counter "weir.database.expired" "{resource}" []
         "Resources that upstream did not refresh within their time to live";
     DATABASE_REFUSED = Counter "weir.database.refused" "{subscription}" ["authority", "limit"]
-        "Subscriptions that were refused, since too much would be asked of upstream";
+        "Subscriptions that were refused when clients asked for them, since too much would be asked of upstream";
     DATABASE_RENEWALS = Counter "weir.database.renewals" "{locator}" []
         "Locators that were asked for upstream once more, since what came must not be cached";
     DATABASE_RESOURCES = Gauge "weir.database.resources" "{resource}" ["type"]

@@ -65,7 +65,8 @@ async fn u12_e01_a_name_too_many_is_told_by_name_and_sent_when_there_is_room() {
         let said = format!("{received:?}");
         assert!(said.contains("would be one more than the 5 subscriptions (max_subscriptions)"), "{said}");
         observed::warning(&[("node", "greedy-u12")]).await;
-        assert!(proxy.database.refused().values().sum::<u64>() > counted);
+        let refused = || proxy.database.refused().values().sum::<u64>() - counted;
+        assert_eq!(refused(), 2);
         proxy.origin.set(Published::text(rds, "held", "2"));
         assert_eq!(client.accept(rds).await.resource("held").text(), "2", "nobody else is concerned");
 
@@ -77,6 +78,7 @@ async fn u12_e01_a_name_too_many_is_told_by_name_and_sent_when_there_is_room() {
         });
         let came = came.await;
         assert!(errors.iter().any(|(name, _)| came.contains(*name)), "{came:?}");
+        assert_eq!(refused(), 2, "who asks again on nobody's request is not refused again");
     })
     .await;
 }

@@ -16,7 +16,7 @@ impl Database {
     }
 
     /// How many subscriptions were refused since the start, by authority and limit; authorities without limits are
-    /// one.
+    /// one. Each counts when a client asks for it, and not when it is retried.
     pub fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
         self.0.demand.refused()
     }

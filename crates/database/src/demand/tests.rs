@@ -14,7 +14,7 @@ fn demand(limits: DemandLimits, max_sets: usize) -> Demand {
 }
 
 fn want(demand: &Demand, name: &str, env: &str) -> Result<(), Refusal> {
-    demand.want(&TypeUrl::new("eds"), &locator(name, env), None).map(drop)
+    demand.want(&TypeUrl::new("eds"), &locator(name, env), None, false).map(drop)
 }
 
 #[test]
@@ -46,6 +46,8 @@ fn u12_the_number_of_subscriptions_is_limited() {
         "\"c\" would be one more than the 2 subscriptions (max_subscriptions) that the upstream of authority \"\" \
          is asked for at once"
     );
+    let again = Asking { demand: &demand, quota: None, again: true };
+    assert_eq!(again.want(&TypeUrl::new("eds"), &locator("c", "x")).map(drop), Err(refusal), "and not counted");
     let elsewhere = want(&demand, "xdstp://other/envoy.config.cluster.v3.Cluster/a", "x");
     assert_eq!(elsewhere, Ok(()), "another authority has limits of its own, or none");
     demand.drop(&TypeUrl::new("eds"), &locator("a", "x"));
@@ -84,7 +86,7 @@ fn u12_each_client_has_a_rate_of_its_own() {
     let (hostile, other) = (Arc::default(), Arc::default());
     let want = |client, i: usize| {
         let locator = locator(&i.to_string(), "x");
-        demand.want(&TypeUrl::new("eds"), &locator, Some(client)).map(drop)
+        demand.want(&TypeUrl::new("eds"), &locator, Some(client), false).map(drop)
     };
     assert_eq!((0..).take_while(|i| want(&hostile, *i).is_ok()).count(), 10);
     let refusal = want(&hostile, 99).expect_err("too fast");
@@ -96,7 +98,7 @@ fn u12_each_client_has_a_rate_of_its_own() {
 fn u12_each_client_pays_for_what_it_was_the_first_to_ask_for() {
     let demand = demand(DemandLimits::default(), 99);
     let (start, client) = (Instant::now(), Arc::default());
-    let want = |name: &str, env: &str| demand.want(&TypeUrl::new("eds"), &locator(name, env), Some(&client));
+    let want = |name: &str, env: &str| demand.want(&TypeUrl::new("eds"), &locator(name, env), Some(&client), false);
     let mut paid: Vec<_> = Vec::new();
     for i in 0..15u32 {
         demand.tick(start + Duration::from_secs(u64::from(i)));
@@ -114,7 +116,7 @@ fn u12_each_client_pays_for_what_it_was_the_first_to_ask_for() {
          client may be the first to ask for"
     );
     let other = Arc::default();
-    let by_other = demand.want(&TypeUrl::new("eds"), &locator("100", "z"), Some(&other));
+    let by_other = demand.want(&TypeUrl::new("eds"), &locator("100", "z"), Some(&other), false);
     assert!(by_other.is_ok());
     paid.push(want("99", "z").expect("somebody else pays for the set"));
     drop(paid);
