@@ -56,3 +56,16 @@ fn secrets_are_not_written() {
     let plain = crate::parse(&text, Path::new("config/reference.toml")).unwrap();
     assert_eq!(differing(&plain, &config), ["upstream"], "a changed secret is a change");
 }
+
+#[test]
+fn durations_are_written_exactly() {
+    let text = "downstream = { listen = [\"127.0.0.1:0\"], rest_hold = \"90s\", stall_timeout = \"5400s\" }\n\
+                [[upstream]]\nendpoints = [\"http://a\"]\ndoes_not_exist_timeout = \"1s\"\n";
+    let config = crate::parse(text, Path::new("weir.toml")).unwrap();
+    assert_eq!(differing(&config, &again(&config)), [""; 0]);
+    let written = config.document().unwrap().to_string();
+    // Two thirds of a second are not whole milliseconds.
+    for key in ["rest_hold = \"90s\"", "stall_timeout = \"90m\"", "answer_timeout = \"666ms\""] {
+        assert!(written.contains(key), "{written}");
+    }
+}

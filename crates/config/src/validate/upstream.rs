@@ -149,7 +149,7 @@ impl Reader<'_> {
         let debounce = file.debounce.take().map(|debounce| self.debounce(&debounce, acknowledge));
         let shrink_guard = file.shrink_guard.take().map(|guard| self.shrink_guard(&guard));
         let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
-        let answer_timeout = file.answer_timeout.map_or(does_not_exist_timeout * 2 / 3, |text| text.0.0);
+        let answer_timeout = file.answer_timeout.map_or_else(|| two_thirds(does_not_exist_timeout), |text| text.0.0);
         let tls = self.tls(file.tls.take(), &endpoints, directory);
         let headers = self.credentials(&mut file, &endpoints);
         let settings = ControlPlane {
@@ -258,4 +258,9 @@ impl Reader<'_> {
         keys.dedup();
         keys
     }
+}
+
+/// In whole milliseconds, as a file could say it.
+fn two_thirds(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_millis() * 2 / 3).unwrap_or(u64::MAX))
 }
