@@ -61,6 +61,21 @@ async fn a_changed_file_counts_for_who_comes_and_not_for_who_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u12_who_asks_for_more_than_a_client_may_gets_it_once_it_may() {
+    let builder = Weir::builder().resources(&[eds_cluster("a"), eds_cluster("b")]);
+    let limit = "[limits]\nmax_new_names_per_client = 1\n[admission]\nretry_after = \"50ms\"\n";
+    let weir = builder.section(limit).start().await;
+    let mut client = XdsClient::delta(weir.address(), &node("greedy")).await;
+    client.subscribe(type_url("cds"), &["a", "b"]);
+    let first = client.accept(type_url("cds")).await;
+    let errors = first.error_codes();
+    let [(refused, Code::ResourceExhausted)] = errors[..] else { panic!("{first:?}") };
+    weir.reconfigure(|text| text.replace("max_new_names_per_client = 1", "max_new_names_per_client = 2"));
+    told(&weir, &[APPLIED, "limits.max_new_names_per_client"]).await;
+    while !client.accept(type_url("cds")).await.names().contains(&refused) {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bad_file_changes_nothing_and_says_why() {
     let weir = weir().await;
     let bad = "default = \"test\"\n\n[limits]\nmax_streams = 0\n";

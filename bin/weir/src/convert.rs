@@ -55,11 +55,7 @@ pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
 pub(crate) fn database(config: &Config) -> weir_database::Settings {
     let mut settings = weir_database::Settings {
         idle: config.cache.idle_timeout,
-        per_client: ClientLimits {
-            names: config.limits.max_new_names_per_client,
-            parameter_sets: config.limits.max_new_parameter_sets_per_client,
-            new_names: config.limits.new_names_per_client,
-        },
+        per_client: client_limits(config),
         ..weir_database::Settings::default()
     };
     for upstream in &config.upstreams {
@@ -68,6 +64,15 @@ pub(crate) fn database(config: &Config) -> weir_database::Settings {
         settings.demand.extend(demand.map(|demand| (upstream.authority.clone(), demand)));
     }
     settings
+}
+
+/// How much each client may be the first to ask for.
+pub(crate) fn client_limits(config: &Config) -> ClientLimits {
+    ClientLimits {
+        names: config.limits.max_new_names_per_client,
+        parameter_sets: config.limits.max_new_parameter_sets_per_client,
+        new_names: config.limits.new_names_per_client,
+    }
 }
 
 /// How much an upstream may be asked for; files have no limits.

@@ -135,9 +135,9 @@ settings! {
     NewStreams "limits.max_streams_per_node": |c| c.limits.max_streams_per_node;
     NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
     AtOnce "limits.max_partial_requests": |c| c.limits.max_partial_requests;
-    Restart "limits.new_names_per_client": |c| c.limits.new_names_per_client;
-    Restart "limits.max_new_names_per_client": |c| c.limits.max_new_names_per_client;
-    Restart "limits.max_new_parameter_sets_per_client": |c| c.limits.max_new_parameter_sets_per_client;
+    AtOnce "limits.new_names_per_client": |c| c.limits.new_names_per_client;
+    AtOnce "limits.max_new_names_per_client": |c| c.limits.max_new_names_per_client;
+    AtOnce "limits.max_new_parameter_sets_per_client": |c| c.limits.max_new_parameter_sets_per_client;
     AtOnce "admission.new_streams_per_second": |c| c.admission.new_streams_per_second;
     AtOnce "admission.new_streams_burst": |c| c.admission.new_streams_burst;
     NewStreams "admission.max_first_responses": |c| c.admission.max_first_responses;

@@ -295,6 +295,11 @@ impl Demand {
         set(demands, authority, demand);
     }
 
+    /// Sets how much each client may be the first to ask for.
+    pub(crate) fn limit_clients(&self, limits: ClientLimits) {
+        self.state.lock().limits.per_client = limits;
+    }
+
     /// Says again that all of this is wanted of `authority`, instead of what was not taken yet.
     pub(crate) fn say_again(&self, of: &str, wanted: Vec<(TypeUrl, ResourceLocator)>) {
         let mut state = self.state.lock();

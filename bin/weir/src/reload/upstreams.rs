@@ -64,6 +64,7 @@ impl Upstreams {
             let (sets, demand) = convert::limits(upstream);
             self.database.limit(&upstream.authority, sets, demand);
         }
+        self.database.limit_clients(convert::client_limits(next));
         self.readiness.follow(next);
         for change in changes {
             // Where nobody listens any more, the program is about to end.

@@ -6,13 +6,18 @@ use weir_types::{Batch, Reach, TypeUrl, authority};
 
 use super::Database;
 use crate::demand::ParameterSets;
-use crate::limits::DemandLimits;
+use crate::limits::{ClientLimits, DemandLimits};
 
 impl Database {
     /// How much may be wanted of `authority` from now on; without limits where there are none. What is wanted already
     /// stays.
     pub fn limit(&self, authority: &str, sets: Option<ParameterSets>, demand: Option<DemandLimits>) {
         self.0.demand.limit(authority, sets, demand);
+    }
+
+    /// How much each client may be the first to ask for from now on. What it has asked for already stays.
+    pub fn limit_clients(&self, limits: ClientLimits) {
+        self.0.demand.limit_clients(limits);
     }
 
     /// How many subscriptions were refused since the start, by authority and limit; authorities without limits are

@@ -119,6 +119,9 @@ fn u12_each_client_pays_for_what_it_was_the_first_to_ask_for() {
     let by_other = demand.want(&TypeUrl::new("eds"), &locator("100", "z"), Some(&other), false);
     assert!(by_other.is_ok());
     paid.push(want("99", "z").expect("somebody else pays for the set"));
+    assert!(want("102", "x").is_err(), "the sixteenth");
+    demand.limit_clients(ClientLimits { names: Some(16), ..ClientLimits::default() });
+    paid.push(want("102", "x").expect("there is room for one more"));
     drop(paid);
     (0..7).for_each(|i| demand.drop(&TypeUrl::new("eds"), &locator(&i.to_string(), "x")));
     demand.tick(start + Duration::from_secs(99));
