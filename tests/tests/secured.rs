@@ -116,6 +116,37 @@ async fn admin_over_tls_goes_by_certificates_and_tokens() {
     assert!(plain.is_err(), "nothing is said without TLS: {plain:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_an_operator_changes_with_the_configuration() {
+    let pki = Pki::with_tokens();
+    let rights = format!("read = [\"{READER}\"]\n");
+    let weir = weir().admin(&pki.tokens()).section(&pki.tls("admin.tls", &rights)).start().await;
+    let nobody = pki.shows_nothing();
+    // Nothing before all of it can be used.
+    weir.reconfigure(|text| {
+        let text = text.replace("/look\"", "/other\"").replace("/ca.pem", "/wrong.pem");
+        text.replace("/weir.", "/next.").replace(READER, WEB)
+    });
+    weir.child().wait_for_line(&["is not reloaded", "admin.tls.certificate: ", "next.pem"]).await;
+    assert_eq!(judged(&weir, Some(&nobody), Some("look")).await, [200, 403, 200]);
+    pki.wrong.issue(&["localhost"]).write(pki.path(), "next");
+    weir.signal("HUP").await;
+    weir.child().wait_for_line(&["the configuration is reloaded", "admin.token_file,admin.tls"]).await;
+    let of_wrong = |certificate| Secured { certificate, trusts: pki.wrong.pem().to_owned() };
+    for (name, token, wanted) in [
+        (None, Some("look"), [403, 403, 200]),
+        (None, Some("other"), [200, 403, 200]),
+        (None, Some("change"), [200, 200, 200]),
+        (Some(WEB), None, [200, 403, 200]),
+        (Some(READER), None, [403, 403, 200]),
+    ] {
+        let secured = of_wrong(name.map(|name| pki.wrong.issue(&[name])));
+        assert_eq!(judged(&weir, Some(&secured), token).await, wanted, "{name:?} {token:?}");
+    }
+    let old = ask(&weir, Some(&pki.shows(READER)), None, ("GET", "/live"), "").await;
+    assert!(old.is_err(), "{old:?}");
+}
+
 /// A poll for names of a type, by its path.
 async fn poll(weir: &Weir, secured: Option<&Secured>, path: &str, names: &[&str]) -> Result<Answer, String> {
     let body = json!({ "node": { "id": "n" }, "resource_names": names }).to_string();

@@ -12,6 +12,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge};
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
+use weir_admin::Auth;
 use weir_config::{Config, Counts, SETTINGS};
 use weir_downstream::export::Export;
 use weir_telemetry::LogLevel;
@@ -33,10 +34,28 @@ pub(crate) struct Parts {
     pub(crate) loaded: Loaded,
     /// How TLS is spoken to clients, if it is.
     pub(crate) tls: Option<Acceptor>,
+    /// Who operates, where there is an admin server.
+    pub(crate) operators: Option<Operators>,
     /// Told when a reload begins and is over.
     pub(crate) manager: ServiceManager,
     reloads: Counter<u64>,
     pending: Gauge<u64>,
+}
+
+/// Whom the admin server lets do what.
+pub(crate) struct Operators {
+    /// How TLS is spoken to them, if it is.
+    pub(crate) tls: Option<Acceptor>,
+    pub(crate) auth: watch::Sender<Auth>,
+}
+
+impl Operators {
+    fn follow(&self, tls: Option<Acceptor>, auth: Auth) {
+        if let (Some(running), Some(next)) = (&self.tls, &tls) {
+            running.follow(next);
+        }
+        self.auth.send_replace(auth);
+    }
 }
 
 impl Parts {
@@ -47,11 +66,12 @@ impl Parts {
         upstreams: Upstreams,
         loaded: Loaded,
         tls: Option<Acceptor>,
+        operators: Option<Operators>,
         manager: ServiceManager,
     ) -> Self {
         let (reloads, pending) =
             (weir_metrics::CONFIG_RELOADS.counter(), weir_metrics::CONFIG_PENDING.gauge());
-        Self { level, clients, exports, upstreams, loaded, tls, manager, reloads, pending }
+        Self { level, clients, exports, upstreams, loaded, tls, operators, manager, reloads, pending }
     }
 }
 
@@ -145,8 +165,17 @@ impl Reload {
             true => convert::tls::valid_downstream(&next.downstream)?,
             false => None,
         };
+        let operators = match &next.admin {
+            Some(admin) if changed.iter().any(|key| key.starts_with("admin.")) => {
+                Some(convert::tls::valid_admin(admin)?)
+            }
+            _ => None,
+        };
         if let (Some(running), Some(next)) = (&parts.tls, &tls) {
             running.follow(next);
+        }
+        if let (Some(running), Some((tls, auth))) = (&parts.operators, operators) {
+            running.follow(tls, auth);
         }
         parts.level.configure(convert::logs(&next.log).level);
         parts.clients.adjust(convert::downstream(&next));

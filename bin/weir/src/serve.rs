@@ -24,7 +24,7 @@ use crate::instance::Instance;
 use crate::lifetime::{self, Drain, Signals};
 use crate::loaded::Loaded;
 use crate::ready::Readiness;
-use crate::reload::{Parts, Reload, Upstreams};
+use crate::reload::{Operators, Parts, Reload, Upstreams};
 use crate::service_manager::ServiceManager;
 
 /// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
@@ -156,6 +156,8 @@ fn start(
         store: store.cloned(),
         readiness: Arc::clone(&readiness),
     };
+    let admin = config.admin.as_ref().map(convert::tls::admin).transpose()?;
+    let admin = admin.map(|(tls, auth)| (tls, watch::channel(auth)));
     let parts = Parts::new(
         telemetry.log_level.clone(),
         control.clone(),
@@ -163,10 +165,10 @@ fn start(
         upstreams,
         loaded.clone(),
         tls.clone(),
+        admin.as_ref().map(|(tls, (auth, _))| Operators { tls: tls.clone(), auth: auth.clone() }),
         telemetry.manager.clone(),
     );
-    if let (Some(listener), Some(admin)) = (listeners.admin, &config.admin) {
-        let (tls, auth) = convert::tls::admin(admin)?;
+    if let (Some(listener), Some((tls, (_, auth)))) = (listeners.admin, admin) {
         let Telemetry { metrics, log_level, .. } = telemetry;
         let instance = Instance {
             readiness,

@@ -4,13 +4,13 @@
 //! GET, HEAD and OPTIONS look, everything else changes something. Probes, and the files of the page, are for everybody.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use tokio::sync::watch;
 use weir_tls::{Identity, TokenFile};
 use weir_types::Pattern;
 
@@ -95,13 +95,14 @@ impl Auth {
         }
     }
 
-    /// Has every request to `router` judged first.
-    pub(crate) fn guard(self, router: Router) -> Router {
-        router.layer(from_fn_with_state(Arc::new(self), check))
-    }
 }
 
-async fn check(State(auth): State<Arc<Auth>>, request: Request, next: Next) -> Response {
+/// Has every request to `router` judged first, by what it takes then.
+pub(crate) fn guard(router: Router, auth: watch::Receiver<Auth>) -> Router {
+    router.layer(from_fn_with_state(auth, check))
+}
+
+async fn check(State(auth): State<watch::Receiver<Auth>>, request: Request, next: Next) -> Response {
     let wish = match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS => Wish::Look,
         _ => Wish::Change,
@@ -112,7 +113,8 @@ async fn check(State(auth): State<Arc<Auth>>, request: Request, next: Next) -> R
     }
     let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.clone());
     let identity = peer.as_ref().and_then(|peer| peer.identity.as_ref());
-    match auth.judge(wish, request.headers(), identity) {
+    let judged = auth.borrow().judge(wish, request.headers(), identity);
+    match judged {
         Ok(()) if wish == Wish::Look => next.run(request).await,
         Ok(()) => change(request, peer.as_ref(), next).await,
         Err(refusal) => {

@@ -40,6 +40,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::FromRef;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use weir_database::Database;
 use weir_tls::Acceptor;
 use weir_types::{Fingerprint, TypeUrl};
@@ -167,20 +168,21 @@ impl FromRef<State> for Arc<Events> {
 /// The part of the description where the endpoints stand.
 const TAG: &str = "admin";
 
-/// Answers on `listener`, over TLS if there is any, whomever `auth` lets do what they ask for, until `shutdown` is done and the requests under way are answered.
+/// Answers on `listener`, over TLS if there is any, whomever the newest `auth` lets do what they ask for, until
+/// `shutdown` is done and the requests under way are answered.
 ///
 /// # Errors
 /// When the listener fails for good.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Acceptor>,
-    auth: Auth,
+    auth: watch::Receiver<Auth>,
     instance: Arc<dyn Instance>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let events = Arc::new(Events::of(Arc::clone(&instance)));
     let router: Router = openapi::routes().with_state(State { instance, events: Arc::clone(&events) });
-    let service = auth.guard(router).into_make_service_with_connect_info::<Peer>();
+    let service = auth::guard(router, auth).into_make_service_with_connect_info::<Peer>();
     let shutdown = async move {
         shutdown.await;
         // What has no end of its own would hold up the end of the server.

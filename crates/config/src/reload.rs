@@ -3,6 +3,7 @@
 //! One table says it of every key; `docs/reload.md` shows the same, and a test holds both against the reference. Never
 //! applies anything: that is the program's.
 
+mod admin;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -124,7 +125,6 @@ settings! {
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
     NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
     NewStreams "downstream.cold_start": |c| c.downstream.cold_start;
-    Restart "admin": |c| c.admin;
     Restart "cache": |c| c.cache;
     NewStreams "limits.max_name_length": |c| c.limits.max_name_length;
     NewStreams "limits.max_names": |c| c.limits.max_names;
@@ -149,6 +149,12 @@ settings! {
     NewStreams "dynamic_parameters": |c| c.node_rules;
     NewStreams "access": |c| c.access;
     AtOnce "export": |c| c.exports;
+    + admin::ALL;
+    + admin::TOKEN_FILE;
+    + admin::CHANGE_TOKEN_FILE;
+    + admin::TLS;
+    + admin::READ;
+    + admin::CHANGE;
     + upstream::ALL;
     + upstream::FILES;
     + upstream::PROTOCOL;

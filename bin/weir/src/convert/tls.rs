@@ -69,6 +69,17 @@ pub(crate) fn valid_downstream(downstream: &Downstream) -> Result<Option<Accepto
     self::downstream(downstream)
 }
 
+/// As [`admin`], where a certificate that has expired is an error too. To be called in a tokio runtime.
+///
+/// # Errors
+/// When a file cannot be used.
+pub(crate) fn valid_admin(admin: &Admin) -> Result<(Option<Acceptor>, Auth)> {
+    if let Some(settings) = operators(admin) {
+        settings.check().map_err(|error| anyhow!(describe("admin", &error)))?;
+    }
+    self::admin(admin)
+}
+
 /// How TLS is spoken to operators, where it is, and what it takes to be one. To be called in a tokio runtime.
 ///
 /// # Errors

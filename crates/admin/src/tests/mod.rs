@@ -35,7 +35,8 @@ async fn request(instance: &Arc<Fake>, method: &str, target: &str, body: &str) -
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let instance: Arc<Fake> = Arc::clone(instance);
-    let server = tokio::spawn(crate::serve(listener, None, crate::Auth::default(), instance, async {
+    let (_, auth) = tokio::sync::watch::channel(crate::Auth::default());
+    let server = tokio::spawn(crate::serve(listener, None, auth, instance, async {
         _ = stopped.await
     }));
     let mut stream = TcpStream::connect(address).await.unwrap();

@@ -73,6 +73,11 @@ fn a_row_notices_its_key_and_no_other() {
         ("{ envoy = false }", "{ envoy = true }", &["downstream.wrap_resources"]),
         ("grpc = \"close\"", "grpc = \"error\"", &["downstream.cold_start"]),
         ("127.0.0.1:19000", "127.0.0.1:19009", &["admin"]),
+        ("token_file = \"admin.token\"", "token_file = \"other\"", &["admin.token_file"]),
+        ("\"admin-change.token\"", "\"other\"", &["admin.change_token_file"]),
+        ("\"operators-ca.pem\"", "\"other\"", &["admin.tls"]),
+        ("read = [\"spiffe://prod.example", "read = [\"spiffe://test.example", &["admin.tls.read"]),
+        ("change = [\"spiffe://prod.example", "change = [\"spiffe://test.example", &["admin.tls.change"]),
         ("idle_timeout = \"60s\"", "idle_timeout = \"61s\"", &["cache"]),
         ("max_name_length = 4096", "max_name_length = 4097", &["limits.max_name_length"]),
         ("max_names = 100000", "max_names = 100001", &["limits.max_names"]),
@@ -142,16 +147,44 @@ fn a_row_notices_its_key_and_no_other() {
     assert!(unnoticed.is_empty(), "add to this test: {unnoticed:?}");
 }
 
-#[test]
-fn upstreams_come_and_go_and_change_but_for_what_they_are() {
-    let of = |upstreams: &str| {
-        crate::parse(&format!("[downstream]\nlisten = [\"127.0.0.1:1\"]\n{upstreams}"), Path::new("x.toml"))
+/// Which keys are applied where the file said the one and says the other, and which wait.
+fn apply(running: &str, file: &str) -> (String, String) {
+    let of = |more: &str| {
+        crate::parse(&format!("[downstream]\nlisten = [\"127.0.0.1:1\"]\n{more}"), Path::new("x.toml"))
             .unwrap_or_else(|error| panic!("{error}"))
     };
     let differing = |one: &Config, other: &Config, counts: &dyn Fn(Counts) -> bool| {
         let rows = SETTINGS.iter().filter(|row| counts(row.counts) && row.differs(one, other));
         rows.map(|row| row.key).collect::<Vec<_>>().join(",")
     };
+    let (running, file) = (of(running), of(file));
+    let next = in_force(&running, &file);
+    let applied = differing(&running, &next, &|counts| counts != Counts::Restart);
+    (applied, differing(&next, &file, &|_| true))
+}
+
+#[test]
+fn what_it_takes_to_be_an_operator_stays_with_where_one_connects() {
+    let upstream = "[[upstream]]\nfiles = \"x\"\n";
+    let of = |admin: &str| format!("{upstream}{admin}");
+    let plain = of("[admin]\nlisten = \"0.0.0.0:2\"\ntoken_file = \"a\"\n");
+    let tls = plain.clone() + "[admin.tls]\ncertificate = \"c\"\nkey = \"k\"\n";
+    let local = of("[admin]\nlisten = \"127.0.0.1:2\"\n");
+    for (running, file, applied, pending) in [
+        (&plain, &plain.replace("\"a\"", "\"b\""), "admin.token_file", ""),
+        (&tls, &tls.replace("\"c\"", "\"d\""), "admin.tls", ""),
+        (&plain, &local, "", "admin,admin.token_file"),
+        (&local, &plain, "", "admin,admin.token_file"),
+        (&plain, &tls, "", "admin,admin.tls,admin.tls.read,admin.tls.change"),
+        (&local, &of(""), "", "admin"),
+        (&of(""), &plain, "", "admin,admin.token_file"),
+    ] {
+        assert_eq!(apply(running, file), (applied.to_owned(), pending.to_owned()), "{running} {file}");
+    }
+}
+
+#[test]
+fn upstreams_come_and_go_and_change_but_for_what_they_are() {
     let a = "[[upstream]]\nauthority = \"a\"\nendpoints = [\"http://one:1\"]\n";
     let (b, polled) = (a.replace("\"a\"", "\"b\""), a.replace("one", "other") + "protocol = \"rest\"\n");
     for (running, file, applied, pending) in [
@@ -166,9 +199,6 @@ fn upstreams_come_and_go_and_change_but_for_what_they_are() {
             "upstream,upstream.protocol",
         ),
     ] {
-        let (running, file) = (of(&running), of(&file));
-        let next = in_force(&running, &file);
-        let changed = differing(&running, &next, &|counts| counts != Counts::Restart);
-        assert_eq!((&*changed, &*differing(&next, &file, &|_| true)), (applied, pending));
+        assert_eq!(apply(&running, &file), (applied.to_owned(), pending.to_owned()), "{file}");
     }
 }
