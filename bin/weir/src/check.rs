@@ -67,7 +67,7 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<()> {
     for upstream in &config.upstreams {
         writeln!(out, "\nupstream for {}", authority(&upstream.authority))?;
         match &upstream.source {
-            Source::Files(path) => check_files(path, report, out)?,
+            Source::Files { path, .. } => check_files(path, report, out)?,
             Source::ControlPlane(control_plane) => write_control_plane(control_plane, out)?,
         }
     }

@@ -94,7 +94,6 @@ impl Auth {
             _ => Err(Refusal::Unknown),
         }
     }
-
 }
 
 /// Has every request to `router` judged first, by what it takes then.

@@ -259,6 +259,7 @@ pub(crate) struct Upstream {
     #[serde(default)]
     pub(crate) authority: String,
     pub(crate) files: Option<PathBuf>,
+    pub(crate) poll_interval: Option<Text<DurationText>>,
     pub(crate) endpoints: Option<Vec<Text<Endpoint>>>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) transport: Option<Transport>,

@@ -157,6 +157,7 @@ settings! {
     + admin::CHANGE;
     + upstream::ALL;
     + upstream::FILES;
+    + upstream::POLL_INTERVAL;
     + upstream::PROTOCOL;
     + upstream::TRANSPORT;
     + upstream::DYNAMIC_PARAMETERS;

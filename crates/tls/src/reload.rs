@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::{MissedTickBehavior, interval};
 use weir_watch::Watch;
 
 use crate::error::{Error, Fault, Part};
@@ -56,16 +55,15 @@ impl<T: Send + Sync + 'static> Reloaded<T> {
     ) -> Result<Self, Error> {
         let metrics = Metrics::new(place);
         // Whatever changes from here on is noticed.
-        let watch = watch(&files);
+        let watch = Watch::polling(files.iter().map(|(path, _)| path), POLL);
         let contents = read(&files)?;
         let (sender, current) = watch::channel(Arc::new(load(&contents)?));
         let mut keeper = Keeper { place: place.to_owned(), files, contents, watch, metrics };
         let task = tokio::spawn(async move {
-            let mut poll = interval(POLL);
-            poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut refused = None;
             loop {
-                keeper.wait(&mut poll).await;
+                keeper.watch.changed().await;
+                keeper.watch.follow();
                 keeper.reload(&mut load, &sender, &mut refused);
             }
         });
@@ -83,24 +81,11 @@ struct Keeper {
     files: Vec<Source>,
     /// Of which the value is.
     contents: Contents,
-    watch: Option<Watch>,
+    watch: Watch,
     metrics: Metrics,
 }
 
 impl Keeper {
-    async fn wait(&mut self, poll: &mut tokio::time::Interval) {
-        match &mut self.watch {
-            None => drop(poll.tick().await),
-            Some(watch) => {
-                tokio::select! {
-                    _ = poll.tick() => {}
-                    () = watch.changed() => {}
-                }
-                watch.follow();
-            }
-        }
-    }
-
     fn reload<T>(
         &mut self,
         load: &mut impl FnMut(&Contents) -> Result<T, Error>,
@@ -133,17 +118,6 @@ impl Keeper {
                     "changed files are refused; what was good before stays in use"
                 );
             }
-        }
-    }
-}
-
-fn watch(files: &[Source]) -> Option<Watch> {
-    match Watch::new(files.iter().map(|(path, _)| path)) {
-        Ok(watch) => Some(watch),
-        Err(error) => {
-            let seconds = POLL.as_secs();
-            tracing::warn!(%error, seconds, "files cannot be watched, and are read every so often instead");
-            None
         }
     }
 }

@@ -36,7 +36,8 @@ const TRIES: usize = 8;
 pub struct Watch {
     /// Absolute.
     paths: Vec<PathBuf>,
-    watcher: RecommendedWatcher,
+    /// None where the system refuses to tell.
+    watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     /// Of the paths. What else happens in a directory that is watched is nobody's concern.
     trail: Arc<Mutex<Trail>>,
@@ -58,26 +59,43 @@ impl Watch {
     /// # Errors
     /// When the system refuses to watch.
     pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Result<Self, Error> {
-        let (happened, trail) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Trail::default())));
-        let (notify, concern) = (Arc::clone(&happened), Arc::clone(&trail));
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.map_or(true, |event| says_something(&event, &concern.lock())) {
-                notify.notify_one();
-            }
-        })?;
-        let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
-        let paths = paths.into_iter().map(|path| absolute(path.into())).collect();
-        let watched = BTreeSet::new();
-        let mut watch = Self { paths, watcher, watched, trail, happened, since: None, poll: None };
-        watch.try_follow()?;
+        let mut watch = Self::of(paths);
+        watch.begin()?;
         Ok(watch)
     }
 
-    /// Reports a change every so often, too, whether there was any or not: for file systems that do not tell.
-    #[must_use]
-    pub fn polling(mut self, every: Duration) -> Self {
-        self.poll = Some(Poll { every, next: Instant::now() + every });
-        self
+    /// As [`Self::new`], and reports a change `every` so often whether there was any or not: for file systems that do
+    /// not tell.
+    pub fn polling(paths: impl IntoIterator<Item = impl Into<PathBuf>>, every: Duration) -> Self {
+        let mut watch = Self::of(paths);
+        watch.poll = Some(Poll { every, next: Instant::now() + every });
+        if let Err(error) = watch.begin() {
+            tracing::warn!(%error, ?every, "files cannot be watched, and are read every so often instead");
+        }
+        watch
+    }
+
+    fn of(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
+        Self {
+            paths: paths.into_iter().map(|path| absolute(path.into())).collect(),
+            watcher: None,
+            watched: BTreeSet::new(),
+            trail: Arc::default(),
+            happened: Arc::default(),
+            since: None,
+            poll: None,
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Error> {
+        let (happened, trail) = (Arc::clone(&self.happened), Arc::clone(&self.trail));
+        self.watcher = Some(notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.map_or(true, |event| says_something(&event, &trail.lock())) {
+                happened.notify_one();
+            }
+        })?);
+        self.try_follow()
     }
 
     /// Watches what the paths are now. To be called before the files are read: whatever changes after it is
@@ -102,17 +120,18 @@ impl Watch {
     }
 
     fn look_at(&mut self, trail: &Trail) -> Result<(), Error> {
+        let Some(watcher) = &mut self.watcher else { return Ok(()) };
         self.trail.lock().clone_from(trail);
         for path in std::mem::take(&mut self.watched) {
             // What is gone is not watched any more.
-            _ = self.watcher.unwatch(&path);
+            _ = watcher.unwatch(&path);
         }
         for path in &trail.directories {
-            self.watcher.watch(path, RecursiveMode::NonRecursive)?;
+            watcher.watch(path, RecursiveMode::NonRecursive)?;
             self.watched.insert(path.clone());
         }
         for path in &trail.ends {
-            match self.watcher.watch(path, RecursiveMode::Recursive) {
+            match watcher.watch(path, RecursiveMode::Recursive) {
                 Ok(()) => _ = self.watched.insert(path.clone()),
                 // The directory tells when something comes.
                 Err(error) => tracing::debug!(path = %path.display(), %error, "not watched"),

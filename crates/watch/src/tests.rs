@@ -115,7 +115,7 @@ async fn links_are_turned_and_what_they_lead_to_is_written() {
 async fn a_poll_reports_without_being_told() {
     let directory = directory();
     let hour = Duration::from_secs(3600);
-    let mut watch = Watch::new([directory.path().join("file")]).unwrap().polling(hour);
+    let mut watch = Watch::polling([directory.path().join("file")], hour);
     let begun = Instant::now();
     for n in 1..4 {
         watch.changed().await;

@@ -23,9 +23,9 @@ pub(crate) fn source(
     store: Option<&Store>,
 ) -> Result<Source> {
     Ok(match &upstream.source {
-        weir_config::Source::Files(path) => Source::Files {
+        weir_config::Source::Files { path, poll_interval } => Source::Files {
             authority: upstream.authority.clone(),
-            settings: files::Settings { path: path.clone() },
+            settings: files::Settings { path: path.clone(), poll: *poll_interval },
         },
         weir_config::Source::ControlPlane(control_plane) => {
             let (tls, credentials) = tls::upstream(i, control_plane)?;

@@ -43,8 +43,8 @@ impl Upstreams {
         let upstream = &next.upstreams[i];
         match &upstream.source {
             // Of these nothing changes but that they come.
-            Source::Files(_) if has(running, &upstream.authority) => return Ok(None),
-            Source::Files(path) => {
+            Source::Files { .. } if has(running, &upstream.authority) => return Ok(None),
+            Source::Files { path, .. } => {
                 let loaded = files::load(path, &files::Loaded::default());
                 loaded.with_context(|| format!("upstream[{i}].files"))?;
             }

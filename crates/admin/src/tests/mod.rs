@@ -36,9 +36,7 @@ async fn request(instance: &Arc<Fake>, method: &str, target: &str, body: &str) -
     let (stop, stopped) = oneshot::channel::<()>();
     let instance: Arc<Fake> = Arc::clone(instance);
     let (_, auth) = tokio::sync::watch::channel(crate::Auth::default());
-    let server = tokio::spawn(crate::serve(listener, None, auth, instance, async {
-        _ = stopped.await
-    }));
+    let server = tokio::spawn(crate::serve(listener, None, auth, instance, async { _ = stopped.await }));
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = body.len();
     // HTTP/1.0, so that the body comes in one piece.

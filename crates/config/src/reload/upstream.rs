@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Counts, Setting, text};
 use crate::settings::{Config, NodeTemplate, Parameters, Source, Upstream};
@@ -21,6 +22,8 @@ pub(super) const ALL: Setting = Setting {
 };
 
 pub(super) const FILES: Setting = fixed("upstream.files", |config| of_each(config, |fixed| fixed.files));
+pub(super) const POLL_INTERVAL: Setting =
+    fixed("upstream.poll_interval", |config| of_each(config, |fixed| fixed.poll_interval));
 pub(super) const PROTOCOL: Setting =
     fixed("upstream.protocol", |config| of_each(config, |fixed| fixed.protocol));
 pub(super) const TRANSPORT: Setting =
@@ -37,9 +40,10 @@ const fn fixed(key: &'static str, value: fn(&Config) -> String) -> Setting {
 }
 
 /// What cannot change of an upstream; none is what its kind does not have.
-#[derive(PartialEq)]
+#[derive(Default, PartialEq)]
 struct Fixed<'a> {
     files: Option<&'a Path>,
+    poll_interval: Option<Duration>,
     protocol: Option<Protocol>,
     transport: Option<Transport>,
     keys: Option<&'a [String]>,
@@ -48,9 +52,11 @@ struct Fixed<'a> {
 
 impl<'a> Fixed<'a> {
     fn of(upstream: &'a Upstream) -> Self {
-        let mut fixed = Self { files: None, protocol: None, transport: None, keys: None, node: None };
+        let mut fixed = Self::default();
         match &upstream.source {
-            Source::Files(path) => fixed.files = Some(path),
+            Source::Files { path, poll_interval } => {
+                (fixed.files, fixed.poll_interval) = (Some(path.as_path()), *poll_interval);
+            }
             Source::ControlPlane(control_plane) => {
                 fixed.protocol = Some(control_plane.protocol);
                 fixed.transport = Some(control_plane.transport);
@@ -72,7 +78,10 @@ fn of_each<'a, T: Debug>(config: &'a Config, value: impl Fn(Fixed<'a>) -> T) -> 
 fn without_fixed(upstream: &Upstream) -> (Upstream, usize) {
     let (mut upstream, mut limit) = (upstream.clone(), 0);
     match &mut upstream.source {
-        Source::Files(path) => path.clear(),
+        Source::Files { path, poll_interval } => {
+            path.clear();
+            *poll_interval = None;
+        }
         Source::ControlPlane(control_plane) => {
             (control_plane.protocol, control_plane.transport) = Default::default();
             if let Parameters::Streams { max_sets, .. } = control_plane.parameters {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Locality, UpstreamTls};
-use crate::document::{size, written};
+use crate::document::{Written, size, written};
 use crate::metadata::Metadata;
 use crate::secret::Secret;
 use crate::template::Template;
@@ -26,8 +27,13 @@ pub struct Upstream {
 /// Where resources come from.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// This directory or file; relative to where the program runs.
-    Files(PathBuf),
+    /// Files.
+    Files {
+        /// This directory or file; relative to where the program runs.
+        path: PathBuf,
+        /// How often they are read without being said to have changed; not zero.
+        poll_interval: Option<Duration>,
+    },
     /// A control plane.
     ControlPlane(Box<ControlPlane>),
 }
@@ -35,7 +41,14 @@ pub enum Source {
 impl Serialize for Source {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Files(path) => serializer.collect_map([("files", path)]),
+            Self::Files { path, poll_interval } => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("files", path)?;
+                if let Some(interval) = poll_interval {
+                    map.serialize_entry("poll_interval", &interval.written())?;
+                }
+                map.end()
+            }
             Self::ControlPlane(control_plane) => control_plane.serialize(serializer),
         }
     }

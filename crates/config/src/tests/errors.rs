@@ -55,7 +55,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `max_subscriptions`, `new_subscriptions_per_second`, `new_parameter_sets_per_second`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `shrink_guard`, `debounce`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `poll_interval`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `max_subscriptions`, `new_subscriptions_per_second`, `new_parameter_sets_per_second`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `shrink_guard`, `debounce`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -174,6 +174,14 @@ fn rules_between_values() {
         (
             &[HEAD, FILES, "endpoints = ['http://a']\n"],
             "3: upstream[0].files: an upstream has either files or endpoints, not both",
+        ),
+        (
+            &[HEAD, FILES, "poll_interval = \"0s\"\n"],
+            "4: upstream[0].poll_interval: it must be longer than nothing",
+        ),
+        (
+            &[HEAD, "[[upstream]]\nendpoints = ['http://a']\npoll_interval = '5s'\n"],
+            "4: upstream[0].poll_interval: it applies only to files",
         ),
         (&[HEAD, "[[upstream]]\n"], "2: upstream[0]: an upstream needs either endpoints or files"),
         (

@@ -30,8 +30,8 @@ fn every_example_is_valid() {
 fn f01_the_quickstart_serves_the_files_beside_it() {
     let config = crate::load(&repository().join("config/quickstart.toml")).unwrap();
     let [upstream] = &config.upstreams[..] else { panic!("{:?}", config.upstreams) };
-    let Source::Files(files) = &upstream.source else { panic!("{upstream:?}") };
-    assert_eq!(files, &repository().join("config/resources"));
+    let Source::Files { path, poll_interval: None } = &upstream.source else { panic!("{upstream:?}") };
+    assert_eq!(path, &repository().join("config/resources"));
     assert_eq!(config.node_rules[0].from.to_string(), "node.metadata.env");
 }
 

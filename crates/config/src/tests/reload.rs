@@ -128,6 +128,7 @@ fn a_row_notices_its_key_and_no_other() {
             &["upstream", "upstream.dynamic_parameters", "upstream.parameter_keys", "upstream.node"],
         ),
         ("files = \"resources\"", "files = \"others\"", &["upstream.files"]),
+        ("poll_interval = \"30s\"", "poll_interval = \"31s\"", &["upstream.poll_interval"]),
     ] {
         let changed = text.replacen(from, to, 1);
         assert_ne!(changed, text, "{from} is not in the reference");

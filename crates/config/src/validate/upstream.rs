@@ -56,9 +56,18 @@ impl Reader<'_> {
         match (&file.files, &file.endpoints) {
             (Some(files), None) => {
                 self.refuse_control_plane_keys(&file);
-                Some(Source::Files(directory.join(files)))
+                let poll_interval = file.poll_interval.as_ref().map(|text| text.0.0);
+                if poll_interval.is_some_and(|interval| interval.is_zero()) {
+                    self.add("poll_interval", "it must be longer than nothing");
+                }
+                Some(Source::Files { path: directory.join(files), poll_interval })
             }
-            (None, Some(_)) => Some(Source::ControlPlane(Box::new(self.control_plane(file, directory)))),
+            (None, Some(_)) => {
+                if file.poll_interval.is_some() {
+                    self.add("poll_interval", "it applies only to files");
+                }
+                Some(Source::ControlPlane(Box::new(self.control_plane(file, directory))))
+            }
             (Some(_), Some(_)) => {
                 self.add("files", "an upstream has either files or endpoints, not both");
                 None
@@ -149,7 +158,8 @@ impl Reader<'_> {
         let debounce = file.debounce.take().map(|debounce| self.debounce(&debounce, acknowledge));
         let shrink_guard = file.shrink_guard.take().map(|guard| self.shrink_guard(&guard));
         let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
-        let answer_timeout = file.answer_timeout.map_or_else(|| two_thirds(does_not_exist_timeout), |text| text.0.0);
+        let answer_timeout =
+            file.answer_timeout.map_or_else(|| two_thirds(does_not_exist_timeout), |text| text.0.0);
         let tls = self.tls(file.tls.take(), &endpoints, directory);
         let headers = self.credentials(&mut file, &endpoints);
         let settings = ControlPlane {

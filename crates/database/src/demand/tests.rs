@@ -47,7 +47,11 @@ fn u12_the_number_of_subscriptions_is_limited() {
          is asked for at once"
     );
     let again = Asking { demand: &demand, quota: None, again: true };
-    assert_eq!(again.want(&TypeUrl::new("eds"), &locator("c", "x")).map(drop), Err(refusal), "and not counted");
+    assert_eq!(
+        again.want(&TypeUrl::new("eds"), &locator("c", "x")).map(drop),
+        Err(refusal),
+        "and not counted"
+    );
     let elsewhere = want(&demand, "xdstp://other/envoy.config.cluster.v3.Cluster/a", "x");
     assert_eq!(elsewhere, Ok(()), "another authority has limits of its own, or none");
     demand.drop(&TypeUrl::new("eds"), &locator("a", "x"));
@@ -98,7 +102,8 @@ fn u12_each_client_has_a_rate_of_its_own() {
 fn u12_each_client_pays_for_what_it_was_the_first_to_ask_for() {
     let demand = demand(DemandLimits::default(), 99);
     let (start, client) = (Instant::now(), Arc::default());
-    let want = |name: &str, env: &str| demand.want(&TypeUrl::new("eds"), &locator(name, env), Some(&client), false);
+    let want =
+        |name: &str, env: &str| demand.want(&TypeUrl::new("eds"), &locator(name, env), Some(&client), false);
     let mut paid: Vec<_> = Vec::new();
     for i in 0..15u32 {
         demand.tick(start + Duration::from_secs(u64::from(i)));

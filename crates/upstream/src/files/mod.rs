@@ -17,6 +17,7 @@ mod source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
@@ -35,6 +36,8 @@ use source::Source;
 pub struct Settings {
     /// A directory, or a single file.
     pub path: PathBuf,
+    /// How often it is read although nothing says that it has changed, if it is.
+    pub poll: Option<Duration>,
 }
 
 /// Why files cannot be served at all.
@@ -80,11 +83,15 @@ async fn serve(
     mut demand: UnboundedReceiver<DemandChange>,
     loaded: impl FnOnce(),
 ) -> Result<(), Error> {
-    let path = settings.path;
+    let Settings { path, poll } = settings;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
-    let mut watch = Watch::new([&path]).map_err(|error| Error::Watch { path: path.clone(), error })?;
+    let mut watch = match poll {
+        Some(every) => Watch::polling([&path], every),
+        None => Watch::new([&path]).map_err(|error| Error::Watch { path: path.clone(), error })?,
+    };
     let mut files = Files {
         path,
+        begun: false,
         loaded: Arc::default(),
         problems: Vec::new(),
         source: Source::default(),
@@ -126,6 +133,8 @@ async fn serve(
 /// What was read so far.
 struct Files {
     path: PathBuf,
+    /// Whether anything was read yet.
+    begun: bool,
     loaded: Arc<Loaded>,
     /// What was reported last.
     problems: Vec<Problem>,
@@ -144,16 +153,20 @@ impl Files {
         };
         let batches = self.source.update(&loaded);
         self.heartbeats.follow(&self.source.ttls(), Instant::now().into_std());
+        let first = !std::mem::replace(&mut self.begun, true);
+        let news = first || !batches.is_empty() || self.problems != loaded.problems();
         self.report(loaded.problems().to_vec());
-        tracing::info!(
-            path = %self.path.display(),
-            files = loaded.file_count(),
-            resources = loaded.resources().count(),
-            changed = batches.iter().map(|batch| batch.upserts.len()).sum::<usize>(),
-            removed = batches.iter().map(|batch| batch.removals.len()).sum::<usize>(),
-            problems = loaded.problems().len(),
-            "resource files read"
-        );
+        if news {
+            tracing::info!(
+                path = %self.path.display(),
+                files = loaded.file_count(),
+                resources = loaded.resources().count(),
+                changed = batches.iter().map(|batch| batch.upserts.len()).sum::<usize>(),
+                removed = batches.iter().map(|batch| batch.removals.len()).sum::<usize>(),
+                problems = loaded.problems().len(),
+                "resource files read"
+            );
+        }
         self.loaded = Arc::new(loaded);
         Ok(Ok(batches))
     }

@@ -17,9 +17,13 @@ struct Served {
 
 impl Served {
     fn new(dir: &Dir) -> Self {
+        Self::polling(dir, None)
+    }
+
+    fn polling(dir: &Dir, poll: Option<Duration>) -> Self {
         let (sender, commits) = unbounded_channel();
         let (demand, receiver) = unbounded_channel();
-        let settings = Settings { path: dir.path() };
+        let settings = Settings { path: dir.path(), poll };
         let task = tokio::spawn(serve(
             move |batch| sender.send(batch).unwrap_or_default(),
             settings,
@@ -62,6 +66,18 @@ async fn f01_changes_are_noticed() {
 
     dir.remove("b.yaml");
     assert_eq!(served.next_name().await, "-b2");
+}
+
+#[tokio::test]
+async fn f01_files_that_change_without_being_told_of_are_polled() {
+    let dir = Dir::new(&[("a.yaml", &cluster("a", "{}", ""))]);
+    let elsewhere = dir.path().with_extension("elsewhere");
+    fs::hard_link(dir.path().join("a.yaml"), &elsewhere).unwrap();
+    let mut served = Served::polling(&dir, Some(Duration::from_millis(50)));
+    assert_eq!(served.next_name().await, "+a");
+    // The directory is not told what happens to its file by another name.
+    fs::write(elsewhere, cluster("a", "{}", "new")).unwrap();
+    assert_eq!(served.next_name().await, "+a");
 }
 
 #[tokio::test]
