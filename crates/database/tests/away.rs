@@ -4,10 +4,8 @@
 
 mod support;
 
-use std::collections::BTreeSet;
-
 use support::{Fixture, anyone, cds, plain, prod};
-use weir_database::{Away, Diff, Query, Refresh, Shape, Unsettled};
+use weir_database::{Away, Diff, Query, Shape, Unsettled};
 use weir_types::{Batch, Code, Constraints, Reach, ResourceError, ResourceLocator, Selector, WILDCARD};
 
 const GLOB: &str = "xdstp://x/envoy.config.cluster.v3.Cluster/all/*";
@@ -26,17 +24,9 @@ fn away(names: usize, globs: usize, wildcards: usize) -> Away {
 }
 
 fn told(stream: &support::Stream, tells_away: bool, owed: &[Selector]) -> Vec<String> {
-    let (owed, unsaid) = (owed.iter().cloned().collect(), BTreeSet::new());
-    let diff: Diff = stream.attachment.diff(&Query {
-        after: stream.attachment.cursor(),
-        shape: Shape::Changes,
-        hold_removals: false,
-        owed: &owed,
-        unsaid: &unsaid,
-        known: None,
-        refresh: Refresh::Unsaid,
-        tells_away,
-    });
+    let owed = owed.iter().cloned().collect();
+    let base = Query::new(stream.attachment.cursor(), Shape::Changes);
+    let diff: Diff = stream.attachment.diff(&Query { owed: &owed, tells_away, ..base });
     let mut told: Vec<_> = diff.errors.told.iter().map(|error| error.name.to_string()).collect();
     told.sort_unstable();
     told

@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use support::*;
-use weir_database::{Query, Refresh, Shape};
+use weir_database::{Query, Shape};
 use weir_types::Reach::{Local, Named, Wildcard};
 use weir_types::{KnownVersions, Selector, WILDCARD};
 
@@ -112,17 +112,8 @@ fn w06_the_narrowest_answer_counts_and_the_next_one_follows_it() {
 
 /// What is told of `owed`, which is not subscribed any more.
 fn told_of(stream: &mut Stream, owed: Selector) -> (Vec<String>, Vec<String>) {
-    let (after, owed) = (stream.attachment.cursor(), BTreeSet::from([owed]));
-    let query = Query {
-        after,
-        shape: Shape::Changes,
-        hold_removals: false,
-        owed: &owed,
-        unsaid: &BTreeSet::new(),
-        known: None,
-        refresh: Refresh::Unsaid,
-        tells_away: false,
-    };
+    let owed = BTreeSet::from([owed]);
+    let query = Query { owed: &owed, ..Query::new(stream.attachment.cursor(), Shape::Changes) };
     said(&stream.attachment.diff(&query))
 }
 
@@ -150,17 +141,7 @@ fn i05_what_has_gone_of_a_glob_is_told_to_who_states_it() {
     let stream = fixture.attach(&[plain(GLOB)]);
     fixture.answer(&plain(GLOB));
     let known: KnownVersions = [(A, "?"), (B, "?"), ("xdstp://auth/T/other/b", "?")].into_iter().collect();
-    let (after, owed) = (stream.attachment.cursor(), BTreeSet::new());
-    let query = Query {
-        after,
-        shape: Shape::Changes,
-        hold_removals: false,
-        owed: &owed,
-        unsaid: &BTreeSet::new(),
-        known: Some(&known),
-        refresh: Refresh::Unsaid,
-        tells_away: false,
-    };
+    let query = Query { known: Some(&known), ..Query::new(stream.attachment.cursor(), Shape::Changes) };
     assert_eq!(said(&stream.attachment.diff(&query)), told(&[(A, "1")], &[B]));
 }
 

@@ -2,11 +2,10 @@
 
 #![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Diff, Query, Refresh, Removed, Settings, Shape, Subscriber};
+use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
 use weir_types::{
     Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
     ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
@@ -34,17 +33,7 @@ fn declare_absent(database: &Database, name: &str, absence: Absence) {
 
 /// What is told of all that was not told yet.
 fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
-    let (after, owed) = (stream.cursor(), BTreeSet::new());
-    let query = Query {
-        after,
-        shape: Shape::Changes,
-        hold_removals: false,
-        owed: &owed,
-        unsaid: &BTreeSet::new(),
-        known,
-        refresh: Refresh::Unsaid,
-        tells_away: false,
-    };
+    let query = Query { known, ..Query::new(stream.cursor(), Shape::Changes) };
     let diff = stream.diff(&query);
     stream.advance(Cursor { removals: diff.to, additions: diff.to });
     diff
@@ -95,17 +84,8 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
         database.commit(batch);
     };
     let held_back = |stream: &mut Attachment| {
-        let (after, owed) = (stream.cursor(), BTreeSet::new());
-        let query = Query {
-            after,
-            shape: Shape::Everything,
-            hold_removals: true,
-            owed: &owed,
-            unsaid: &BTreeSet::new(),
-            known: None,
-            refresh: Refresh::Unsaid,
-            tells_away: false,
-        };
+        let after = stream.cursor();
+        let query = Query { hold_removals: true, ..Query::new(after, Shape::Everything) };
         let diff = stream.diff(&query);
         stream.advance(Cursor { additions: diff.to, ..after });
         let bodies = diff.resources.iter().map(|(variant, _)| variant.content().body.clone());

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use opentelemetry::metrics::Counter;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
-use weir_database::{Attachment, Database, Query, Refresh, Refused, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Refused, Shape, Subscriber};
 use weir_types::{Cursor, DynamicParameters, FileFormat, Selector, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
@@ -164,16 +164,7 @@ impl Exporter {
 
     /// Everything that there is, if it is not what was written.
     fn response(&mut self) -> Option<(Version, Bytes)> {
-        let diff = self.attachment.diff(&Query {
-            after: Cursor::default(),
-            shape: Shape::Everything,
-            hold_removals: false,
-            owed: &Default::default(),
-            unsaid: &Default::default(),
-            known: None,
-            refresh: Refresh::Unsaid,
-            tells_away: false,
-        });
+        let diff = self.attachment.diff(&Query::new(Cursor::default(), Shape::Everything));
         self.attachment.advance(Cursor { removals: diff.to, additions: diff.to });
         if self.written == Some(diff.version) {
             return None;

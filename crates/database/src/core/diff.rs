@@ -58,16 +58,7 @@ impl Core {
             let sums = view.selections.iter().map(|(s, id)| self.selections[id.0].sum(s.form));
             return Version(sums.fold(0, u64::wrapping_add));
         }
-        let query = Query {
-            after: Cursor::default(),
-            shape: Shape::Everything,
-            hold_removals: false,
-            owed: &BTreeSet::new(),
-            unsaid: &BTreeSet::new(),
-            known: None,
-            refresh: Refresh::Unsaid,
-            tells_away: false,
-        };
+        let query = Query::new(Cursor::default(), Shape::Everything);
         let mut collector = Collector::new(self, view, &query);
         collector.collect();
         version_of(collector.sent.values().map(|sent| (sent.variant, sent.form)))

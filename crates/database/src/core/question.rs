@@ -49,6 +49,25 @@ pub struct Query<'a> {
     pub tells_away: bool,
 }
 
+/// No selectors.
+static NONE: BTreeSet<Selector> = BTreeSet::new();
+
+impl Query<'static> {
+    /// What has to be said after `after` to a stream that wants no more than that.
+    pub fn new(after: Cursor, shape: Shape) -> Self {
+        Self {
+            after,
+            shape,
+            hold_removals: false,
+            owed: &NONE,
+            unsaid: &NONE,
+            known: None,
+            refresh: Refresh::Unsaid,
+            tells_away: false,
+        }
+    }
+}
+
 /// Something that a client is told not to have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Removed {

@@ -8,7 +8,6 @@
     reason = "each test uses what it needs"
 )]
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -166,18 +165,9 @@ impl Stream {
         known: Option<&KnownVersions>,
         refresh: Refresh,
     ) -> Diff {
-        let (owed, unsaid) = (BTreeSet::new(), unsaid.iter().cloned().collect());
-        let after = self.attachment.cursor();
-        let query = Query {
-            after,
-            shape,
-            hold_removals,
-            owed: &owed,
-            unsaid: &unsaid,
-            known,
-            refresh,
-            tells_away: true,
-        };
+        let unsaid = unsaid.iter().cloned().collect();
+        let base = Query::new(self.attachment.cursor(), shape);
+        let query = Query { hold_removals, unsaid: &unsaid, known, refresh, tells_away: true, ..base };
         self.attachment.diff(&query)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Query, Refresh, Removed, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Removed, Shape, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nack, Refused, Step, View, Views};
 use weir_types::{
@@ -164,14 +164,11 @@ impl Framer<Place> for Frames<'_> {
         let shape = if step.everything { Shape::Everything } else { Shape::Changes };
         self.interrupt(true);
         let diff = step.logical.view().0.diff(&Query {
-            after: step.after,
-            shape,
             hold_removals: step.hold_removals,
             owed: step.owed(),
             unsaid: step.unsaid(),
             known: step.known().map(Arc::as_ref),
-            refresh: Refresh::Unsaid,
-            tells_away: false,
+            ..Query::new(step.after, shape)
         });
         self.interrupt(false);
         let type_url = step.logical.type_url();
