@@ -293,3 +293,16 @@ impl Fixture {
         names
     }
 }
+
+/// A client of all these types that has been told everything.
+fn client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
+    let mut fixture = Fixture::new(dialect);
+    for short in types {
+        fixture.says(match dialect {
+            Dialect::Sotw => replace(short, "", &["a"]),
+            Dialect::Delta => patch(short, "", &["a"], &[]),
+        });
+    }
+    fixture.drain();
+    fixture
+}

@@ -3,19 +3,6 @@
 use super::*;
 use crate::Dialect::{Delta, Sotw};
 
-/// A client of all these types that has been told everything.
-fn client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
-    let mut fixture = Fixture::new(dialect);
-    for short in types {
-        fixture.says(match dialect {
-            Sotw => replace(short, "", &["a"]),
-            Delta => patch(short, "", &["a"], &[]),
-        });
-    }
-    fixture.drain();
-    fixture
-}
-
 fn types_of(asked: &[Asked]) -> Vec<&'static str> {
     asked.iter().map(|asked| asked.type_url).collect()
 }
