@@ -8,7 +8,7 @@ use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
 use weir_upstream::{Acknowledge, AfterSubscribers, NackUpstream};
 
 use crate::observed;
-use crate::weir::{Ends, Speaks, Weir};
+use crate::weir::{Ends, Speaks, Weir, in_each_dialect_with};
 
 /// Longer than any test waits.
 const NEVER: Duration = Duration::from_secs(600);
@@ -18,20 +18,10 @@ const ALL: AfterSubscribers = AfterSubscribers { share: 100, deadline: NEVER, na
 /// Runs `test` with a Weir that acknowledges after its subscribers: in each dialect on either side, and with both
 /// kinds of control planes.
 async fn in_each_dialect(policy: AfterSubscribers, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
+    let acknowledge = Acknowledge::AfterSubscribers(policy);
+    let adjust = |settings: &mut weir_upstream::Settings| settings.acknowledge = acknowledge;
     for speaks in [Speaks::Nodes, Speaks::Locators] {
-        for upstream in DIALECTS {
-            for downstream in DIALECTS {
-                println!("{upstream:?} above, {downstream:?} below:");
-                let control_plane = match speaks {
-                    Speaks::Nodes => FakeControlPlane::start().await,
-                    Speaks::Locators => FakeControlPlane::start_tp2().await,
-                };
-                let acknowledge = Acknowledge::AfterSubscribers(policy);
-                let adjust = |settings: &mut weir_upstream::Settings| settings.acknowledge = acknowledge;
-                let weir = Weir::start_with(control_plane.address(), upstream, speaks, adjust).await;
-                test(control_plane, weir, Ends { upstream, downstream }).await;
-            }
-        }
+        in_each_dialect_with(speaks, adjust, &test).await;
     }
 }
 

@@ -16,10 +16,7 @@ fn asked(state: &State, type_url: &str) -> Vec<String> {
 async fn i10_a_virtual_host_is_fetched_when_it_is_asked_for_and_no_other() {
     let vhds = type_url("vhds");
     for speaks in [Speaks::Nodes, Speaks::Locators] {
-        let control_plane = match speaks {
-            Speaks::Nodes => FakeControlPlane::start().await,
-            Speaks::Locators => FakeControlPlane::start_tp2().await,
-        };
+        let control_plane = speaks.control_plane().await;
         let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
         control_plane.set_all([
             Published::text(vhds, "r/vh1", "1").alias("r/one.test").alias("r/uno.test"),

@@ -36,13 +36,6 @@ async fn weir(upstream: SocketAddr, speaks: Speaks, dialect: Dialect, store: &St
     .await
 }
 
-async fn control_plane(speaks: Speaks) -> FakeControlPlane {
-    match speaks {
-        Speaks::Nodes => FakeControlPlane::start().await,
-        Speaks::Locators => FakeControlPlane::start_tp2().await,
-    }
-}
-
 /// Runs `test` in all ways to speak on either side.
 async fn in_each_way(test: impl AsyncFn(FakeControlPlane, Speaks, Ends)) {
     for speaks in [Speaks::Nodes, Speaks::Locators] {
@@ -51,7 +44,7 @@ async fn in_each_way(test: impl AsyncFn(FakeControlPlane, Speaks, Ends)) {
                 let native = speaks == Speaks::Locators;
                 // Shown when the test fails.
                 println!("{upstream:?} above, {downstream:?} below, TP2: {native}");
-                test(control_plane(speaks).await, speaks, Ends { upstream, downstream }).await;
+                test(speaks.control_plane().await, speaks, Ends { upstream, downstream }).await;
             }
         }
     }
@@ -92,8 +85,9 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-/// What a first Weir learns, for its clients with `env=prod` and `env=test`.
-async fn first_life(control_plane: &FakeControlPlane, speaks: Speaks, ends: Ends, kept: &Kept) {
+/// What a first Weir has learnt, for its clients with `env=prod` and `env=test`, when the control plane goes away.
+async fn first_life(control_plane: &mut FakeControlPlane, speaks: Speaks, ends: Ends) -> Kept {
+    let kept = Kept::new();
     let [cds, rds, sds] = ["cds", "rds", "sds"].map(type_url);
     control_plane.set_all([
         Published::text(cds, "a", "1").version("a1"),
@@ -121,6 +115,8 @@ async fn first_life(control_plane: &FakeControlPlane, speaks: Speaks, ends: Ends
         until("upstream to have answered", || ready(weir.status.is_in_sync("").then_some(()))).await;
     }
     assert!(store.flush());
+    control_plane.stop().await;
+    kept
 }
 
 /// Until a store has what was said last, whenever that came.
@@ -137,9 +133,7 @@ async fn until_unconfirmed(weir: &Weir, count: usize) {
 async fn u09_with_upstream_away_clients_get_everything_but_secrets_at_once() {
     let [cds, rds, sds] = ["cds", "rds", "sds"].map(type_url);
     in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = Kept::new();
-        first_life(&control_plane, speaks, ends, &kept).await;
-        control_plane.stop().await;
+        let kept = first_life(&mut control_plane, speaks, ends).await;
         let store = kept.open();
         let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
         for env in ["prod", "test"] {
@@ -173,9 +167,7 @@ async fn u09_with_upstream_away_clients_get_everything_but_secrets_at_once() {
 async fn u09_upstream_is_asked_for_differences_and_equal_content_is_sent_to_nobody() {
     let cds = type_url("cds");
     in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = Kept::new();
-        first_life(&control_plane, speaks, ends, &kept).await;
-        control_plane.stop().await;
+        let kept = first_life(&mut control_plane, speaks, ends).await;
         let store = kept.open();
         let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
         let mut client = weir.client(ends.downstream, "prod").await;
@@ -205,9 +197,7 @@ async fn u09_upstream_is_asked_for_differences_and_equal_content_is_sent_to_nobo
 async fn u09_what_changed_came_or_went_while_weir_was_away_is_told_once_upstream_says_so() {
     let cds = type_url("cds");
     in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = Kept::new();
-        first_life(&control_plane, speaks, ends, &kept).await;
-        control_plane.stop().await;
+        let kept = first_life(&mut control_plane, speaks, ends).await;
         control_plane.set(Published::text(cds, "b", "2").version("b2"));
         control_plane.set(Published::text(cds, "d", "1").version("d1"));
         control_plane.remove(cds, "c");
@@ -255,9 +245,7 @@ async fn u09_what_changed_came_or_went_while_weir_was_away_is_told_once_upstream
 async fn u09_what_was_never_answered_is_waited_for() {
     let cds = type_url("cds");
     in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = Kept::new();
-        first_life(&control_plane, speaks, ends, &kept).await;
-        control_plane.stop().await;
+        let kept = first_life(&mut control_plane, speaks, ends).await;
         let store = kept.open();
         let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
         let mut client = weir.client(ends.downstream, "canary").await;

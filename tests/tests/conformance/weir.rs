@@ -30,6 +30,16 @@ pub enum Speaks {
     Locators,
 }
 
+impl Speaks {
+    /// One that knows so much.
+    pub async fn control_plane(self) -> FakeControlPlane {
+        match self {
+            Self::Nodes => FakeControlPlane::start().await,
+            Self::Locators => FakeControlPlane::start_tp2().await,
+        }
+    }
+}
+
 impl Weir {
     /// In front of `upstream`.
     pub async fn start(upstream: SocketAddr, dialect: Dialect, speaks: Speaks) -> Self {
@@ -112,15 +122,21 @@ impl Drop for Weir {
 /// Runs `test` with a fake control plane, a Weir in front of it, and a client with `env=prod`: for each dialect
 /// on either side.
 pub async fn in_each_dialect(speaks: Speaks, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
+    in_each_dialect_with(speaks, |_| (), test).await;
+}
+
+/// As [`in_each_dialect`], with adjusted settings.
+pub async fn in_each_dialect_with(
+    speaks: Speaks,
+    adjust: impl Fn(&mut Settings),
+    test: impl AsyncFn(FakeControlPlane, Weir, Ends),
+) {
     for upstream in DIALECTS {
         for downstream in DIALECTS {
             // Shown when the test fails.
             println!("{upstream:?} above, {downstream:?} below:");
-            let control_plane = match speaks {
-                Speaks::Nodes => FakeControlPlane::start().await,
-                Speaks::Locators => FakeControlPlane::start_tp2().await,
-            };
-            let weir = Weir::start(control_plane.address(), upstream, speaks).await;
+            let control_plane = speaks.control_plane().await;
+            let weir = Weir::start_with(control_plane.address(), upstream, speaks, &adjust).await;
             test(control_plane, weir, Ends { upstream, downstream }).await;
         }
     }
