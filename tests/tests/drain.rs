@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 use tonic::Code;
 use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::process::{Backend, Envoy, EnvoyOptions, Load, Weir, WeirBuilder, free_port};
 use weir_testkit::resource::Published;
-use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes};
+use weir_testkit::resources::{envoy_path, published};
 use weir_testkit::wait::{PATIENCE, within};
 use weir_testkit::{Dialect, FakeControlPlane, Received, Service, XdsClient, node, type_url};
 
@@ -62,18 +61,13 @@ async fn follows(connection: Connection, dialect: Dialect, id: String, last: usi
     }
 }
 
-/// What an Envoy sends its requests by.
-fn path(port: u16, backend: &Backend) -> Vec<Value> {
-    vec![eds_cluster("c"), assignment("c", &[backend.address()]), listener("l", port, "r"), routes("r", "c")]
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_instance_takes_over_and_nobody_misses_a_change() {
     const CLIENTS: usize = 200;
     const CHANGES: usize = 150;
     let control_plane = FakeControlPlane::start().await;
     let (one, port) = (Backend::start("one").await, free_port());
-    control_plane.set_all(path(port, &one).iter().map(published));
+    control_plane.set_all(envoy_path(port, "c", one.address()).iter().map(published));
     control_plane.set(widget(1));
     let mut first = weir(&control_plane, "3s").start().await;
 
@@ -103,7 +97,7 @@ async fn a_second_instance_takes_over_and_nobody_misses_a_change() {
     assert!(moved > CLIENTS / 4, "{moved} clients moved, the others were done before");
 
     let two = Backend::start("two").await;
-    control_plane.set_all(path(port, &two).iter().map(published));
+    control_plane.set_all(envoy_path(port, "c", two.address()).iter().map(published));
     load.wait_for("two").await;
     load.wait_for_more(20).await;
     load.finish();

@@ -7,19 +7,13 @@ use std::time::Duration;
 use serde_json::Value;
 use support::{Bed, Source, for_all, local};
 use weir_testkit::process::{Backend, Envoy, Load, free_port};
-use weir_testkit::resources::{assignment, eds_cluster, listener, polled, routes};
+use weir_testkit::resources::{envoy_path, polled};
 
 const SOURCES: [Source; 3] = [Source::Files, Source::Streams("ads-delta"), Source::Native("ads-sotw")];
 
 /// Everything that it takes to send requests from a port to a backend, all of it polled.
 fn path(port: u16, cluster: &str, backend: &Backend) -> Vec<Value> {
-    let resources = [
-        eds_cluster(cluster),
-        assignment(cluster, &[backend.address()]),
-        listener("l", port, "r"),
-        routes("r", cluster),
-    ];
-    resources.into_iter().map(polled).collect()
+    envoy_path(port, cluster, backend.address()).into_iter().map(polled).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

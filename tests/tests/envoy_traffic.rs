@@ -10,29 +10,19 @@ use support::{Bed, SOURCES, Source, for_all, local};
 use weir_testkit::Dialect;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::process::{Backend, Envoy, EnvoyOptions, Load, free_port};
-use weir_testkit::resources::{assignment, eds_cluster, listener, routes};
-
-/// Everything that it takes to send requests from a port to a backend.
-fn path(port: u16, cluster: &str, backend: &Backend) -> Vec<Value> {
-    vec![
-        eds_cluster(cluster),
-        assignment(cluster, &[backend.address()]),
-        listener("l", port, "r"),
-        routes("r", cluster),
-    ]
-}
+use weir_testkit::resources::{assignment, eds_cluster, envoy_path, listener, routes};
 
 async fn traffic_follows_a_moving_endpoint(source: Source, dialect: Dialect) {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let port = free_port();
-    let bed = Bed::start(source, &for_all(path(port, "c", &one))).await;
+    let bed = Bed::start(source, &for_all(envoy_path(port, "c", one.address()))).await;
     let mut options = EnvoyOptions::new(dialect, "envoy").metadata("env", "prod");
     options.node_once = source == Source::Files;
     let mut envoy = Envoy::start(bed.address(), &options);
     envoy.live().await;
     let load = Load::start(local(port));
     load.wait_for("one").await;
-    bed.set(&for_all(path(port, "c", &two)));
+    bed.set(&for_all(envoy_path(port, "c", two.address())));
     load.wait_for("two").await;
     load.wait_for_more(20).await;
     load.finish();
@@ -58,13 +48,13 @@ async fn o01_a_route_is_repointed_make_before_break() {
     for source in [Source::Files, Source::Streams("ads-delta"), Source::Streams("ads-sotw")] {
         for dialect in DIALECTS {
             let port = free_port();
-            let bed = Bed::start(source, &for_all(path(port, "old", &one))).await;
+            let bed = Bed::start(source, &for_all(envoy_path(port, "old", one.address()))).await;
             let mut envoy = Envoy::start(bed.address(), &EnvoyOptions::new(dialect, "envoy"));
             envoy.live().await;
             let load = Load::start(local(port));
             load.wait_for("one").await;
 
-            let mut both = path(port, "old", &one);
+            let mut both = envoy_path(port, "old", one.address());
             both.extend([eds_cluster("new"), assignment("new", &[two.address()])]);
             bed.set(&for_all(both.clone()));
             let active = "cluster_manager.active_clusters";
@@ -72,7 +62,7 @@ async fn o01_a_route_is_repointed_make_before_break() {
             both[3] = routes("r", "new");
             bed.set(&for_all(both));
             load.wait_for("two").await;
-            bed.set(&for_all(path(port, "new", &two)));
+            bed.set(&for_all(envoy_path(port, "new", two.address())));
             envoy.wait_for_stat(Duration::from_secs(10), active, |count| count == 2).await;
             load.wait_for_more(20).await;
             load.finish();
@@ -87,14 +77,14 @@ async fn o01_one_commit_leaves_in_an_order_that_breaks_nothing() {
     for (source, dialect) in SOURCES.into_iter().flat_map(|source| DIALECTS.map(|dialect| (source, dialect)))
     {
         let port = free_port();
-        let bed = Bed::start(source, &for_all(path(port, "c0", &one))).await;
+        let bed = Bed::start(source, &for_all(envoy_path(port, "c0", one.address()))).await;
         let mut envoy = Envoy::start(bed.address(), &EnvoyOptions::new(dialect, "envoy"));
         envoy.live().await;
         let load = Load::start(local(port));
         load.wait_for("one").await;
         for round in 1..=4 {
             let (backend, body) = if round % 2 == 1 { (&two, "two") } else { (&one, "one") };
-            bed.set(&for_all(path(port, &format!("c{round}"), backend)));
+            bed.set(&for_all(envoy_path(port, &format!("c{round}"), backend.address())));
             load.wait_for(body).await;
         }
         load.wait_for_more(20).await;
@@ -107,7 +97,8 @@ async fn u03_traffic_outlives_the_control_plane_and_weir() {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     for (protocol, dialect) in [("ads-delta", Dialect::Sotw), ("ads-sotw", Dialect::Delta)] {
         let port = free_port();
-        let mut bed = Bed::start(Source::Streams(protocol), &for_all(path(port, "c", &one))).await;
+        let mut bed =
+            Bed::start(Source::Streams(protocol), &for_all(envoy_path(port, "c", one.address()))).await;
         let mut envoy = Envoy::start(bed.address(), &EnvoyOptions::new(dialect, "envoy"));
         envoy.live().await;
         let load = Load::start(local(port));
@@ -123,7 +114,7 @@ async fn u03_traffic_outlives_the_control_plane_and_weir() {
         load.wait_for_more(50).await;
 
         bed.control_plane().restart().await;
-        bed.set(&for_all(path(port, "c", &two)));
+        bed.set(&for_all(envoy_path(port, "c", two.address())));
         load.wait_for("two").await;
         load.finish();
     }
@@ -160,12 +151,12 @@ async fn e04_a_refusal_is_logged_with_node_and_message() {
     let backend = Backend::start("one").await;
     for dialect in DIALECTS {
         let port = free_port();
-        let bed = Bed::start(Source::Files, &for_all(path(port, "c", &backend))).await;
+        let bed = Bed::start(Source::Files, &for_all(envoy_path(port, "c", backend.address()))).await;
         let mut envoy = Envoy::start(bed.address(), &EnvoyOptions::new(dialect, "envoy-7"));
         envoy.live().await;
         let mut bad = eds_cluster("bad");
         bad.as_object_mut().unwrap().remove("eds_cluster_config");
-        let mut resources = path(port, "c", &backend);
+        let mut resources = envoy_path(port, "c", backend.address());
         resources.extend([bad, eds_cluster("good"), assignment("good", &[backend.address()])]);
         bed.set(&for_all(resources));
         let line = bed.weir.child().wait_for_line(&["envoy-7", "EDS cluster"]).await;
@@ -183,7 +174,7 @@ async fn o03_a_changed_cluster_with_unchanged_endpoints_is_active_at_once() {
     for source in [Source::Files, Source::Streams("ads-delta"), Source::Native("ads-sotw")] {
         for dialect in DIALECTS {
             let port = free_port();
-            let mut resources = path(port, "c", &backend);
+            let mut resources = envoy_path(port, "c", backend.address());
             let bed = Bed::start(source, &for_all(resources.clone())).await;
             let mut envoy = Envoy::start(bed.address(), &EnvoyOptions::new(dialect, "envoy"));
             envoy.live().await;

@@ -2,35 +2,26 @@
 
 mod support;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use support::{Bed, Source, for_all};
 use weir_testkit::process::{Caller, GrpcServers};
-use weir_testkit::resources::{api_listener, assignment, eds_cluster, grpc_routes};
+use weir_testkit::resources::grpc_path;
 
 const SOURCES: [Source; 3] = [Source::Files, Source::Streams("ads-sotw"), Source::Streams("ads-delta")];
-
-fn path(servers: &GrpcServers, cluster: &str, server: &str) -> Vec<Value> {
-    vec![
-        api_listener("svc", "r"),
-        grpc_routes("r", cluster),
-        eds_cluster(cluster),
-        assignment(cluster, &[servers.address(server)]),
-    ]
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d01_rpcs_flow_and_follow_without_a_failure() {
     let servers = GrpcServers::start(&["one", "two", "three"]).await;
     for source in SOURCES {
-        let bed = Bed::start(source, &for_all(path(&servers, "c", "one"))).await;
+        let bed = Bed::start(source, &for_all(grpc_path("c", servers.address("one")))).await;
         let client = Caller::grpc_node(bed.address(), "svc", "node", &json!({ "env": "prod" }));
         client.wait_for("one").await;
 
-        bed.set(&for_all(path(&servers, "c", "two")));
+        bed.set(&for_all(grpc_path("c", servers.address("two"))));
         client.wait_for("two").await;
 
         // A route moves to another cluster, and the old one goes, in one step.
-        bed.set(&for_all(path(&servers, "d", "three")));
+        bed.set(&for_all(grpc_path("d", servers.address("three"))));
         client.wait_for("three").await;
         client.wait_for_more(20).await;
         client.finish();

@@ -2,39 +2,30 @@
 
 mod support;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use support::{Bed, SOURCES, for_all};
 use weir_testkit::process::{Caller, GrpcServers};
-use weir_testkit::resources::{api_listener, assignment, eds_cluster, grpc_routes};
-
-fn path(servers: &GrpcServers, cluster: &str, server: &str) -> Vec<Value> {
-    vec![
-        api_listener("svc", "r"),
-        grpc_routes("r", cluster),
-        eds_cluster(cluster),
-        assignment(cluster, &[servers.address(server)]),
-    ]
-}
+use weir_testkit::resources::{api_listener, assignment, eds_cluster, grpc_path, grpc_routes};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rpcs_flow_and_follow_without_a_failure() {
     let servers = GrpcServers::start(&["one", "two", "three"]).await;
     for source in SOURCES {
-        let mut bed = Bed::start(source, &for_all(path(&servers, "c", "one"))).await;
+        let mut bed = Bed::start(source, &for_all(grpc_path("c", servers.address("one")))).await;
         let client = Caller::grpc_python(bed.address(), "svc", "python", &json!({ "env": "prod" }));
         client.wait_for("one").await;
 
-        bed.set(&for_all(path(&servers, "c", "two")));
+        bed.set(&for_all(grpc_path("c", servers.address("two"))));
         client.wait_for("two").await;
 
         // A route moves to another cluster, and the old one goes, in one step.
-        bed.set(&for_all(path(&servers, "d", "three")));
+        bed.set(&for_all(grpc_path("d", servers.address("three"))));
         client.wait_for("three").await;
 
         bed.weir.kill().await;
         client.wait_for_more(20).await;
         bed.weir.restart().await;
-        bed.set(&for_all(path(&servers, "d", "one")));
+        bed.set(&for_all(grpc_path("d", servers.address("one"))));
         client.wait_for("one").await;
         client.finish();
         bed.expect_only_its_dialect();

@@ -187,6 +187,26 @@ fn http_manager(stat_prefix: &str, routes: Value) -> Value {
     manager
 }
 
+/// Everything that an Envoy needs to send the requests to a port of its own to a backend.
+pub fn envoy_path(port: u16, cluster: &str, backend: SocketAddr) -> Vec<Value> {
+    vec![
+        eds_cluster(cluster),
+        assignment(cluster, &[backend]),
+        listener("l", port, "r"),
+        routes("r", cluster),
+    ]
+}
+
+/// Everything that a gRPC client needs to call the target `svc` at a server.
+pub fn grpc_path(cluster: &str, server: SocketAddr) -> Vec<Value> {
+    vec![
+        api_listener("svc", "r"),
+        grpc_routes("r", cluster),
+        eds_cluster(cluster),
+        assignment(cluster, &[server]),
+    ]
+}
+
 /// The same configuration, but with everything that it takes from elsewhere over the service of its own type, from
 /// the cluster `xds`, instead of over ADS.
 pub fn separately(dialect: Dialect, mut config: Value) -> Value {
