@@ -109,7 +109,7 @@ impl Reload {
         let mut asked = false;
         loop {
             let text = read(&self.path).map_err(|error| format!("{error:#}"));
-            // A watch tells of whatever happens beside the file.
+            // What is written may be what was there.
             if asked || text.as_ref().is_ok_and(|text| *text != self.text) {
                 parts.manager.reloading();
                 self.reload(text, &parts);
