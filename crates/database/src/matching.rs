@@ -141,7 +141,7 @@ impl VariantSet {
     }
 
     /// The variant that `parameters` match, of those that list `alias`.
-    pub fn select_alias(&self, alias: &Name, parameters: &DynamicParameters) -> Option<&Arc<Variant>> {
+    pub(crate) fn select_alias(&self, alias: &Name, parameters: &DynamicParameters) -> Option<&Arc<Variant>> {
         let mut listing = self.iter().filter(|variant| variant.content().aliases.contains(alias));
         listing.find(|variant| variant.key().constraints.matches(parameters))
     }

@@ -165,7 +165,7 @@ impl StreamFrames<'_> {
 
     /// For a client that takes messages of any size: it may not know what to make of a part.
     #[must_use]
-    pub fn unlimited(self) -> Self {
+    pub(crate) fn unlimited(self) -> Self {
         Self { limit: usize::MAX, ..self }
     }
 

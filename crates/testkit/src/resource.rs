@@ -57,8 +57,6 @@ pub enum Audience {
     /// Everyone.
     #[default]
     Everyone,
-    /// Nodes with this id.
-    Id(String),
     /// Nodes with this text in their metadata.
     Metadata(String, String),
 }
@@ -68,7 +66,6 @@ impl Audience {
     pub fn includes(&self, node: &Node) -> bool {
         match self {
             Self::Everyone => true,
-            Self::Id(id) => node.id == *id,
             Self::Metadata(key, wanted) => metadata(node, key).as_deref() == Some(wanted.as_str()),
         }
     }
@@ -160,13 +157,6 @@ impl Published {
     #[must_use]
     pub fn for_metadata(mut self, key: &str, value: &str) -> Self {
         self.audience = Audience::Metadata(key.to_owned(), value.to_owned());
-        self
-    }
-
-    /// Limits it to nodes with this id.
-    #[must_use]
-    pub fn for_id(mut self, id: &str) -> Self {
-        self.audience = Audience::Id(id.to_owned());
         self
     }
 

@@ -33,11 +33,6 @@ impl Error {
     pub(crate) fn new(path: impl Into<PathBuf>, part: Part, fault: Fault) -> Self {
         Self { path: path.into(), part, fault }
     }
-
-    /// Whether all that is wrong is that a certificate has expired, or is not valid yet.
-    pub fn is_about_time(&self) -> bool {
-        matches!(self.fault, Fault::Expired { .. } | Fault::NotYetValid { .. })
-    }
 }
 
 /// Why a handshake failed, in words for whoever put the files there.

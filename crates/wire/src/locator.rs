@@ -29,7 +29,8 @@ pub fn decode_name(message: &ResourceName) -> Result<VariantKey, ConstraintError
 }
 
 /// The message that names `key`.
-pub fn encode_name(key: &VariantKey) -> ResourceName {
+#[cfg(test)]
+pub(crate) fn encode_name(key: &VariantKey) -> ResourceName {
     ResourceName {
         name: key.name.to_string(),
         dynamic_parameter_constraints: constraints::encode(&key.constraints),

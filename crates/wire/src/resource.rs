@@ -19,7 +19,7 @@ use crate::locator;
 use crate::scan::{Field, ScanError, fields};
 
 /// The longest acceptable resource name or alias, in bytes.
-pub const MAX_NAME_LENGTH: usize = 4096;
+pub(crate) const MAX_NAME_LENGTH: usize = 4096;
 
 /// The type URL of the wrapper when it travels in an `Any`.
 pub const RESOURCE_TYPE_URL: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
@@ -200,7 +200,7 @@ pub fn open_any(any: &[u8]) -> Result<(&str, &[u8]), ScanError> {
 }
 
 /// The name of the resource in an encoded `Any`, wrapped or bare, as far as it can be told: for messages.
-pub fn name_in_any(any: &[u8]) -> Option<Name> {
+pub(crate) fn name_in_any(any: &[u8]) -> Option<Name> {
     let (type_url, value) = open_any(any).ok()?;
     if type_url == RESOURCE_TYPE_URL {
         let mut wrapper = Wrapper::default();

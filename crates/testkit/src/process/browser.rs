@@ -37,12 +37,8 @@ pub mod key {
     pub const ESCAPE: &str = "\u{e00c}";
     /// To the end.
     pub const END: &str = "\u{e010}";
-    /// To the beginning.
-    pub const HOME: &str = "\u{e011}";
     /// To the left.
     pub const LEFT: &str = "\u{e012}";
-    /// Up.
-    pub const UP: &str = "\u{e013}";
     /// To the right.
     pub const RIGHT: &str = "\u{e014}";
     /// Down.

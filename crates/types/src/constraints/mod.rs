@@ -85,7 +85,7 @@ impl Constraints {
     }
 
     /// A hash that is equal in every process.
-    pub fn stable_hash(&self) -> u64 {
+    pub(crate) fn stable_hash(&self) -> u64 {
         self.0.hash
     }
 

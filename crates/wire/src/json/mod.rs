@@ -64,7 +64,7 @@ impl MessageSeed<'_> {
         MessageSeed { full_name: "envoy.service.discovery.v3.Resource" };
 
     /// Gives the encoded `envoy.service.discovery.v3.ResourceError`.
-    pub const RESOURCE_ERROR: MessageSeed<'static> =
+    pub(crate) const RESOURCE_ERROR: MessageSeed<'static> =
         MessageSeed { full_name: "envoy.service.discovery.v3.ResourceError" };
 
     /// Gives the encoded `envoy.service.discovery.v3.DynamicParameterConstraints`.
