@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use opentelemetry::KeyValue;
-use opentelemetry::metrics::{Counter, Gauge};
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 use weir_admin::Auth;
@@ -38,8 +37,6 @@ pub(crate) struct Parts {
     pub(crate) operators: Option<Operators>,
     /// Told when a reload begins and is over.
     pub(crate) manager: ServiceManager,
-    reloads: Counter<u64>,
-    pending: Gauge<u64>,
 }
 
 /// Whom the admin server lets do what.
@@ -55,23 +52,6 @@ impl Operators {
             running.follow(next);
         }
         self.auth.send_replace(auth);
-    }
-}
-
-impl Parts {
-    pub(crate) fn new(
-        level: LogLevel,
-        clients: weir_downstream::Control,
-        exports: watch::Sender<Vec<Export>>,
-        upstreams: Upstreams,
-        loaded: Loaded,
-        tls: Option<Acceptor>,
-        operators: Option<Operators>,
-        manager: ServiceManager,
-    ) -> Self {
-        let (reloads, pending) =
-            (weir_metrics::CONFIG_RELOADS.counter(), weir_metrics::CONFIG_PENDING.gauge());
-        Self { level, clients, exports, upstreams, loaded, tls, operators, manager, reloads, pending }
     }
 }
 
@@ -139,7 +119,7 @@ impl Reload {
                     let keys = pending.join(",");
                     tracing::warn!(keys, "these settings have changed and stay as they were until a restart");
                 }
-                parts.pending.record(pending.len() as u64, &[]);
+                weir_metrics::CONFIG_PENDING.gauge().record(pending.len() as u64, &[]);
                 parts.loaded.applied(&self.running, changed, pending);
                 "applied"
             }
@@ -149,7 +129,7 @@ impl Reload {
                 "failed"
             }
         };
-        parts.reloads.add(1, &[KeyValue::new("outcome", outcome)]);
+        weir_metrics::CONFIG_RELOADS.counter().add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
     /// Puts a valid configuration in force, as far as that can be, and tells which keys changed.

@@ -157,19 +157,18 @@ fn start(
         readiness: Arc::clone(&readiness),
     };
     let admin = config.admin.as_ref().map(convert::tls::admin).transpose()?;
-    let admin = admin.map(|(tls, auth)| (tls, watch::channel(auth)));
-    let parts = Parts::new(
-        telemetry.log_level.clone(),
-        control.clone(),
+    let Telemetry { metrics, log_level, manager } = telemetry;
+    let parts = Parts {
+        level: log_level.clone(),
+        clients: control.clone(),
         exports,
         upstreams,
-        loaded.clone(),
-        tls.clone(),
-        admin.as_ref().map(|(tls, (auth, _))| Operators { tls: tls.clone(), auth: auth.clone() }),
-        telemetry.manager.clone(),
-    );
-    if let (Some(listener), Some((tls, (_, auth)))) = (listeners.admin, admin) {
-        let Telemetry { metrics, log_level, .. } = telemetry;
+        loaded: loaded.clone(),
+        tls,
+        operators: admin.map(|(tls, auth)| Operators { tls, auth: watch::Sender::new(auth) }),
+        manager,
+    };
+    if let (Some(listener), Some(Operators { tls, auth })) = (listeners.admin, &parts.operators) {
         let instance = Instance {
             readiness,
             metrics,
@@ -181,8 +180,8 @@ fn start(
             loaded,
             store: store.cloned(),
         };
-        let admin =
-            weir_admin::serve(listener, tls, auth, Arc::new(instance), stop.clone().cancelled_owned());
+        let (tls, auth, shutdown) = (tls.clone(), auth.subscribe(), stop.clone().cancelled_owned());
+        let admin = weir_admin::serve(listener, tls, auth, Arc::new(instance), shutdown);
         tasks.spawn(async move { admin.await.context("serve the admin interface") });
     }
     Ok((tasks, parts, drain))
