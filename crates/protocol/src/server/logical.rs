@@ -226,18 +226,22 @@ impl<V: View> Logical<V> {
         self.owe_covered(remove, parameters)
     }
 
-    /// What the client no longer asks for, it no longer holds.
+    /// What the client no longer asks for, it no longer holds: but for what it also asks for with other parameters, or
+    /// by another collection.
     fn reconsider(&mut self, removed: &[Selector]) {
         let Some(known) = &self.known else { return };
         self.reconsidered = true;
-        if removed.is_empty() {
+        let asked: HashSet<&str> = self.view.subscription().iter().map(|s| &*s.locator.name).collect();
+        let gone = removed.iter().map(|gone| &*gone.locator.name).filter(|name| !asked.contains(name));
+        let gone: HashSet<&str> = gone.collect();
+        if gone.is_empty() {
             return;
         }
-        let asked: HashSet<&str> = self.view.subscription().iter().map(|s| &*s.locator.name).collect();
-        let gone: HashSet<&str> = removed.iter().map(|gone| &*gone.locator.name).collect();
-        let collected = |name: &Name| collections_of(name).any(|collection| gone.contains(&*collection));
-        let keeps = |name: &Name| match collected(name) {
-            true => asked.contains(&**name),
+        let collected = |name: &Name, by: &HashSet<&str>| {
+            collections_of(name).any(|collection| by.contains(&*collection))
+        };
+        let keeps = |name: &Name| match collected(name, &gone) {
+            true => asked.contains(&**name) || collected(name, &asked),
             false => !gone.contains(&**name),
         };
         self.known = Some(Arc::new(known.filtered(keeps)));

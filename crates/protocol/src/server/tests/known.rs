@@ -78,6 +78,28 @@ fn i05_without_the_wildcard_only_what_is_named_is_still_held() {
 }
 
 #[test]
+fn i05_what_is_asked_for_with_other_parameters_or_by_another_collection_is_still_held() {
+    const GLOB: &str = "xdstp://x/acme/d/*";
+    let prod = || [("env", "prod")].into_iter().collect::<DynamicParameters>();
+    for (asked, given_up) in [
+        ([Selector::located("a", prod()), Selector::plain("a", DynamicParameters::empty())], 0),
+        ([Selector::located("*", prod()), Selector::located("*", DynamicParameters::empty())], 0),
+        ([Selector::plain(GLOB, prod()), Selector::plain("*", prod())], 1),
+    ] {
+        let held = if &*asked[0].locator.name == GLOB { "xdstp://x/acme/d/1" } else { "a" };
+        let mut fixture = Fixture::new(Delta);
+        fixture.world("cds", |world| world.unsettled = (1, 1));
+        let unsubscribe = vec![asked[given_up].clone()];
+        let first = Names::Patch { subscribe: asked.to_vec(), unsubscribe: Vec::new() };
+        fixture.says(holding(Inbound { names: first, ..patch("cds", "", &[], &[]) }, &[held]));
+        let less = Names::Patch { subscribe: Vec::new(), unsubscribe };
+        fixture.says(Inbound { names: less, ..patch("cds", "", &[], &[]) });
+        let known = fixture.stream.logical()[0].known.clone().expect("nothing is answered");
+        assert!(known.contains(held), "{asked:?}");
+    }
+}
+
+#[test]
 fn i02_what_is_asked_for_again_is_sent_though_it_is_stated_to_be_held() {
     for (again, doubted) in [("a", ["a"].as_slice()), ("*", &["a", "b"])] {
         let mut fixture = Fixture::new(Delta);
