@@ -12,6 +12,8 @@ use super::requests::UNSTATABLE_VERSION;
 pub(super) enum Standing {
     /// It was sent on this stream.
     Confirmed,
+    /// It was sent on this stream for what is not asked for any more: nobody is told when it goes.
+    Orphaned,
     /// It is from an earlier stream.
     Before,
     /// It is from the stream of an earlier process, and no server has said anything since.
@@ -33,9 +35,14 @@ pub(super) struct HeldVariant {
 }
 
 impl HeldVariant {
-    /// Whether the server of the current stream has not sent it.
+    /// Whether the server of the current stream has not sent it, or only for what it is not asked for any more.
     pub(super) fn is_from_before(&self) -> bool {
         self.standing != Standing::Confirmed
+    }
+
+    /// Whether it came on the current stream.
+    pub(super) fn is_of_this_stream(&self) -> bool {
+        matches!(self.standing, Standing::Confirmed | Standing::Orphaned)
     }
 
     /// Whether it may be stated: nobody needs to have it sent again.
@@ -155,8 +162,17 @@ impl Held {
     /// Notes that what is held now is from an earlier stream.
     pub(super) fn close(&mut self) {
         let all = self.by_name.values_mut().flatten();
-        let confirmed = all.filter(|held| held.standing == Standing::Confirmed);
-        confirmed.for_each(|held| held.standing = Standing::Before);
+        let current = all.filter(|held| held.is_of_this_stream());
+        current.for_each(|held| held.standing = Standing::Before);
+    }
+
+    /// Notes that what this one was sent for is not asked for any more.
+    pub(super) fn orphan(&mut self, key: &VariantKey) {
+        let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
+        let held = variants.find(|held| held.constraints == key.constraints);
+        if let Some(held) = held.filter(|held| held.standing == Standing::Confirmed) {
+            held.standing = Standing::Orphaned;
+        }
     }
 
     pub(super) fn contains(&self, key: &VariantKey) -> bool {

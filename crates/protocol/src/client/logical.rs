@@ -159,7 +159,7 @@ impl Logical {
 
     /// Whether a variant that came on this stream answers a locator.
     pub(super) fn is_served_by_this_stream(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
-        let held = self.held.answering(&locator.name).filter(|(_, held)| !held.is_from_before());
+        let held = self.held.answering(&locator.name).filter(|(_, held)| held.is_of_this_stream());
         held.into_iter().any(|(_, held)| naming.matches(&held.constraints, &locator.parameters))
     }
 

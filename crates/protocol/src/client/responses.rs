@@ -316,7 +316,7 @@ impl<'a> Application<'a> {
         if let Some(held) = self.logical.held.remove(&key) {
             self.doubtful.insert(key.name.clone());
             self.doubtful.extend(held.aliases.iter().cloned());
-            if !held.is_from_before() {
+            if held.is_of_this_stream() {
                 let bare = VariantKey::new(key.name.clone(), Constraints::unconstrained());
                 let is_bare = self.settings.naming.stored(&bare) == key;
                 *self.withdrawn.entry(key.name.clone()).or_default() |= is_bare;

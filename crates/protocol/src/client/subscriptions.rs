@@ -60,6 +60,7 @@ impl ClientStream {
             logical.wanted.remove(&locator.name);
         }
         logical.forget_unreached(&self.settings.naming, &locator.name);
+        logical.orphan_borrowed(&self.settings.naming, locator);
         let conversation = &mut logical.conversation;
         conversation.changed |= conversation.opened;
         conversation.lingers |= conversation.implicit && locator.is_wildcard();

@@ -70,3 +70,45 @@ fn u03_a_removal_that_is_said_as_an_error_is_no_answer_either() {
     assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
     assert_eq!(applied.batch.errors, []);
 }
+
+/// A stream on which `a[env=prod]` came for a parameter set that was given up since, when two others had been asked for.
+fn given_up() -> Fixture {
+    let came = vec![variant("a[env=prod]", "1")];
+    let mut f = Fixture::native(Dialect::Delta).with(&eds(), &["a{env=prod}"], came);
+    f.subscribe(&eds(), &["a{env=prod,pod=7}", "a{env=test}"]);
+    f.unsubscribe(&eds(), &["a{env=prod}"]);
+    f.sent();
+    f
+}
+
+#[test]
+fn u03_what_came_for_others_goes_with_the_answer_when_they_are_gone() {
+    let mut f = given_up();
+    let applied = f.respond(&eds(), vec![], &["a"]);
+    assert_eq!(removals(&applied.batch), keys(&["a[env=prod]"]), "nobody else is told that it goes");
+    let both = locators(&["a{env=prod,pod=7}", "a{env=test}"]);
+    assert_eq!(absent(&applied.batch, Absence::Known), both);
+}
+
+#[test]
+fn u03_what_came_for_others_stays_until_there_is_an_answer() {
+    let mut f = given_up();
+    let applied = f.respond(&eds(), vec![variant("a[env=test]", "1")], &[]);
+    assert_eq!(undecided(&applied.batch), [&Name::from("a")]);
+    assert_eq!(absent(&applied.batch, Absence::Known), []);
+    let answer = f.respond(&eds(), vec![variant("a[env=prod]", "1")], &[]);
+    assert_eq!(upserts(&answer.batch), keys(&["a[env=prod]"]));
+    assert_eq!(f.time_out().len(), 0);
+}
+
+#[test]
+fn u03_what_was_sent_to_one_who_stays_is_not_in_doubt() {
+    let mut f = Fixture::native(Dialect::Delta);
+    f = f.with(&eds(), &["a{env=prod}", "a{env=prod,pod=7}"], vec![variant("a[env=prod]", "1")]);
+    f.unsubscribe(&eds(), &["a{env=prod}"]);
+    f.subscribe(&eds(), &["a{env=test}"]);
+    f.sent();
+    let applied = f.respond(&eds(), vec![], &["a"]);
+    assert_eq!(removals(&applied.batch), []);
+    assert_eq!(absent(&applied.batch, Absence::Known), locators(&["a{env=test}"]));
+}
