@@ -7,6 +7,7 @@ mod followers;
 mod relief;
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use weir_protocol::Dialect;
@@ -153,6 +154,6 @@ impl Said {
 
 /// The types that clients ask for.
 fn type_of(number: usize) -> TypeUrl {
-    let types = super::types();
-    types[number % types.len()].clone()
+    static ALL: LazyLock<Vec<TypeUrl>> = LazyLock::new(super::types);
+    ALL[number % ALL.len()].clone()
 }
