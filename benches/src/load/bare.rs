@@ -10,6 +10,7 @@ use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -18,7 +19,7 @@ use http::{HeaderValue, Request, Response, header};
 use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use prost::Message;
 use tokio::net::{TcpListener, TcpStream};
@@ -34,6 +35,9 @@ use super::resources;
 
 /// The types that clients want, in the order in which they are sent.
 const TYPES: [&str; 4] = ["cds", "eds", "lds", "rds"];
+
+/// After how much silence a client is pinged: as a Weir does it by default.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Serves until it is killed, and says on standard error where, as a Weir does.
 pub(crate) fn serve(options: &Options) -> Result<()> {
@@ -86,6 +90,9 @@ async fn connection(socket: TcpStream, feed: Arc<Feed>) {
         ready(Ok::<_, Infallible>(response))
     };
     let http = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        // Whoever serves clients for days has to find out which of them are gone.
+        .keep_alive_interval(KEEPALIVE)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(socket), service_fn(answer));
     // A client that goes away is no concern of the others.
