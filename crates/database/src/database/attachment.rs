@@ -1,0 +1,152 @@
+//! One stream's place in the database.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_types::{Commit, Cursor, Head, Selector, Subscription};
+
+use super::Database;
+use crate::core::{Core, Diff, Patch, Query, Standing};
+use crate::demand::Asking;
+use crate::limits::Refused;
+use crate::view::{Barred, Shared, Subscriber, Unsettled, ViewId};
+use crate::watch::{Answer, Answers};
+
+/// One stream's place at a view. Dropping it takes the stream off.
+pub struct Attachment {
+    pub(super) database: Database,
+    pub(super) core: Arc<Mutex<Core>>,
+    pub(super) view: ViewId,
+    pub(super) shared: Arc<Shared>,
+    pub(super) slot: usize,
+    pub(super) subscriber: Arc<dyn Subscriber>,
+    pub(super) cursor: Cursor,
+    pub(super) answers: Answers,
+}
+
+impl Attachment {
+    /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
+    /// over: newly added selectors are owed by the caller. On refusal nothing changes.
+    pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
+        self.patch(add, remove, false)
+    }
+
+    /// As [`Self::change`], where `add` was refused before and the client has not asked again: it is no further refusal if it
+    /// still is.
+    pub fn retry(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
+        self.patch(add, remove, true)
+    }
+
+    fn patch(&mut self, add: &[Selector], remove: &[Selector], again: bool) -> Result<(), Refused> {
+        self.step(&mut Arc::clone(&self.core).lock(), Patch { add, remove, stale: &[] }, again)?;
+        self.database.0.demand.announce();
+        Ok(())
+    }
+
+    /// Has those of `again` fetched anew that must not be cached: the stream asks again for what it is subscribed to.
+    pub fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
+        {
+            let core = Arc::clone(&self.core);
+            let mut core = core.lock();
+            let stale = core.stale(self.view, self.cursor.removals, again);
+            if stale.is_empty() {
+                return Ok(());
+            }
+            self.step(&mut core, Patch { stale: &stale, ..Patch::default() }, false)?;
+        }
+        self.database.0.demand.announce();
+        Ok(())
+    }
+
+    fn step(&mut self, core: &mut Core, patch: Patch<'_>, again: bool) -> Result<(), Refused> {
+        let standing = Standing { view: self.view, cursor: self.cursor };
+        let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota(), again };
+        let attached = core.attach(Some(standing), patch, &asking, || self.database.next_serial());
+        self.database.report(core);
+        let (view, shared) = attached?;
+        core.detach(standing);
+        self.answers.carry(&self.shared.watches, core.last());
+        self.view = view;
+        let old = std::mem::replace(&mut self.shared, shared);
+        old.delist(self.slot);
+        self.slot = self.shared.enlist(Arc::clone(&self.subscriber));
+        Ok(())
+    }
+
+    /// Whose stream it is.
+    pub fn subscriber(&self) -> &dyn Subscriber {
+        &*self.subscriber
+    }
+
+    /// Which view this is; never given twice.
+    pub fn view(&self) -> u64 {
+        self.shared.serial
+    }
+
+    /// Everything that the stream is subscribed to.
+    pub fn subscription(&self) -> &Subscription {
+        &self.shared.subscription
+    }
+
+    /// The newest commits that concern the view.
+    pub fn head(&self) -> Head {
+        self.shared.head()
+    }
+
+    /// How much of the subscription upstream has not answered yet.
+    pub fn unsettled(&self) -> Unsettled {
+        self.shared.unsettled()
+    }
+
+    /// How much of the subscription the stream is not given, whatever there is.
+    pub fn barred(&self) -> Barred {
+        self.shared.barred()
+    }
+
+    /// Up to where the stream was told.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// Notes that the stream was told up to `cursor`.
+    pub fn advance(&mut self, cursor: Cursor) {
+        if cursor != self.cursor {
+            let mut core = self.core.lock();
+            let view = core.view_mut(self.view);
+            view.lift(self.cursor);
+            view.place(cursor);
+            self.cursor = cursor;
+        }
+    }
+
+    /// Notes that the client has answered for everything that it was told up to `to`: it has accepted it, or
+    /// rejected it for a reason.
+    pub fn answer(&mut self, to: Commit, rejection: Option<&str>) {
+        let answer = rejection.map_or(Answer::Accepted, Answer::Rejected);
+        self.answers.give(&self.shared.watches, to, &*self.subscriber, answer);
+    }
+
+    /// Notes that a response has left that tells the stream of commits up to `to`.
+    pub fn tell(&self, to: Commit) {
+        self.answers.tell(&self.shared.watches, to);
+    }
+
+    /// What goes along with a response that tells the stream of everything up to `to`, after `from`.
+    pub fn note(&self, from: Commit, to: Commit) -> Option<Arc<[u8]>> {
+        self.shared.watches.note(from, to)
+    }
+
+    /// What the stream has to be told.
+    pub fn diff(&self, query: &Query<'_>) -> Diff {
+        self.core.lock().diff(self.view, query)
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.shared.delist(self.slot);
+        self.core.lock().detach(Standing { view: self.view, cursor: self.cursor });
+        // Whatever is committed from now on does not count this stream.
+        self.answers.give(&self.shared.watches, Commit(u64::MAX), &*self.subscriber, Answer::Left);
+    }
+}
