@@ -1,10 +1,11 @@
 //! How the streams to control planes are doing, and whether files are read: for readiness, and for operators.
 
+mod observed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use opentelemetry::KeyValue;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use weir_protocol::client::{Outcome, Shrink};
@@ -13,12 +14,6 @@ use weir_types::{DynamicParameters, Name, TypeUrl};
 use crate::Lane;
 use crate::link::Command;
 use crate::propagation::{Propagated, Recent};
-
-const AWAY: &str = "away";
-/// Something that was asked for is not answered yet.
-const CONNECTED: &str = "connected";
-const IN_SYNC: &str = "in_sync";
-const STATES: [&str; 3] = [AWAY, CONNECTED, IN_SYNC];
 
 /// How one stream is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,14 +56,6 @@ pub struct WithheldRemovals {
 }
 
 impl LinkState {
-    fn state(&self) -> &'static str {
-        match (self.is_connected(), self.in_sync) {
-            (false, _) => AWAY,
-            (true, false) => CONNECTED,
-            (true, true) => IN_SYNC,
-        }
-    }
-
     /// Whether there is a connection.
     pub fn is_connected(&self) -> bool {
         self.endpoint.is_some()
@@ -154,68 +141,6 @@ impl Status {
     /// Where they are noted.
     pub(crate) fn recent(&self) -> Recent {
         self.recent.clone()
-    }
-
-    /// How many removals wait, by authority and type.
-    fn withheld(&self) -> BTreeMap<(String, &'static str), u64> {
-        let mut counts = BTreeMap::new();
-        for link in self.links.lock().states.values() {
-            for (type_url, removals) in &link.withheld {
-                *counts.entry((link.authority.clone(), type_url.short_name())).or_default() +=
-                    removals.count as u64;
-            }
-        }
-        counts
-    }
-
-    /// Shows the streams of each authority, and for how long one has been away.
-    pub(crate) fn observe(&self) {
-        let (streams, staleness) = (self.clone(), self.clone());
-        weir_metrics::UPSTREAM_STREAMS.observe(move |observer| {
-            for ((authority, state), count) in streams.by_state() {
-                let labels = [KeyValue::new("authority", authority), KeyValue::new("state", state)];
-                observer.observe(count, &labels);
-            }
-        });
-        let withholding = self.clone();
-        weir_metrics::UPSTREAM_WITHHELD_REMOVALS.observe(move |observer| {
-            for ((authority, type_name), count) in withholding.withheld() {
-                let labels = [KeyValue::new("authority", authority), KeyValue::new("type", type_name)];
-                observer.observe(count, &labels);
-            }
-        });
-        weir_metrics::UPSTREAM_STALENESS.observe_f64(move |observer| {
-            for (authority, away) in staleness.staleness(SystemTime::now()) {
-                observer.observe(away.as_secs_f64(), &[KeyValue::new("authority", authority)]);
-            }
-        });
-    }
-
-    /// How many streams of each authority are in each state. Every state is there, so that none is taken for zero
-    /// because nothing is heard of it.
-    fn by_state(&self) -> BTreeMap<(String, &'static str), u64> {
-        let mut counts = BTreeMap::new();
-        for link in self.links.lock().states.values() {
-            for state in STATES {
-                *counts.entry((link.authority.clone(), state)).or_default() +=
-                    u64::from(link.state() == state);
-            }
-        }
-        counts
-    }
-
-    /// For how long some stream of each authority has been away.
-    fn staleness(&self, now: SystemTime) -> BTreeMap<String, Duration> {
-        let mut longest = BTreeMap::new();
-        for link in self.links.lock().states.values() {
-            let away = match link.is_connected() {
-                true => Duration::ZERO,
-                false => now.duration_since(link.since).unwrap_or_default(),
-            };
-            let before: &mut Duration = longest.entry(link.authority.clone()).or_default();
-            *before = away.max(*before);
-        }
-        longest
     }
 
     pub(crate) fn register(
@@ -319,24 +244,6 @@ impl Drop for LinkStatus {
 mod tests {
     use super::*;
     use crate::Role;
-
-    #[test]
-    fn a_stream_is_stale_from_when_it_was_lost() {
-        let status = Status::default();
-        let (one, other) =
-            (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
-        one.connected("http://x", 0);
-        other.connected("http://x", 0);
-        other.in_sync(true);
-        let counts = |status: &Status| status.by_state().into_values().collect::<Vec<_>>();
-        assert_eq!(counts(&status), [0, 1, 1], "{:?}", status.by_state());
-        let later = SystemTime::now() + Duration::from_secs(60);
-        assert_eq!(status.staleness(later)["a"], Duration::ZERO);
-        other.disconnected();
-        assert_eq!(counts(&status), [1, 1, 0]);
-        let away = status.staleness(later)["a"];
-        assert!(away > Duration::from_secs(50) && away <= Duration::from_secs(60), "{away:?}");
-    }
 
     #[test]
     fn u09_an_authority_is_warm_from_when_something_of_it_is_there() {
