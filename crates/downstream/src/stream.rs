@@ -42,7 +42,7 @@ use crate::observed::observe;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::rest::JsonFrames;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::signal::Signal;
 use crate::wrapping::Wrapping;
 

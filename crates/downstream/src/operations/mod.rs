@@ -20,7 +20,7 @@ use weir_database::Database;
 
 use crate::clients::Registry;
 use crate::peer::Peer;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::stream::Shared;
 
 use body::Ending;

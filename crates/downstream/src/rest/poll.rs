@@ -25,7 +25,7 @@ use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
 use crate::request::Request;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::signal::Signal;
 use crate::stream::Shared;
 use crate::view::{Attached, Attacher, Tells};

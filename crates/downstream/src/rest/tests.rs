@@ -13,7 +13,7 @@ use weir_types::{
 use weir_wire::json::any_from;
 
 use super::*;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::{Admission, Limits, NodeRule, NodeRules, Rate};
 
 const CLUSTERS: &str = "/v3/discovery:clusters";
