@@ -259,23 +259,25 @@ impl<'a> Application<'a> {
     }
 
     /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response
-    /// is gone when all that asked for it have got another.
+    /// is gone when all that asked for it have got another: with it, or on this stream where it is from an earlier one.
     fn sweep_superseded(&mut self, said: &Said) {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
         let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
         for name in names.difference(&said.spoiled) {
-            let keys =
-                self.logical.held.variants(name).iter().map(|held| (held.constraints.clone(), &held.aliases));
-            let (new, old): (Vec<_>, Vec<_>) = keys.partition(|(constraints, _)| {
-                sent.contains(&VariantKey::new(name.clone(), constraints.clone()))
+            let is_new =
+                |held: &&HeldVariant| sent.contains(&VariantKey::new(name.clone(), held.constraints.clone()));
+            let variants = self.logical.held.variants(name);
+            let (new, old): (Vec<_>, Vec<_>) = variants.iter().partition(is_new);
+            let superseded = old.iter().filter(|held| {
+                let later = old.iter().filter(|other| held.is_from_before() && !other.is_from_before());
+                let later = new.iter().chain(later);
+                let asking = self.logical.asking(name, &held.aliases);
+                let asking = asking.flat_map(|name| self.logical.wanted[name].keys());
+                let mut matching = asking.filter(|parameters| held.constraints.matches(parameters));
+                matching.all(|parameters| later.clone().any(|other| other.constraints.matches(parameters)))
             });
-            let superseded = old.into_iter().filter(|(constraints, aliases)| {
-                let asking =
-                    self.logical.asking(name, aliases).flat_map(|name| self.logical.wanted[name].keys());
-                let mut matching = asking.filter(|parameters| constraints.matches(parameters));
-                matching.all(|parameters| new.iter().any(|(newer, _)| newer.matches(parameters)))
-            });
-            let superseded: Vec<_> = superseded.map(|(c, _)| VariantKey::new(name.clone(), c)).collect();
+            let key = |held: &HeldVariant| VariantKey::new(name.clone(), held.constraints.clone());
+            let superseded: Vec<_> = superseded.map(|held| key(held)).collect();
             superseded.into_iter().for_each(|key| self.drop_held(key));
         }
     }

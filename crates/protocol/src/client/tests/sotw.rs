@@ -44,6 +44,18 @@ fn u05_absence_is_removal_for_full_state_types_once_they_were_seen() {
 }
 
 #[test]
+fn u05_what_is_held_from_before_goes_when_everyone_has_got_another_one_after_the_other() {
+    let mut f = Fixture::native(Dialect::Sotw).with(&eds(), &["a{env=test}"], vec![variant("a", "1")]);
+    f.stream.disconnected();
+    f.subscribe(&eds(), &["a{env=prod}"]);
+    f.connect();
+    let first = f.respond(&eds(), vec![variant("a[env=test]", "2")], &[]);
+    assert_eq!(removals(&first.batch), [], "the other may be told that it still has it");
+    let second = f.respond(&eds(), vec![variant("a[env=prod]", "2")], &[]);
+    assert_eq!(removals(&second.batch), keys(&["a"]));
+}
+
+#[test]
 fn e03_a_resource_that_cannot_be_told_may_be_any_missing_one() {
     let mut f = Fixture::native(Dialect::Sotw).with(&cds(), &["a"], vec![variant("a", "1")]);
     let batch = f.respond_with(&cds(), vec![rejected(None, "resource without a usable name: …")], &[]).batch;
