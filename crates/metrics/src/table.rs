@@ -134,6 +134,8 @@ instruments! {
         "Changes of certificates and tokens that were taken over, or refused as bad";
     UPSTREAM_ACKNOWLEDGEMENT_HOLD_TIME = Histogram "weir.upstream.acknowledgement_hold_time" "s" ["authority", "dialect", "late", "type"]
         "How long acknowledgements waited for subscribers";
+    UPSTREAM_AGE = Gauge "weir.upstream.age" "s" ["authority"]
+        "For how long no stream to a control plane was connected or lost";
     UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{connection}" ["authority", "dialect"]
         "Connections made to control planes";
     UPSTREAM_DEBOUNCED = Counter "weir.upstream.debounced" "{response}" ["authority", "dialect", "type"]

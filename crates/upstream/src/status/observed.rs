@@ -24,9 +24,9 @@ impl LinkState {
 }
 
 impl Status {
-    /// Shows the streams of each authority, and for how long one has been away.
+    /// Shows the streams of each authority, for how long one has been away, and for how long none has changed.
     pub(crate) fn observe(&self) {
-        let (streams, staleness) = (self.clone(), self.clone());
+        let (streams, staleness, ages) = (self.clone(), self.clone(), self.clone());
         weir_metrics::UPSTREAM_STREAMS.observe(move |observer| {
             for ((authority, state), count) in streams.by_state() {
                 let labels = [KeyValue::new("authority", authority), KeyValue::new("state", state)];
@@ -43,6 +43,11 @@ impl Status {
         weir_metrics::UPSTREAM_STALENESS.observe_f64(move |observer| {
             for (authority, away) in staleness.staleness(SystemTime::now()) {
                 observer.observe(away.as_secs_f64(), &[KeyValue::new("authority", authority)]);
+            }
+        });
+        weir_metrics::UPSTREAM_AGE.observe_f64(move |observer| {
+            for (authority, age) in ages.age(SystemTime::now()) {
+                observer.observe(age.as_secs_f64(), &[KeyValue::new("authority", authority)]);
             }
         });
     }
@@ -62,16 +67,30 @@ impl Status {
 
     /// For how long some stream of each authority has been away.
     fn staleness(&self, now: SystemTime) -> BTreeMap<String, Duration> {
-        let mut longest = BTreeMap::new();
+        let away = |link: &LinkState| match link.is_connected() {
+            true => Duration::ZERO,
+            false => now.duration_since(link.since).unwrap_or_default(),
+        };
+        self.each_authority(away, Duration::max)
+    }
+
+    /// For how long no stream of each authority was connected or lost.
+    fn age(&self, now: SystemTime) -> BTreeMap<String, Duration> {
+        self.each_authority(|link| now.duration_since(link.since).unwrap_or_default(), Duration::min)
+    }
+
+    /// What the streams of each authority come to.
+    fn each_authority(
+        &self,
+        of: impl Fn(&LinkState) -> Duration,
+        both: impl Fn(Duration, Duration) -> Duration,
+    ) -> BTreeMap<String, Duration> {
+        let mut all: BTreeMap<String, Duration> = BTreeMap::new();
         for link in self.links.lock().states.values() {
-            let away = match link.is_connected() {
-                true => Duration::ZERO,
-                false => now.duration_since(link.since).unwrap_or_default(),
-            };
-            let before: &mut Duration = longest.entry(link.authority.clone()).or_default();
-            *before = away.max(*before);
+            let of = of(link);
+            all.entry(link.authority.clone()).and_modify(|others| *others = both(*others, of)).or_insert(of);
         }
-        longest
+        all
     }
 
     /// How many removals wait, by authority and type.
@@ -108,5 +127,22 @@ mod tests {
         assert_eq!(counts(&status), [1, 1, 0]);
         let away = status.staleness(later)["a"];
         assert!(away > Duration::from_secs(50) && away <= Duration::from_secs(60), "{away:?}");
+    }
+
+    #[test]
+    fn an_authority_is_as_old_as_the_youngest_change_of_a_stream() {
+        let status = Status::default();
+        let (old, young) =
+            (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
+        old.connected("http://x", 0);
+        let hour = Duration::from_secs(3600);
+        let links: Vec<u64> = status.links.lock().states.keys().copied().collect();
+        for (id, ago) in links.iter().zip([2 * hour, hour]) {
+            status.links.lock().states.get_mut(id).unwrap().since = SystemTime::now() - ago;
+        }
+        let age = status.age(SystemTime::now())["a"];
+        assert!(age >= hour && age < 2 * hour, "{age:?}");
+        young.connected("http://x", 0);
+        assert!(status.age(SystemTime::now())["a"] < hour);
     }
 }
