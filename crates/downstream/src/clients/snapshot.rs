@@ -148,11 +148,14 @@ impl TypeStatus {
             (false, true) => self.cursor.additions,
             _ => self.accepted.map_or(Commit::NONE, |(commit, _)| commit),
         };
+        // Of a newer response it has said nothing yet.
+        let rejected = self.rejection.as_ref().and_then(|held| held.nonce).map(|nonce| nonce.commit);
+        let is_rejected = rejects && (answered || rejected.is_some_and(|commit| changed <= commit));
         if changed > self.cursor.additions {
             Standing::Waiting
         } else if changed <= accepted {
             Standing::Accepted
-        } else if rejects {
+        } else if is_rejected {
             Standing::Rejected
         } else {
             Standing::Unanswered
@@ -184,6 +187,47 @@ impl TypeStatus {
                 message: Arc::clone(&rejection.message),
             }),
             condition: Condition::of(logical),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Accepted up to 5, rejected at 8, and then sent what there is up to `sent`, which is `answered` or not.
+    fn rejecting(sent: u64, answered: bool) -> TypeStatus {
+        let nonce = |commit| Nonce { commit: Commit(commit), part: 0 };
+        let at = SystemTime::UNIX_EPOCH;
+        let to = Commit(sent);
+        let held = Held { at, nonce: Some(nonce(8)), version: Version(2), code: 3, message: Arc::from("no") };
+        TypeStatus {
+            type_url: TypeUrl::new("acme.Widget"),
+            view: 0,
+            subscription: Fingerprint::default(),
+            selectors: 1,
+            head: Head { additions: Commit(9), removals: Commit(9) },
+            cursor: Cursor { additions: to, removals: to },
+            unsettled: Unsettled::default(),
+            barred: Barred::default(),
+            sent: Some(Sent { nonce: nonce(sent), version: Version(2), at, answered }),
+            accepted: Some((Commit(5), Version(1))),
+            rejection: Some(held),
+            condition: Condition::Rejecting,
+        }
+    }
+
+    #[test]
+    fn e04_what_came_after_a_rejection_is_not_rejected_before_it_is_answered() {
+        use Standing::{Accepted, Rejected, Unanswered, Waiting};
+        for (sent, answered, standings) in [
+            (8, true, [Accepted, Rejected, Waiting]),
+            (9, false, [Accepted, Rejected, Unanswered]),
+            (9, true, [Accepted, Rejected, Rejected]),
+        ] {
+            let status = rejecting(sent, answered);
+            let standing = |changed| status.standing(Commit(changed));
+            assert_eq!([5, 8, 9].map(standing), standings, "{sent} {answered}");
         }
     }
 }
