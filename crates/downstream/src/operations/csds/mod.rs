@@ -6,6 +6,7 @@
 mod matching;
 mod status;
 
+use std::iter::Peekable;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -81,21 +82,30 @@ impl Statuses {
             Ok(clients) => clients.peekable(),
             Err(status) => return Box::pin(stream::once(async { Err(status) })),
         };
-        Box::pin(stream::unfold((clients, true), move |(mut clients, first)| async move {
-            // Each client takes short locks, and others want the thread too.
-            tokio::task::yield_now().await;
-            let (mut config, mut size) = (Vec::new(), 0);
-            while let Some(next) = clients.peek() {
-                size += next.encoded_len();
-                if size > limit && !config.is_empty() {
-                    break;
-                }
-                config.extend(clients.next());
-            }
+        Box::pin(stream::try_unfold((clients, true), move |(mut clients, first)| async move {
+            // Whom the matchers pass over is looked at too, and clients are not to wait for that.
+            let made = tokio::task::spawn_blocking(move || (next_clients(&mut clients, limit), clients));
+            let (config, clients) = made.await.map_err(|error| Status::internal(error.to_string()))?;
             let any = first || !config.is_empty();
-            any.then(|| (Ok(ClientStatusResponse { config }), (clients, false)))
+            Ok(any.then(|| (ClientStatusResponse { config }, (clients, false))))
         }))
     }
+}
+
+/// As many of the next ones as fit into `limit` bytes, but one at least, if there is any.
+fn next_clients(
+    clients: &mut Peekable<impl Iterator<Item = ClientConfig>>,
+    limit: usize,
+) -> Vec<ClientConfig> {
+    let (mut config, mut size) = (Vec::new(), 0);
+    while let Some(next) = clients.peek() {
+        size += next.encoded_len();
+        if size > limit && !config.is_empty() {
+            break;
+        }
+        config.extend(clients.next());
+    }
+    config
 }
 
 #[tonic::async_trait]
