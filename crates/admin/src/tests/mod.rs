@@ -1,5 +1,6 @@
 //! Requests to a server whose instance is made up.
 
+mod described;
 mod endpoints;
 pub(crate) mod fake;
 mod obstacles;
