@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+use prost::Message;
+use prost_types::Any;
+use serde_json::json;
 use tokio_stream::StreamExt;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
@@ -16,12 +19,13 @@ use weir_testkit::process::{Weir, free_port};
 use weir_testkit::resources::static_cluster;
 use weir_testkit::wait::until;
 use weir_testkit::{XdsClient, node};
-use weir_wire::json::any_to_json;
+use weir_wire::json::{any_to_json, exact_any_to_json};
 use weir_wire::status::client_config::GenericXdsConfig;
 use weir_wire::status::client_status_discovery_service_client::ClientStatusDiscoveryServiceClient;
 use weir_wire::status::string_matcher::MatchPattern;
 use weir_wire::status::{
-    ClientConfig, ClientResourceStatus, ClientStatusRequest, ConfigStatus, NodeMatcher, StringMatcher,
+    ClientConfig, ClientResourceStatus, ClientStatusRequest, ClientStatusResponse, ConfigStatus, NodeMatcher,
+    StringMatcher,
 };
 
 use crate::support::local;
@@ -78,6 +82,22 @@ async fn e04_the_status_of_a_client_says_what_it_has_and_what_it_rejected() {
     let error = rejects.generic_xds_configs[0].error_state.as_ref().unwrap();
     assert_eq!((&*error.details, &error.version_info), ("no such thing here", &backend.version_info));
     assert!(error.last_update_attempt.is_some() && error.failed_configuration.is_some());
+
+    // Read as Envoy's own API has it, as existing tools do.
+    let value = ClientStatusResponse { config: vec![rejects] }.encode_to_vec();
+    let type_url = "type.googleapis.com/envoy.service.status.v3.ClientStatusResponse".to_owned();
+    let official = exact_any_to_json(&Any { type_url, value }.encode_to_vec()).unwrap();
+    let client = &official["config"][0];
+    assert_eq!(client["node"]["id"], "web-2", "{official:#}");
+    let backend = &client["generic_xds_configs"][0];
+    assert_eq!((&backend["config_status"], &backend["client_status"]), (&json!("ERROR"), &json!("NACKED")));
+    assert_eq!((&backend["type_url"], &backend["xds_config"]["name"]), (&json!(CDS), &json!("backend")));
+    let error = &backend["error_state"];
+    assert_eq!(
+        (&error["details"], &error["version_info"]),
+        (&json!("no such thing here"), &backend["version_info"])
+    );
+    assert!(error["last_update_attempt"].is_string() && error["failed_configuration"].is_object(), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -180,8 +180,24 @@ async fn a_locator_is_shown_with_what_the_client_sent_and_what_rules_filled_in()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_log_level_is_shown() {
+async fn the_log_level_is_shown_and_changed_while_weir_runs() {
     let weir = Weir::builder().resources(&[]).start().await;
     let level = json!({ "level": "debug", "chosen_by": "configuration" });
     assert_eq!(ask(&weir, "/log-level").await, level);
+    let connect = async |id: &str| {
+        let mut client = XdsClient::delta(weir.address(), &node(id)).await;
+        client.subscribe(CDS, &["backend"]);
+        listed(&weir, &format!("/clients?node={id}"), |clients| clients.len() == 1).await;
+        client
+    };
+    assert_eq!(weir.run(&["log-level", "warn"]).await.code, 0);
+    let _unheard = connect("unheard").await;
+    let level = r#"{ "level": "warn,weir_downstream=info" }"#;
+    assert_eq!(weir.change("PUT", "/log-level", level).await.status, 200);
+    let _heard = connect("is-heard").await;
+    weir.child().wait_for_line(&["client connected", "is-heard"]).await;
+    assert_eq!(weir.run(&["log-level", "--reset"]).await.code, 0);
+    let _detailed = connect("detailed").await;
+    weir.child().wait_for_line(&["DEBUG", "\"request\"", "detailed"]).await;
+    assert!(!weir.child().output().contains("unheard"), "{}", weir.child().output());
 }

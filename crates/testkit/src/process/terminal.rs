@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -16,6 +17,8 @@ pub struct Terminal {
     child: Child,
     /// Everything that was written, escape sequences included.
     shown: Arc<Mutex<Vec<u8>>>,
+    /// Ends when nobody can write any more.
+    reader: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -28,8 +31,8 @@ impl Terminal {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let shown = Arc::<Mutex<Vec<u8>>>::default();
         let seen = Arc::clone(&shown);
-        std::thread::spawn(move || read(near, &seen));
-        Self { child: child.expect("the program runs"), shown }
+        let reader = thread::spawn(move || read(near, &seen));
+        Self { child: child.expect("the program runs"), shown, reader }
     }
 
     /// Everything that was written so far.
@@ -46,6 +49,7 @@ impl Terminal {
     /// Waits for the end of the program, and gives its exit code. Panics if it does not end in time.
     pub async fn ended(&mut self) -> i32 {
         let status = within("the program to end", self.child.wait()).await.expect("it can be waited for");
+        until("all of it to be read", || async { self.reader.is_finished().then_some(()) }).await;
         status.code().expect("it ends by itself")
     }
 }
