@@ -1,7 +1,5 @@
 //! What is counted of clients. Labels are bounded: never a node id, never a resource name.
 
-use std::sync::Arc;
-
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, UpDownCounter};
 use weir_protocol::Dialect;
@@ -10,7 +8,6 @@ use weir_wire::services::Service;
 
 use crate::admission::Shortage;
 use crate::drain::Reason;
-use crate::tallies::Tallies;
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +50,6 @@ pub(crate) struct Metrics {
     moved: Counter<u64>,
     streams: UpDownCounter<i64>,
     admitted: Counter<u64>,
-    /// Of what happens for every response.
-    pub(crate) tallies: Arc<Tallies>,
     refused: Counter<u64>,
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
@@ -69,7 +64,6 @@ impl Metrics {
             moved: weir_metrics::DOWNSTREAM_MOVED.counter(),
             streams: weir_metrics::DOWNSTREAM_STREAMS.up_down_counter(),
             admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
-            tallies: Arc::default(),
             refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),

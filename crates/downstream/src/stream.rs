@@ -44,6 +44,7 @@ use crate::request::Request;
 use crate::rest::JsonFrames;
 use crate::settings::Settings;
 use crate::signal::Signal;
+use crate::tallies;
 use crate::wrapping::Wrapping;
 
 /// What all streams share.
@@ -71,7 +72,7 @@ impl Shared {
         frames.observe();
         observe(&database);
         let metrics = Arc::new(Metrics::new());
-        metrics.tallies.observe();
+        tallies::observe();
         Self {
             frames,
             json: JsonFrames::new(settings.frame_cache),
@@ -122,11 +123,11 @@ impl Shared {
     ) {
         match verdict {
             Verdict::Ack(nonce) => {
-                self.metrics.tallies.of(speech, type_url).ack();
+                tallies::of(speech, type_url).ack();
                 tracing::debug!(node = %client.id, %type_url, %nonce, "accepted");
             }
             Verdict::Nack { nonce, nack } => {
-                self.metrics.tallies.of(speech, type_url).nack();
+                tallies::of(speech, type_url).nack();
                 let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
                 tracing::warn!(
                     node = %client.id, cluster = %client.cluster, %type_url,
@@ -236,7 +237,7 @@ impl Stream {
 
     /// Takes in a request, and says whether there may now be something to say.
     fn handle<R: Request>(self: &Arc<Self>, request: R) -> Result<bool, Status> {
-        self.shared.metrics.tallies.request(self.dialect);
+        tallies::request(self.dialect);
         let mut state = self.state.lock();
         let open = match &mut state.open {
             Some(open) => open,
@@ -328,7 +329,7 @@ impl Stream {
                 }
                 if let Some(logical) = open.conversation.machine().logical().get(transmit.index) {
                     logical.view().place.tell(transmit.nonce.commit);
-                    let tally = self.shared.metrics.tallies.of(self.dialect, logical.type_url());
+                    let tally = tallies::of(self.dialect, logical.type_url());
                     tally.response(transmit.frame.len());
                     if transmit.refreshes {
                         tally.heartbeat();

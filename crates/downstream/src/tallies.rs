@@ -1,6 +1,7 @@
 //! What is counted of every request and response of every stream: at the price of an addition each.
+//!
+//! As the instruments are, the counts are those of the process, whatever serves within it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use opentelemetry::KeyValue;
@@ -9,19 +10,16 @@ use weir_types::{Kind, TypeUrl};
 
 use crate::metrics::Speech;
 
-/// A table with a place for each of the labels' values: both are bounded.
-#[derive(Debug, Default)]
-pub(crate) struct Tallies([Spoken; Speech::ALL.len()]);
+/// With a place for each of the labels' values: both are bounded.
+static TALLIES: [Spoken; Speech::ALL.len()] = [const { Spoken::new() }; Speech::ALL.len()];
 
 /// In one way of speaking.
-#[derive(Debug, Default)]
 struct Spoken {
     requests: AtomicU64,
     types: [Tally; Kind::ALL.len()],
 }
 
 /// Of one kind of resources.
-#[derive(Debug, Default)]
 pub(crate) struct Tally {
     responses: AtomicU64,
     sent: AtomicU64,
@@ -30,7 +28,23 @@ pub(crate) struct Tally {
     nacks: AtomicU64,
 }
 
+impl Spoken {
+    const fn new() -> Self {
+        Self { requests: AtomicU64::new(0), types: [const { Tally::new() }; Kind::ALL.len()] }
+    }
+}
+
 impl Tally {
+    const fn new() -> Self {
+        Self {
+            responses: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            heartbeats: AtomicU64::new(0),
+            acks: AtomicU64::new(0),
+            nacks: AtomicU64::new(0),
+        }
+    }
+
     /// A response of so many bytes.
     pub(crate) fn response(&self, bytes: usize) {
         add(&self.responses, 1);
@@ -51,49 +65,45 @@ impl Tally {
     }
 }
 
-impl Tallies {
-    pub(crate) fn request(&self, speech: impl Into<Speech>) {
-        add(&self.0[speech.into() as usize].requests, 1);
-    }
+/// Counts a request.
+pub(crate) fn request(speech: impl Into<Speech>) {
+    add(&TALLIES[speech.into() as usize].requests, 1);
+}
 
-    /// What is counted of a type.
-    pub(crate) fn of(&self, speech: impl Into<Speech>, type_url: &TypeUrl) -> &Tally {
-        &self.0[speech.into() as usize].types[type_url.kind() as usize]
-    }
+/// What is counted of a type.
+pub(crate) fn of(speech: impl Into<Speech>, type_url: &TypeUrl) -> &'static Tally {
+    &TALLIES[speech.into() as usize].types[type_url.kind() as usize]
+}
 
-    /// Shows the counts from now on.
-    pub(crate) fn observe(self: &Arc<Self>) {
-        let tallies = Arc::clone(self);
-        weir_metrics::DOWNSTREAM_REQUESTS.observe(move |observer| {
-            for speech in Speech::ALL {
-                let count = tallies.0[speech as usize].requests.load(Ordering::Relaxed);
+/// Shows the counts from now on.
+pub(crate) fn observe() {
+    weir_metrics::DOWNSTREAM_REQUESTS.observe(|observer| {
+        for speech in Speech::ALL {
+            let count = TALLIES[speech as usize].requests.load(Ordering::Relaxed);
+            if count > 0 {
+                observer.observe(count, &[speech.label()]);
+            }
+        }
+    });
+    observe_each(&weir_metrics::DOWNSTREAM_RESPONSES, |tally| &tally.responses);
+    observe_each(&weir_metrics::DOWNSTREAM_SENT, |tally| &tally.sent);
+    observe_each(&weir_metrics::DOWNSTREAM_HEARTBEATS, |tally| &tally.heartbeats);
+    observe_each(&weir_metrics::DOWNSTREAM_ACKS, |tally| &tally.acks);
+    observe_each(&weir_metrics::DOWNSTREAM_NACKS, |tally| &tally.nacks);
+}
+
+/// Shows one of the counts of each type that has any.
+fn observe_each(instrument: &Instrument, count: fn(&Tally) -> &AtomicU64) {
+    instrument.observe(move |observer| {
+        for speech in Speech::ALL {
+            for kind in Kind::ALL {
+                let count = count(&TALLIES[speech as usize].types[kind as usize]).load(Ordering::Relaxed);
                 if count > 0 {
-                    observer.observe(count, &[speech.label()]);
+                    observer.observe(count, &[speech.label(), KeyValue::new("type", kind.short_name())]);
                 }
             }
-        });
-        self.observe_each(&weir_metrics::DOWNSTREAM_RESPONSES, |tally| &tally.responses);
-        self.observe_each(&weir_metrics::DOWNSTREAM_SENT, |tally| &tally.sent);
-        self.observe_each(&weir_metrics::DOWNSTREAM_HEARTBEATS, |tally| &tally.heartbeats);
-        self.observe_each(&weir_metrics::DOWNSTREAM_ACKS, |tally| &tally.acks);
-        self.observe_each(&weir_metrics::DOWNSTREAM_NACKS, |tally| &tally.nacks);
-    }
-
-    /// Shows one of the counts of each type that has any.
-    fn observe_each(self: &Arc<Self>, instrument: &Instrument, count: fn(&Tally) -> &AtomicU64) {
-        let tallies = Arc::clone(self);
-        instrument.observe(move |observer| {
-            for speech in Speech::ALL {
-                for kind in Kind::ALL {
-                    let count = count(&tallies.0[speech as usize].types[kind as usize]);
-                    let count = count.load(Ordering::Relaxed);
-                    if count > 0 {
-                        observer.observe(count, &[speech.label(), KeyValue::new("type", kind.short_name())]);
-                    }
-                }
-            }
-        });
-    }
+        }
+    });
 }
 
 fn add(count: &AtomicU64, more: u64) {
@@ -102,21 +112,22 @@ fn add(count: &AtomicU64, more: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+    use std::ptr;
+
     use super::*;
 
     #[test]
     fn each_way_of_speaking_and_each_kind_has_a_place_of_its_own() {
-        let tallies = Tallies::default();
-        for (i, speech) in Speech::ALL.into_iter().enumerate() {
-            assert_eq!(speech as usize, i);
-            for kind in Kind::ALL {
-                let short = kind.short_name();
-                let type_url = TypeUrl::from_short_name(short).unwrap_or_else(|| TypeUrl::new("of nobody"));
-                let tally = tallies.of(speech, &type_url);
-                assert_eq!(tally.responses.load(Ordering::Relaxed), 0, "{short}");
-                tally.response(7);
-                assert_eq!(tally.sent.load(Ordering::Relaxed), 7, "{short}");
-            }
-        }
+        let places: HashSet<_> = Speech::ALL
+            .into_iter()
+            .flat_map(|speech| Kind::ALL.map(|kind| (speech, kind)))
+            .map(|(speech, kind)| {
+                let type_url = TypeUrl::of_kind(kind).unwrap_or_else(|| TypeUrl::new("of nobody"));
+                assert_eq!(type_url.kind(), kind);
+                ptr::from_ref(of(speech, &type_url))
+            })
+            .collect();
+        assert_eq!(places.len(), Speech::ALL.len() * Kind::ALL.len());
     }
 }

@@ -28,6 +28,7 @@ use crate::admission::{Partial, Refusal};
 use crate::metrics::Speech;
 use crate::peer::Peer;
 use crate::stream::Shared;
+use crate::tallies;
 
 pub(crate) use frames::JsonFrames;
 
@@ -148,7 +149,7 @@ where
         let message = format!("{path} takes POST, not {}", head.method);
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::Unimplemented, message));
     }
-    shared.metrics.tallies.request(Speech::Rest);
+    tallies::request(Speech::Rest);
     let type_url = type_of(path)?;
     let settings = shared.settings();
     let hold = hold::until(&head.headers, settings.rest_hold);

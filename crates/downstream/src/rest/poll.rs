@@ -28,6 +28,7 @@ use crate::request::Request;
 use crate::settings::Settings;
 use crate::signal::Signal;
 use crate::stream::Shared;
+use crate::tallies;
 use crate::view::{Attached, Attacher, Tells};
 use crate::wrapping::Wrapping;
 
@@ -176,7 +177,7 @@ impl Poll {
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
             let type_url = logical.type_url();
             logical.view().place.tell(transmit.nonce.commit);
-            self.shared.metrics.tallies.of(Speech::Rest, type_url).response(json.len());
+            tallies::of(Speech::Rest, type_url).response(json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }
         Ready::Ready(Ok(transmit.frame))
