@@ -273,7 +273,8 @@ impl Subscribed {
 
     fn forget_unwanted(&mut self, gone: &[Selector]) {
         let wanted = &self.wanted;
-        self.held.retain(|_, held| {
+        let all: Vec<Identity> = self.held.keys().cloned().collect();
+        self.held.retain(|identity, held| {
             let mut given_up = gone.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
             if given_up.peek().is_none() {
                 return true;
@@ -281,12 +282,22 @@ impl Subscribed {
             let mut asking = wanted.iter().filter(|selector| asks_for(selector, &held.sent)).peekable();
             let kept = asking.peek().is_some();
             let mut asking = asking.map(|selector| &selector.locator);
+            let mut still = asking.clone();
             let narrowest = asking.clone().map(ResourceLocator::breadth).max();
             // The server is to say whether the wider collection has it, too.
             let covered = |gone: &Selector| wanted.iter().any(|s| covers(&s.locator, &gone.locator));
             let answered = |gone: &Selector| narrowest < Some(gone.locator.breadth()) && covered(gone);
             held.doubtful |= given_up.any(answered);
             held.stray |= asking.all(|locator| locator.name != held.sent.name && !locator.is_collection());
+            // Where variants overlap, another one may be the answer to those who still ask.
+            let rivals = |locator: &ResourceLocator| {
+                let rival = |(name, constraints): &&Identity| {
+                    let matches = constraints.as_ref().is_some_and(|c| c.matches(&locator.parameters));
+                    *name == identity.0 && *constraints != identity.1 && matches
+                };
+                all.iter().any(|other| rival(&other))
+            };
+            held.stray |= identity.1.is_some() && narrowest.is_some() && still.all(rivals);
             // It may be the collection's answer rather than the name's.
             let collection_gone = gone.iter().any(|s| s.locator.is_collection() && asks_for(s, &held.sent));
             held.stray |= held.sent.constraints.is_some() && collection_gone;
