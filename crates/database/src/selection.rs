@@ -79,8 +79,6 @@ pub(crate) struct Selection {
     pub(crate) absence: Absence,
     /// For a name: what is selected is gone, and stays until upstream has spoken of the name.
     undecided: bool,
-    /// For a name: whether upstream has said nothing since it was asked for it.
-    awaited: bool,
     /// Whether upstream, asked for just this name, last said that nothing matches: whatever a wildcard brings.
     denied: bool,
     /// For a name: what upstream last said to be wrong with it, while it is.
@@ -119,7 +117,6 @@ impl Selection {
             recent: BTreeSet::new(),
             absence: Absence::Unknown,
             undecided: false,
-            awaited: true,
             denied: false,
             failure: None,
             missed: None,
@@ -176,7 +173,6 @@ impl Selection {
 
     /// Notes that nothing answers the name. What is there speaks for itself, unless it was only kept.
     pub(crate) fn mark_absent(&mut self, absence: Absence, at: Commit) -> Option<Change> {
-        self.awaited = false;
         let went = self.let_go(at);
         if !self.live.is_empty() || self.absence >= absence {
             return None;
@@ -197,12 +193,6 @@ impl Selection {
     /// Notes what upstream said when it was asked for just this name.
     pub(crate) fn hear(&mut self, denied: bool) {
         self.denied = denied;
-        self.awaited = false;
-    }
-
-    /// Whether upstream has said nothing of just this name, so that what is there stands in for its answer.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.awaited
     }
 
     /// Whether it last said that there is nothing.

@@ -20,10 +20,7 @@ impl Core {
         let mut touched = HashMap::new();
         let mut names = BTreeSet::new();
         let mut returned = Vec::new();
-        let mut kept = self.keep(&batch.undecided);
-        if batch.reach == Reach::Wildcard {
-            kept.extend(self.keep_stand_ins(&batch.removals));
-        }
+        let kept = self.keep(&batch.undecided);
         for key in &batch.removals {
             self.take_out(key, batch.reach, &mut names);
         }
@@ -72,27 +69,6 @@ impl Core {
         }
         kept.iter().for_each(|id| self.selections[id.0].keep(true));
         kept
-    }
-
-    /// Has names keep what a wildcard brought, until upstream has spoken of them: its answer to a name comes on
-    /// another stream, which may be behind. Returns them.
-    fn keep_stand_ins(&mut self, removals: &[VariantKey]) -> Vec<SelectionId> {
-        let mut kept = Vec::new();
-        for key in removals {
-            let Some(entry) = self.names.get(&key.name) else { continue };
-            let aliases = entry.wildcard.get(&key.constraints).map(|variant| &*variant.content().aliases);
-            let names = aliases.into_iter().flatten().chain([&key.name]);
-            let asking = names.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.iter());
-            kept.extend(asking.map(|(_, id)| id).filter(|id| self.stands_in(*id, key)));
-        }
-        kept.iter().for_each(|id| self.selections[id.0].keep(true));
-        kept
-    }
-
-    /// Whether selection `id` has this variant of a wildcard in place of upstream's answer to its name.
-    fn stands_in(&self, id: SelectionId, key: &VariantKey) -> bool {
-        let selection = &self.selections[id.0];
-        selection.is_awaited() && selection.has(key)
     }
 
     /// What a locator has for another reason need not be kept.

@@ -46,7 +46,6 @@ impl Selection {
             return None;
         }
         self.failure = Some(Failure { error: Arc::clone(error), since: at });
-        self.awaited &= error.is_away();
         if self.let_go(at) {
             return Some(Change::Moved);
         }
