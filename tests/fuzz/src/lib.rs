@@ -52,4 +52,37 @@ mod tests {
             assert!(inputs > 0, "{name}");
         }
     }
+
+    /// Inputs that are made of those in the corpus: pieces of two of them, and some bytes that are anything.
+    fn mixed(corpus: &[Vec<u8>], rng: &mut fastrand::Rng) -> Vec<u8> {
+        let mut piece = || {
+            let input = &corpus[rng.usize(0..corpus.len())];
+            let (one, other) = (rng.usize(0..=input.len()), rng.usize(0..=input.len()));
+            input[one.min(other)..one.max(other)].to_vec()
+        };
+        let mut mixed = [piece(), piece(), piece()].concat();
+        for byte in &mut mixed {
+            if rng.u32(0..16) == 0 {
+                *byte = rng.u8(..);
+            }
+        }
+        mixed
+    }
+
+    #[test]
+    fn e05_streams_end_as_they_have_to_whatever_they_are_made_of() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+        for name in ["hostile_client", "hostile_control_plane"] {
+            let files = fs::read_dir(corpus.join(name)).expect("every target has a corpus");
+            let mut paths: Vec<_> = files.map(|file| file.expect("it can be listed").path()).collect();
+            paths.sort();
+            let inputs: Vec<_> = paths.iter().map(|path| fs::read(path).expect("it can be read")).collect();
+            let target = target(name).expect("there is such a target");
+            for seed in 0..1_000 {
+                let input = mixed(&inputs, &mut fastrand::Rng::with_seed(seed));
+                println!("{name} {seed}: {input:?}");
+                target(&input);
+            }
+        }
+    }
 }
