@@ -138,9 +138,9 @@ impl Gate {
         Ok(counted.then(|| Met { gate: self.clone(), node: node.to_owned() }))
     }
 
-    /// A request of which nothing has arrived, of which so many bytes will be kept at least.
-    pub(crate) fn partial(&self, expected: usize) -> Partial {
-        Partial::new(self.clone(), expected)
+    /// A request of which nothing has arrived.
+    pub(crate) fn partial(&self) -> Partial {
+        Partial::new(self.clone())
     }
 
     fn partial_requests(&self) -> usize {

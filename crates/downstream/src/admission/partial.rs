@@ -12,6 +12,10 @@ use super::{Gate, Refusal, Shortage};
 /// What is small, in bytes: the first request of an Envoy, with its node, and almost all others.
 const SMALL: usize = 64 << 10;
 
+/// From how many bytes on there is room for all of a small request. Untouched, it costs no memory; to move on and on to
+/// where there is more does, since what is left behind, of thousands of clients that come at once, lies scattered.
+const ENOUGH_TO_TELL: usize = 1 << 10;
+
 /// How many bytes there are.
 #[derive(Debug, Default)]
 pub(super) struct Held(AtomicUsize);
@@ -37,13 +41,11 @@ pub(crate) struct Partial {
     gate: Gate,
     bytes: Vec<u8>,
     counted: usize,
-    /// How many bytes it will be at least.
-    expected: usize,
 }
 
 impl Partial {
-    pub(super) fn new(gate: Gate, expected: usize) -> Self {
-        Self { gate, bytes: Vec::new(), counted: 0, expected }
+    pub(super) fn new(gate: Gate) -> Self {
+        Self { gate, bytes: Vec::new(), counted: 0 }
     }
 
     /// Room for `more` bytes, of at most `to_come`; what is written there is kept.
@@ -59,9 +61,7 @@ impl Partial {
                 return Err(self.gate.turn_away(Shortage::PartialRequests(limit)));
             }
             self.counted = target;
-            // Where nothing is written yet, room costs no memory. To move on and on to where there is more of it does:
-            // of thousands of clients that come at once, what is left behind lies scattered.
-            let room = target.max(self.expected.min(SMALL));
+            let room = if needed > ENOUGH_TO_TELL { target.max(whole.min(SMALL)) } else { target };
             self.bytes.reserve_exact(room - self.bytes.len());
         }
         Ok(&mut self.bytes)
@@ -110,14 +110,14 @@ mod tests {
     fn what_arrives_is_counted_until_it_is_complete_or_given_up() {
         let gate = gate(1024 * KIB);
         let held = || gate.0.partial.0.load(Ordering::Relaxed);
-        let mut one = gate.partial(0);
+        let mut one = gate.partial();
         assert_eq!(arrive(&mut one, 100 * KIB), 100 * KIB);
         assert_eq!(
             (held(), one.bytes.capacity()),
             (100 * KIB, 100 * KIB),
             "no more than the request will be"
         );
-        let mut other = gate.partial(0);
+        let mut other = gate.partial();
         arrive(&mut other, 40 * KIB);
         assert_eq!(held(), 140 * KIB);
         assert_eq!(one.finish().len(), 100 * KIB);
@@ -129,14 +129,14 @@ mod tests {
     fn large_ones_run_out_of_room_first_and_all_of_them_have_no_more_than_there_is() {
         let limit = 1024 * KIB;
         let gate = gate(limit);
-        let mut large = [(); 3].map(|()| gate.partial(0));
+        let mut large = [(); 3].map(|()| gate.partial());
         let arrived = large.each_mut().map(|large| arrive(large, limit));
         assert_eq!(arrived, [512 * KIB, 256 * KIB, SMALL], "each leaves as much as it takes");
         let refusal = large[2].room(512 * KIB, limit).err().unwrap();
         assert_eq!(refusal.shortage, Shortage::PartialRequests(limit));
         let mut small = Vec::new();
         let refused = (0..1000).position(|_| {
-            small.push(gate.partial(0));
+            small.push(gate.partial());
             arrive(small.last_mut().unwrap(), 16 * KIB) < 16 * KIB
         });
         assert!(
@@ -145,6 +145,6 @@ mod tests {
         );
         assert!(gate.0.partial.0.load(Ordering::Relaxed) <= limit);
         drop((large, small));
-        assert_eq!(arrive(&mut gate.partial(0), limit / 2), limit / 2);
+        assert_eq!(arrive(&mut gate.partial(), limit / 2), limit / 2);
     }
 }

@@ -31,9 +31,7 @@ impl Begun {
     /// A message of `length` bytes.
     pub(super) fn new(length: usize, omit: Option<Omit>, bounds: &Bounds) -> Self {
         let deadline = Box::pin(sleep(bounds.pace));
-        // Of the first request everything is kept, and of others hardly anything.
-        let expected = if omit.is_none() { length } else { 0 };
-        Self { left: length, kept: bounds.gate.partial(expected), omit, due: PACE, deadline }
+        Self { left: length, kept: bounds.gate.partial(), omit, due: PACE, deadline }
     }
 
     /// Adds what has arrived, and gives the client so much `time` for what is next.

@@ -153,7 +153,7 @@ where
     let type_url = type_of(path)?;
     let settings = shared.settings();
     let hold = hold::until(&head.headers, settings.rest_hold);
-    let read = read(body, settings.limits.message, shared.gate.partial(0));
+    let read = read(body, settings.limits.message, shared.gate.partial());
     let body = tokio::time::timeout(settings.receive_timeout, read).await;
     let body = body.map_err(|_| late(settings.receive_timeout))??;
     let mut message = parse(&body, &type_url, path)?;
