@@ -34,7 +34,7 @@ const STEPS: [Step; 4] = [
         arguments: &["deny", "check", "licenses", "bans", "sources"],
         install: Some("cargo install cargo-deny --locked"),
     },
-    Step { name: "tests", arguments: &["test", "--workspace"], install: None },
+    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"], install: None },
 ];
 
 enum Outcome {
