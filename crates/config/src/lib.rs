@@ -21,6 +21,7 @@ mod template;
 mod tests;
 mod validate;
 mod values;
+mod written;
 
 use std::path::Path;
 

@@ -15,9 +15,9 @@ use weir_types::{FileFormat, NodeField, TypeUrl};
 
 pub use security::{AccessRule, AdminTls, DownstreamTls, KeyPair, UpstreamTls};
 
-use crate::document::{size, written};
 use crate::metadata::Metadata;
 use crate::values::{Csds, Level, LogFormat, ReadyWhen};
+use crate::written::{size, written};
 
 pub use self::clients::ColdStarts;
 pub use self::telemetry::Telemetry;

@@ -7,9 +7,20 @@ use crate::access::AccessRules;
 use crate::admission::Admission;
 use crate::cold::ColdStarts;
 use crate::drain::Drain;
-use crate::operations::Csds;
 use crate::request::Limits;
 use crate::rules::NodeRules;
+
+/// Who may ask for the status of clients. It shows what they are configured with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Csds {
+    /// Nobody.
+    Off,
+    /// Whoever connects from the same machine.
+    #[default]
+    Loopback,
+    /// Whoever may connect.
+    Any,
+}
 
 /// How clients are served.
 #[derive(Clone, Debug)]

@@ -16,6 +16,7 @@ mod pairs;
 mod pending;
 mod rows;
 mod settings;
+mod shared;
 mod shelf;
 mod status;
 mod store;

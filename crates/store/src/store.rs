@@ -13,6 +13,7 @@ use weir_types::{Batch, ResourceLocator, TypeUrl, VariantKey};
 use crate::file;
 use crate::lookup::Past;
 use crate::pending::Pending;
+use crate::shared::Shared;
 use crate::writer::{Task, Writer};
 use crate::{Origin, Settings, Shelf, Status};
 
@@ -38,21 +39,6 @@ struct Inner {
     ended: Mutex<Receiver<()>>,
 }
 
-/// What the handle and its thread share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) fresh: Mutex<Fresh>,
-    pub(crate) status: Mutex<Status>,
-}
-
-/// The changes that the thread has not seen.
-#[derive(Debug, Default)]
-pub(crate) struct Fresh {
-    pub(crate) pending: Pending,
-    /// The thread was told that there are some.
-    told: bool,
-}
-
 // === impl Store ===
 
 impl Store {
@@ -73,7 +59,7 @@ impl Store {
             unreadable: 0,
             secrets: settings.key.is_some(),
         };
-        let shared = Arc::new(Shared { fresh: Mutex::default(), status: Mutex::new(status) });
+        let shared = Arc::new(Shared::new(status));
         let (tasks, receiver) = channel();
         let (end, ended) = channel();
         let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
@@ -146,10 +132,7 @@ impl Store {
     }
 
     fn change(&self, change: impl FnOnce(&mut Pending)) {
-        let mut fresh = self.0.shared.fresh.lock();
-        change(&mut fresh.pending);
-        if !std::mem::replace(&mut fresh.told, true) {
-            drop(fresh);
+        if self.0.shared.change(change) {
             self.send(Task::Write);
         }
     }
@@ -166,14 +149,5 @@ impl Drop for Inner {
         if self.ended.get_mut().recv_timeout(LAST_WRITE).is_err() {
             tracing::warn!("the store could not be written to the end");
         }
-    }
-}
-
-// === impl Shared ===
-
-impl Shared {
-    /// The changes since the last time.
-    pub(crate) fn take(&self) -> Pending {
-        std::mem::take(&mut *self.fresh.lock()).pending
     }
 }

@@ -13,7 +13,7 @@ use crate::lookup::{Past, Reader};
 use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::rows::{Rows, seconds};
-use crate::store::Shared;
+use crate::shared::Shared;
 use crate::{Origin, Settings, Shelf, upkeep};
 
 /// How long changes are gathered before they are written.

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use crate::collector::{Collector, Protocol, TelemetryError};
+use crate::error::TelemetryError;
+use crate::settings::{Collector, Protocol};
 
 /// How long a collector may take, unless a variable says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -7,12 +7,16 @@
 mod collector;
 mod correlated;
 mod environment;
+mod error;
 mod level;
 mod logs;
 mod metrics;
 mod process;
+mod settings;
 
-pub use collector::{Collector, Protocol, Telemetry, TelemetryError};
+pub use collector::Telemetry;
+pub use error::TelemetryError;
 pub use level::{ChosenBy, FilterError, LogLevel};
 pub use logs::{Format, LogError, Logs};
 pub use metrics::{Metrics, MetricsError};
+pub use settings::{Collector, Protocol};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 use weir_types::{Pattern, TypeUrl};
 
-use crate::document::written;
 use crate::values::ClientCertificate;
+use crate::written::written;
 
 /// How servers are told apart, and this instance is known to them. Paths are relative to where the program runs.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::document::written;
 use crate::values::CollectorProtocol;
+use crate::written::written;
 
 /// What is told to a collector of traces and metrics, over OTLP.
 #[derive(Clone, Debug, Serialize)]

@@ -8,11 +8,11 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Locality, UpstreamTls};
-use crate::document::{Written, size, written};
 use crate::metadata::Metadata;
 use crate::secret::Secret;
 use crate::template::Template;
 use crate::values::{DataError, NackUpstream, Protocol, Transport};
+use crate::written::{Written, size, written};
 
 /// Where the resources of one authority come from.
 #[derive(Clone, Debug, Serialize)]

@@ -20,23 +20,11 @@ use weir_database::Database;
 
 use crate::clients::Registry;
 use crate::peer::Peer;
-use crate::settings::Settings;
+use crate::settings::{Csds, Settings};
 use crate::stream::Shared;
 
 use body::Ending;
 pub(crate) use health::Readiness;
-
-/// Who may ask for the status of clients. It shows what they are configured with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Csds {
-    /// Nobody.
-    Off,
-    /// Whoever connects from the same machine.
-    #[default]
-    Loopback,
-    /// Whoever may connect.
-    Any,
-}
 
 /// The services for operators.
 pub(crate) struct Operations {

@@ -2,7 +2,6 @@
 
 mod client;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use opentelemetry::{KeyValue, global};
@@ -17,102 +16,12 @@ use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use self::client::Client;
 use crate::environment::{Environment, Signal, Target};
-use crate::metrics::{Metrics, MetricsError};
+use crate::error::TelemetryError;
+use crate::metrics::Metrics;
+use crate::settings::{Collector, Protocol};
 
 /// How long the last words to a collector may take.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-
-/// In which protocol a collector is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// OTLP over gRPC.
-    Grpc,
-    /// OTLP as protobuf over HTTP.
-    #[default]
-    HttpProtobuf,
-}
-
-impl Protocol {
-    pub(crate) const ALL: [Self; 2] = [Self::Grpc, Self::HttpProtobuf];
-
-    /// As the specification of OpenTelemetry spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Grpc => "grpc",
-            Self::HttpProtobuf => "http/protobuf",
-        }
-    }
-
-    /// Where a collector is by convention.
-    pub(crate) fn local(self) -> &'static str {
-        match self {
-            Self::Grpc => "http://localhost:4317",
-            Self::HttpProtobuf => "http://localhost:4318",
-        }
-    }
-}
-
-/// What is told to a collector, unless the environment says otherwise (`OTEL_*`).
-#[derive(Clone, Debug)]
-pub struct Collector {
-    /// Where it is; none where nothing is told.
-    pub endpoint: Option<String>,
-    /// In which protocol.
-    pub protocol: Protocol,
-    /// Whether it is told traces.
-    pub traces: bool,
-    /// Whether it is told metrics.
-    pub metrics: bool,
-    /// How many of the traces that begin here are told: 0 to 1. What comes as part of a trace is told if that is.
-    pub sample_ratio: f64,
-    /// `service.name`
-    pub service_name: String,
-    /// Further attributes of the resource.
-    pub attributes: BTreeMap<String, String>,
-}
-
-impl Default for Collector {
-    fn default() -> Self {
-        Self {
-            endpoint: None,
-            protocol: Protocol::default(),
-            traces: true,
-            metrics: true,
-            sample_ratio: 0.01,
-            service_name: "weir".to_owned(),
-            attributes: BTreeMap::new(),
-        }
-    }
-}
-
-/// Why a collector cannot be told anything.
-#[derive(Debug, thiserror::Error)]
-pub enum TelemetryError {
-    /// A variable of the environment.
-    #[error("{variable}={value:?}: {wanted}")]
-    Variable {
-        /// Which one.
-        variable: String,
-        /// What it holds.
-        value: String,
-        /// What it should hold.
-        wanted: &'static str,
-    },
-    /// An endpoint that cannot be reached as it should be.
-    #[error("{0}: TLS to a collector needs protocol = \"grpc\"")]
-    Encrypted(String),
-    /// There is no exporter for an endpoint.
-    #[error("export to {endpoint}: {source}")]
-    Exporter {
-        /// Which one.
-        endpoint: String,
-        /// What is wrong.
-        source: ExporterBuildError,
-    },
-    /// There are no metrics.
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-}
 
 /// What this process tells of itself, until [`Self::shut_down`].
 #[derive(Debug)]
