@@ -6,9 +6,11 @@
 
 mod failure;
 mod fleeting;
+mod terms;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
@@ -16,6 +18,7 @@ use crate::limits::Charge;
 use crate::view::ViewId;
 
 pub(crate) use failure::Failure;
+use terms::Terms;
 
 /// A variant that is selected now.
 #[derive(Debug)]
@@ -27,6 +30,31 @@ pub(crate) struct Member {
     pub(crate) changed: Commit,
     /// When that happened, or upstream last vouched for it. Never before `changed`.
     pub(crate) refreshed: Commit,
+    /// What clients were told of its time to live, if it has one.
+    terms: Option<Box<Terms>>,
+}
+
+impl Member {
+    fn new(variant: &Arc<Variant>, at: Commit) -> Self {
+        let terms = Terms::begin(variant, at);
+        Self { variant: Arc::clone(variant), born: at, changed: at, refreshed: at, terms }
+    }
+
+    /// Notes that it changed, or (else) was vouched for.
+    fn renew(&mut self, at: Commit, changed: bool) {
+        self.refreshed = at;
+        if changed {
+            self.changed = at;
+            self.terms = Terms::begin(&self.variant, at);
+        } else if let Some(terms) = &mut self.terms {
+            terms.renew(&self.variant, at);
+        }
+    }
+
+    /// Whether a client that has it as of `after` may have dropped it by itself at `now`.
+    pub(crate) fn is_over(&self, after: Commit, now: Instant) -> bool {
+        self.terms.as_ref().is_some_and(|terms| terms.are_over(after, now))
+    }
 }
 
 /// A variant that was selected once and that some stream may still hold.
@@ -217,10 +245,8 @@ impl Selection {
                 self.fleeting += usize::from(new.content().do_not_cache);
                 self.fleeting -= usize::from(old.content().do_not_cache);
                 let change = change?;
-                let before = std::mem::replace(&mut member.refreshed, at);
-                if change == Change::Added {
-                    member.changed = at;
-                }
+                let before = member.refreshed;
+                member.renew(at, change == Change::Added);
                 self.note_change(slot, Some(before), Some(at));
                 self.account(&old, u64::wrapping_sub);
                 self.account(new, u64::wrapping_add);
@@ -246,8 +272,7 @@ impl Selection {
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
         self.fleeting += usize::from(variant.content().do_not_cache);
-        let member = Member { variant: Arc::clone(variant), born: at, changed: at, refreshed: at };
-        self.live.insert(slot.clone(), member);
+        self.live.insert(slot.clone(), Member::new(variant, at));
         if !self.is_collection() {
             self.absence = Absence::Unknown;
             self.settled.get_or_insert(at);
@@ -255,7 +280,7 @@ impl Selection {
     }
 
     fn bury(&mut self, slot: &Name, at: Commit) {
-        let Some(Member { variant, born, changed, refreshed }) = self.live.remove(slot) else { return };
+        let Some(Member { variant, born, changed, refreshed, .. }) = self.live.remove(slot) else { return };
         self.fleeting -= usize::from(variant.content().do_not_cache);
         self.note_change(slot, Some(refreshed), None);
         self.account(&variant, u64::wrapping_sub);
@@ -293,15 +318,18 @@ impl Selection {
 
     /// Whether a variant of the resource `name` is selected.
     pub(crate) fn shows(&self, name: &Name) -> bool {
-        match self.is_collection() {
-            true => self.live.contains_key(name),
-            false => self.live.values().any(|member| member.variant.name() == name),
-        }
+        self.shown(name).is_some()
     }
 
     /// What is selected of the resource `name`.
     pub(crate) fn member(&self, name: &Name) -> Option<&Member> {
         self.live.get(name)
+    }
+
+    /// The variant of the resource `name` that is selected.
+    pub(crate) fn shown(&self, name: &Name) -> Option<&Arc<Variant>> {
+        let slot = if self.is_collection() { name } else { &self.locator.name };
+        self.live.get(slot).map(|member| &member.variant).filter(|variant| variant.name() == name)
     }
 
     /// The members that changed or were refreshed after `after`.

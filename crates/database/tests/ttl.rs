@@ -7,7 +7,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{Fixture, Stream, aliased, anyone, only, plain, prod, said, wildcard};
-use weir_database::{Diff, Refresh, Shape};
+use weir_database::{Diff, Query, Refresh, Shape};
 use weir_types::{
     Batch, Content, Cursor, Form, Heartbeat, KnownVersions, Reach, Selector, Variant, VariantKey,
 };
@@ -264,7 +264,7 @@ fn t04_a_resource_resent_without_ttl_has_none() {
 }
 
 #[test]
-fn t03_a_reconnecting_client_with_the_current_version_hears_how_long_it_lives() {
+fn t03_a_client_that_comes_back_is_sent_what_it_may_have_dropped() {
     let f = Fixture::new();
     let mut first = f.attach(&[plain("a")]);
     f.receive(f.now, vec![mortal(anyone("a"), "1"), variant(anyone("b"), "1")], vec![]);
@@ -273,9 +273,56 @@ fn t03_a_reconnecting_client_with_the_current_version_hears_how_long_it_lives() 
     let again = f.attach(&[plain("a")]);
     let known: KnownVersions = [("a", version.to_string())].into_iter().collect();
     let diff = again.pending_with(Shape::Changes, Refresh::Heartbeat, Some(&known));
-    assert_eq!((said(&diff), heartbeats(&diff)), ((vec![], vec![]), vec!["a[anyone]".to_owned()]));
-    let left = diff.heartbeats[0].0.remaining(f.now + seconds(8));
+    assert_eq!((said(&diff).0, heartbeats(&diff)), (vec!["a[anyone]=1".to_owned()], vec![]));
+    let left = diff.resources[0].0.remaining(f.now + seconds(8));
     assert_eq!(left, Some(seconds(7)));
+    let diff = again.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known));
+    assert_eq!(said(&diff), (vec![], vec![]), "who is told of no times drops nothing");
+}
+
+#[test]
+fn t02_who_is_told_so_late_that_it_may_have_dropped_the_resource_is_sent_it() {
+    let f = Fixture::new();
+    let mut streams = [(); 2].map(|()| f.attach(&[plain("a")]));
+    f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
+    streams.iter_mut().for_each(|stream| drop(stream.told_delta()));
+    let is_whole = |stream: &Stream, after| {
+        let base = Query::new(stream.attachment.cursor(), Shape::Changes);
+        let at = Some(f.now + Duration::from_millis(after));
+        let diff = stream.attachment.diff(&Query { refresh: Refresh::Heartbeat, at, ..base });
+        assert_eq!(diff.resources.len() + diff.heartbeats.len(), 1);
+        !diff.resources.is_empty()
+    };
+    f.receive(f.now + seconds(8), vec![], vec![beat(anyone("a"))]);
+    assert_eq!([9_999, 10_000].map(|after| is_whole(&streams[0], after)), [false, true]);
+    streams[1].told_delta();
+    f.receive(f.now + seconds(16), vec![], vec![beat(anyone("a"))]);
+    assert_eq!([17_999, 18_000].map(|after| is_whole(&streams[1], after)), [false, true]);
+    assert!(is_whole(&streams[0], 17_999), "it was told of ten seconds");
+}
+
+#[test]
+fn t03_what_comes_in_two_ways_lives_as_long_as_the_longer_one() {
+    let f = Fixture::new();
+    let on_pod = [("env", "prod"), ("pod", "7")].into_iter().collect();
+    let mut stream = f.attach(&[Selector::located("a", on_pod), Selector::located("*", prod())]);
+    let key = only("a", "prod");
+    let receive = |reach, after, ttl| {
+        let mut batch = Batch::new(cds(), reach);
+        batch.upserts = vec![mortal(key.clone(), "1")];
+        batch.heartbeats = vec![Heartbeat { key: key.clone(), ttl }];
+        batch.received = Some(f.now + seconds(after));
+        f.database.commit(batch);
+    };
+    receive(Reach::Wildcard, 0, TTL);
+    receive(Reach::Named, 0, TTL);
+    assert_eq!(stream.told_delta().0.len(), 1);
+    receive(Reach::Named, 8, seconds(60));
+    stream.told_delta();
+    receive(Reach::Wildcard, 9, TTL);
+    let diff = stream.told_with(Shape::Changes, Refresh::Heartbeat);
+    let left: Vec<_> = diff.heartbeats.iter().map(|(v, _)| v.remaining(f.now + seconds(9))).collect();
+    assert_eq!(left, [Some(seconds(59))], "the last word counts for the client");
 }
 
 #[test]

@@ -180,6 +180,8 @@ impl StreamFrames<'_> {
             unsaid: &view.placed(step.unsaid()),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
+            // The frame is shared until the second is over.
+            at: Some(self.frames.epoch + Duration::from_secs(second + 1)),
             tells_away: key.tells_away,
         });
         let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Cursor, Form, Name, Selector, Variant, VariantKey, Version};
 
+use super::leases::Reasons;
 use super::question::{Diff, Errors, Query, Refresh, Removed, Shape};
 use super::shown::Shown;
 use super::{Core, errors};
@@ -175,7 +176,7 @@ impl<'a> Collector<'a> {
                 if member.changed > after.additions && !self.is_held(member, form, selection) {
                     self.send(&member.variant, form, breadth);
                 } else if member.variant.content().ttl.is_some() {
-                    self.refresh(&member.variant, form, breadth);
+                    self.refresh(member, form, breadth);
                 }
             }
         }
@@ -213,6 +214,10 @@ impl<'a> Collector<'a> {
     /// same content before, from this variant or (under a plain name) another one.
     fn is_held(&self, member: &Member, form: Form, selection: &Selection) -> bool {
         let (variant, after) = (&member.variant, self.query.after.additions);
+        if variant.content().ttl.is_some() && self.query.refresh != Refresh::Unsaid {
+            // Nobody knows when the client drops it.
+            return false;
+        }
         let version = variant.version(form);
         let known = self.query.known.is_some_and(|known| known.is_current(variant.name(), version));
         let untold = selection.settled.is_some_and(|at| at > after);
@@ -292,11 +297,12 @@ impl<'a> Collector<'a> {
     }
 
     /// Says that what the client has lives on.
-    fn refresh(&mut self, variant: &'a Arc<Variant>, form: Form, asked: Breadth) {
+    fn refresh(&mut self, member: &'a Member, form: Form, asked: Breadth) {
         let whole = self.query.refresh == Refresh::Whole;
         self.refreshed |= whole;
         if self.query.refresh != Refresh::Unsaid {
-            self.put(Sent { variant, form, asked, whole });
+            let dropped = self.query.at.is_some_and(|now| member.is_over(self.query.after.additions, now));
+            self.put(Sent { variant: &member.variant, form, asked, whole: whole || dropped });
         }
     }
 
@@ -312,8 +318,18 @@ impl<'a> Collector<'a> {
         }
     }
 
+    fn have_the_longest(&mut self) {
+        let (core, view) = (self.core, self.view);
+        let mut mortal = self.sent.values_mut().filter(|sent| sent.variant.lease().is_some()).peekable();
+        if view.selections.len() > 1 && mortal.peek().is_some() {
+            let reasons = Reasons::of(core, view);
+            mortal.for_each(|sent| sent.variant = reasons.longest(sent.variant, sent.form));
+        }
+    }
+
     /// Leaves out what would be said twice or taken back in the same breath.
-    fn finish(self) -> Finished {
+    fn finish(mut self) -> Finished {
+        self.have_the_longest();
         let Self { core, view, sent, mut removed, errors, .. } = self;
         let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
         if !removed.is_empty() && view.selections.len() > 1 {

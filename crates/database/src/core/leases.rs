@@ -7,10 +7,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Commit, DynamicParameters, Heartbeat, Name, Reach, Variant, VariantKey};
+use weir_types::xdstp::collections_of;
+use weir_types::{Commit, DynamicParameters, Form, Heartbeat, Lease, Name, Reach, Variant, VariantKey};
 
 use super::Core;
-use crate::view::{Shared, ViewId};
+use super::diff::identity;
+use crate::selection::Selection;
+use crate::view::{Shared, View, ViewId};
 
 /// Whose time is over when.
 #[derive(Debug, Default)]
@@ -81,5 +84,36 @@ impl Core {
         let resources = self.aliases.get(name).into_iter().flatten().chain([name]);
         let entries = resources.filter_map(|resource| self.names.get(resource));
         entries.flat_map(|entry| entry.sets()).any(|set| set.has_expired(parameters))
+    }
+}
+
+/// What a view asks for, by name, to find what it shows for several reasons. For the client that is one resource,
+/// which lives for as long as it was told last.
+pub(super) struct Reasons<'a> {
+    core: &'a Core,
+    asked: HashMap<&'a Name, Vec<(Form, &'a Selection)>>,
+}
+
+impl<'a> Reasons<'a> {
+    pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
+        let mut asked: HashMap<&Name, Vec<_>> = HashMap::new();
+        for (selector, id) in &view.selections {
+            let of_name = asked.entry(&selector.locator.name).or_default();
+            of_name.push((selector.form, &core.selections[id.0]));
+        }
+        Self { core, asked }
+    }
+
+    /// Of what is shown in `form` and is what `variant` is: that which lives longest.
+    pub(super) fn longest(&self, variant: &'a Arc<Variant>, form: Form) -> &'a Arc<Variant> {
+        let name = variant.name();
+        let same = |other: &&Arc<Variant>| {
+            identity(other, form) == identity(variant, form) && other.version(form) == variant.version(form)
+        };
+        let collections = collections_of(name).map(Name::from);
+        let names = self.core.aliases_of(name).chain([name]).cloned().chain(collections);
+        let asking = names.filter_map(|asked| self.asked.get(&asked)).flatten();
+        let shown = asking.filter(|(asked, _)| *asked == form).filter_map(|(_, s)| s.shown(name));
+        shown.filter(same).max_by_key(|other| other.lease().as_ref().map(Lease::until)).unwrap_or(variant)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use weir_types::{
     Commit, Cursor, Form, KnownVersions, Name, ResourceError, Selector, Variant, VariantKey, Version,
@@ -22,7 +23,7 @@ pub enum Refresh {
     /// Not at all: the client is told of no times to live.
     #[default]
     Unsaid,
-    /// By a heartbeat: name and version without the body.
+    /// By a heartbeat: name and version without the body. If the client may have dropped it, by the resource.
     Heartbeat,
     /// By the resource again.
     Whole,
@@ -45,6 +46,8 @@ pub struct Query<'a> {
     pub known: Option<&'a KnownVersions>,
     /// How the client is told that something lives on as it is.
     pub refresh: Refresh,
+    /// What time it is, for clients that drop by themselves what is not refreshed in time; none if times do not count.
+    pub at: Option<Instant>,
     /// Whether the client is told of names that they cannot be had while no control plane can be reached.
     pub tells_away: bool,
 }
@@ -63,6 +66,7 @@ impl Query<'static> {
             unsaid: &NONE,
             known: None,
             refresh: Refresh::Unsaid,
+            at: None,
             tells_away: false,
         }
     }

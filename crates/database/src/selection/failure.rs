@@ -69,7 +69,7 @@ impl Selection {
             return None;
         }
         for member in self.live.values_mut() {
-            (member.changed, member.refreshed) = (at, at);
+            member.renew(at, true);
         }
         Some(Change::Added)
     }

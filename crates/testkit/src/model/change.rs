@@ -1,6 +1,8 @@
 //! What an upstream says in one response, as a value that can be printed and applied twice.
 
-use weir_types::{Absent, Answered, Batch, Content, Reach, TypeUrl, Variant, VariantKey};
+use std::time::{Duration, Instant};
+
+use weir_types::{Absent, Answered, Batch, Content, Heartbeat, Reach, TypeUrl, Variant, VariantKey};
 
 /// A [`Batch`] that can be cloned.
 #[derive(Clone, Debug)]
@@ -11,19 +13,23 @@ pub struct Change {
     pub reach: Reach,
     /// Variants that are new or may have changed.
     pub upserts: Vec<(VariantKey, Content)>,
+    /// Variants that are refreshed without being sent.
+    pub heartbeats: Vec<Heartbeat>,
     /// Variants that are gone.
     pub removals: Vec<VariantKey>,
     /// Names that nothing matches.
     pub absent: Vec<Absent>,
     /// The collections that are answered.
     pub answered: Vec<Answered>,
+    /// When it was received: times to live count from then, if they are to count.
+    pub received: Option<Instant>,
 }
 
 impl Change {
     /// Changes nothing yet.
     pub fn new(type_url: TypeUrl, reach: Reach) -> Self {
-        let (upserts, removals, absent, answered) = Default::default();
-        Self { type_url, reach, upserts, removals, absent, answered }
+        let (upserts, heartbeats, removals, absent, answered, received) = Default::default();
+        Self { type_url, reach, upserts, heartbeats, removals, absent, answered, received }
     }
 
     /// The same with one more variant that is new or changed.
@@ -40,11 +46,20 @@ impl Change {
         self
     }
 
+    /// The same with one more variant that lives on, for `ttl`.
+    #[must_use]
+    pub fn refreshing(mut self, key: VariantKey, ttl: Duration) -> Self {
+        self.heartbeats.push(Heartbeat { key, ttl });
+        self
+    }
+
     /// As a database takes it.
     pub fn batch(&self) -> Batch {
         let mut batch = Batch::new(self.type_url.clone(), self.reach);
         let upserts = self.upserts.iter().cloned();
         batch.upserts = upserts.map(|(key, content)| Variant::new(key, content)).collect();
+        batch.heartbeats.clone_from(&self.heartbeats);
+        batch.received = self.received;
         batch.removals.clone_from(&self.removals);
         batch.absent.clone_from(&self.absent);
         batch.answered.clone_from(&self.answered);

@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Query, Removed, Shape, Subscriber};
+use weir_database::{Attachment, Database, Query, Refresh, Removed, Shape, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Framed, Framer, Nack, Refused, Step, View, Views};
 use weir_types::{
     Commit, Constraints, Cursor, Form, Head, Kind, Name, Selector, Subscription, TypeUrl, Variant, Version,
 };
 
-use super::Change;
+use super::{Change, Identity};
 
 /// Whether a stream was woken since it was last polled.
 #[derive(Debug, Default)]
@@ -100,21 +101,40 @@ pub struct Sent {
     pub constraints: Option<Constraints>,
     /// Its version.
     pub version: String,
-    /// Its content.
+    /// Its content; none in a heartbeat.
     pub body: Option<Bytes>,
     /// Its other names.
     pub aliases: Arc<[Name]>,
+    /// What is left of its time to live, for a client that is told.
+    pub ttl: Option<Duration>,
 }
 
 impl Sent {
-    fn new(variant: &Variant, form: Form) -> Self {
+    fn new(variant: &Variant, form: Form, at: Option<Instant>) -> Self {
         Self {
             name: variant.name().clone(),
             constraints: (form == Form::Located).then(|| variant.key().constraints.clone()),
             version: variant.version(form).to_string(),
             body: variant.content().body.clone(),
             aliases: Arc::clone(&variant.content().aliases),
+            ttl: at.and_then(|at| variant.remaining(at)),
         }
+    }
+
+    /// The same without content: what the client has lives on.
+    #[must_use]
+    pub fn heartbeat(self) -> Self {
+        Self { body: None, aliases: Arc::default(), ..self }
+    }
+
+    /// Whether it says only that what the client has lives on.
+    pub fn is_heartbeat(&self) -> bool {
+        self.body.is_none() && self.ttl.is_some()
+    }
+
+    /// What the client tells it apart by.
+    pub fn identity(&self) -> Identity {
+        (self.name.clone(), self.constraints.clone())
     }
 }
 
@@ -129,6 +149,8 @@ pub struct Response {
     pub version: Version,
     /// What there is.
     pub resources: Vec<Sent>,
+    /// When it was made, for a client that is told of times to live.
+    pub at: Option<Instant>,
     /// What is gone: in delta `removed_resources` and `removed_resource_names`, in SotW `resource_errors`.
     pub removed: Vec<Removed>,
     /// Whether it carries the whole state.
@@ -146,9 +168,20 @@ pub struct Frames<'a> {
     pub interrupted: bool,
     /// How many things may be said in one response, unless they are about one name; none for any number.
     pub limit: Option<usize>,
+    /// What time it is, for a client that is told of times to live.
+    pub at: Option<Instant>,
 }
 
 impl Frames<'_> {
+    /// How this client is told that something lives on.
+    fn refresh(&self, step: &Step<'_, Place>) -> Refresh {
+        match step.dialect {
+            _ if self.at.is_none() => Refresh::Unsaid,
+            Dialect::Delta if !step.logical.rejects() => Refresh::Heartbeat,
+            _ => Refresh::Whole,
+        }
+    }
+
     fn interrupt(&mut self, before: bool) {
         if let Some((database, change, _)) = self.midway.take_if(|(_, _, when)| *when == before) {
             database.commit(change.batch());
@@ -168,6 +201,8 @@ impl Framer<Place> for Frames<'_> {
             owed: step.owed(),
             unsaid: step.unsaid(),
             known: step.known().map(Arc::as_ref),
+            refresh: self.refresh(step),
+            at: self.at,
             ..Query::new(step.after, shape)
         });
         self.interrupt(false);
@@ -175,7 +210,7 @@ impl Framer<Place> for Frames<'_> {
         let goes = !diff.removed.is_empty();
         let something = match shape {
             Shape::Everything => diff.changed,
-            Shape::Changes => !diff.resources.is_empty() || goes,
+            Shape::Changes => !diff.resources.is_empty() || !diff.heartbeats.is_empty() || goes,
         };
         let clusters = || diff.resources.iter().filter_map(|(v, _)| v.content().eds_name.clone());
         let warming = (type_url.kind() == Kind::Cluster).then(|| clusters().collect::<HashSet<_>>());
@@ -183,11 +218,16 @@ impl Framer<Place> for Frames<'_> {
         let parts = if something || step.forced { diff.split(limit, |_| 1) } else { Vec::new() };
         let first = step.nonce(diff.to);
         let nonces = std::iter::successors(Some(first), |nonce| Some(nonce.following()));
+        let sent = |(variant, form): &(Arc<Variant>, Form)| Sent::new(variant, *form, self.at);
         let mut frames = parts.into_iter().zip(nonces).enumerate().map(|(index, (part, nonce))| Response {
             type_url: type_url.clone(),
             nonce: nonce.to_string(),
             version: diff.version,
-            resources: part.resources.iter().map(|(variant, form)| Sent::new(variant, *form)).collect(),
+            resources: {
+                let heartbeats = part.heartbeats.iter().map(sent).map(Sent::heartbeat);
+                part.resources.iter().map(sent).chain(heartbeats).collect()
+            },
+            at: self.at,
             removed: part.removed,
             everything: step.everything,
             part: index,
@@ -201,7 +241,7 @@ impl Framer<Place> for Frames<'_> {
             frame,
             rest,
             version: diff.version,
-            refreshes: diff.refreshed,
+            refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
             disputed: diff.disputed,
             errs: step.dialect == Dialect::Sotw && goes || !diff.errors.told.is_empty(),
             postponed: diff.errors.postponed.into(),

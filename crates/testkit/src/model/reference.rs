@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Absent, Breadth, Constraints, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector,
-    TypeUrl, Variant, VariantKey,
+    Absence, Absent, Breadth, Constraints, DynamicParameters, Form, Heartbeat, Name, Reach, ResourceLocator,
+    Selector, TypeUrl, Variant, VariantKey,
 };
 
 use super::{Change, Identity};
@@ -31,6 +31,8 @@ pub struct Reference {
 struct OfType {
     /// "keyed by the associated dynamic parameter constraints"
     resources: BTreeMap<(Reach, Name), BTreeMap<Constraints, Arc<Variant>>>,
+    /// What was not refreshed in time: for nobody, until it is.
+    expired: BTreeSet<(Reach, VariantKey)>,
     locators: BTreeMap<ResourceLocator, Use>,
     /// What upstream said of locators that nothing matches, and of wildcards.
     answers: BTreeMap<ResourceLocator, Absence>,
@@ -61,7 +63,11 @@ impl Reference {
         }
         for (key, content) in &change.upserts {
             of_type.remove(key, change.reach);
-            let variant = Arc::new(Variant::new(key.clone(), content.clone()));
+            let variant = Variant::new(key.clone(), content.clone());
+            let variant = Arc::new(match change.received {
+                Some(at) => variant.leased(at),
+                None => variant,
+            });
             if of_type.is_wanted(&variant, change.reach) {
                 if change.reach == Reach::Named {
                     of_type.undeny(&variant);
@@ -70,6 +76,9 @@ impl Reference {
                 variants.insert(key.constraints.clone(), variant);
             }
         }
+        for heartbeat in &change.heartbeats {
+            of_type.refresh(heartbeat, change);
+        }
         of_type.hear_by_name(change);
         of_type.note_answers(change)
     }
@@ -77,6 +86,7 @@ impl Reference {
     /// Gives up locators that have been idle for `idle`, and what only they reached.
     pub fn sweep(&mut self, now: Instant, idle: Duration) {
         for of_type in self.types.values_mut() {
+            of_type.expire(now);
             let before = of_type.locators.len();
             of_type.locators.retain(|_, used| match used {
                 Use::Subscribed => true,
@@ -120,6 +130,13 @@ impl Reference {
         all.filter(|((r, _), _)| *r == reach).flat_map(|(_, variants)| variants.values().cloned()).collect()
     }
 
+    /// What there is of the resource `name` in a reach, but for what has expired.
+    pub fn alive(&self, type_url: &TypeUrl, reach: Reach, name: &Name) -> Vec<Arc<Variant>> {
+        let Some(of_type) = self.types.get(type_url) else { return Vec::new() };
+        let variants = of_type.resources.get(&(reach, name.clone())).into_iter().flat_map(BTreeMap::values);
+        variants.filter(|variant| of_type.is_alive(reach, variant)).cloned().collect()
+    }
+
     /// How many variants are kept, but for those that are held whether or not anyone subscribes.
     pub fn kept(&self) -> usize {
         let all = self.types.values().flat_map(|of_type| &of_type.resources);
@@ -158,6 +175,27 @@ impl OfType {
         if let Some(variants) = self.resources.get_mut(&(reach, key.name.clone())) {
             variants.remove(&key.constraints);
         }
+        self.expired.remove(&(reach, key.clone()));
+    }
+
+    fn refresh(&mut self, Heartbeat { key, ttl }: &Heartbeat, change: &Change) {
+        let variants = self.resources.get_mut(&(change.reach, key.name.clone()));
+        let held = variants.and_then(|variants| variants.get_mut(&key.constraints));
+        if let Some((held, at)) = held.zip(change.received) {
+            *held = Arc::new(held.refreshed(at, *ttl));
+            self.expired.remove(&(change.reach, key.clone()));
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        for ((reach, _), variants) in &self.resources {
+            let over = variants.values().filter(|v| v.lease().is_some_and(|lease| lease.is_over(now)));
+            self.expired.extend(over.map(|variant| (*reach, variant.key().clone())));
+        }
+    }
+
+    fn is_alive(&self, reach: Reach, variant: &Variant) -> bool {
+        !self.expired.contains(&(reach, variant.key().clone()))
     }
 
     fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
@@ -169,7 +207,9 @@ impl OfType {
         // What a wildcard brought stands in for what is asked for by name, until that is answered.
         let heard = |l: &ResourceLocator| {
             let named = self.resources.get(&(Reach::Named, variant.name().clone()));
-            let answered = || named.is_some_and(|v| v.keys().any(|c| matches(c.expr(), &l.parameters)));
+            let mut named = named.into_iter().flat_map(BTreeMap::values);
+            let matches = |v: &Arc<Variant>| matches(v.key().constraints.expr(), &l.parameters);
+            let mut answered = || named.any(|v| self.is_alive(Reach::Named, v) && matches(v));
             reach == Reach::Wildcard && !l.is_collection() && (self.denied.contains(l) || answered())
         };
         let expr = variant.key().constraints.expr();
@@ -217,7 +257,7 @@ impl OfType {
         reaches.iter().find_map(|reach| {
             let variants = self.resources.get(&(*reach, name.clone()))?;
             let matching = variants.values().filter(|v| matches(v.key().constraints.expr(), parameters));
-            let matching = matching.filter(|variant| answers(variant));
+            let matching = matching.filter(|variant| self.is_alive(*reach, variant) && answers(variant));
             let rank = |v: &&Arc<Variant>| {
                 (std::cmp::Reverse(v.key().constraints.key_count()), v.key().constraints.clone())
             };

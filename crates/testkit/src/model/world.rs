@@ -165,7 +165,7 @@ impl World {
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         // Every other client is told everything in small parts.
         let limit = (who % 2 == 1).then_some(2);
-        let mut frames = Frames { midway, interrupted: false, limit };
+        let mut frames = Frames { midway, interrupted: false, limit, at: None };
         let transmit = peer.stream.poll_transmit(&mut frames);
         let interrupted = frames.interrupted;
         if interrupted && let Some((change, _)) = self.midway.take() {

@@ -66,10 +66,11 @@ impl fmt::Display for Event {
             }
             Self::Answered(end, number, response) => {
                 write!(f, "{end:?}#{number} < {} {}", response.type_url.short_name(), response.nonce)?;
-                for Sent { name, constraints, body, .. } in &response.resources {
+                for Sent { name, constraints, body, ttl, .. } in &response.resources {
                     let constraints = constraints.iter().map(|constraints| format!("[{constraints}]"));
                     let body = String::from_utf8_lossy(body.as_deref().unwrap_or_default());
                     write!(f, " {name}{}={body:?}", constraints.collect::<String>())?;
+                    ttl.iter().try_for_each(|ttl| write!(f, " for {ttl:?}"))?;
                 }
                 write!(f, " -{:?}", response.removed)?;
                 if response.everything { f.write_str(" (all)") } else { Ok(()) }

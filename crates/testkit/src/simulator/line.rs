@@ -1,7 +1,7 @@
 //! What lies between the two ends of a stream, and the server machine at the far one.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
@@ -36,6 +36,8 @@ pub(super) struct Line {
     stalled: bool,
     /// How many things one response may say; none for any number.
     limit: Option<usize>,
+    /// Whether the asking end is told of no times to live.
+    timeless: bool,
 }
 
 struct Connection {
@@ -72,6 +74,11 @@ impl Line {
         self.limit = limit;
     }
 
+    /// Has responses tell of no times to live.
+    pub(super) fn without_times(&mut self) {
+        self.timeless = true;
+    }
+
     pub(super) fn cut(&mut self) {
         self.connection = None;
     }
@@ -101,14 +108,15 @@ impl Line {
         }
     }
 
-    /// The next response, if there is room for it and the far end was woken.
-    pub(super) fn answer(&mut self) -> Option<Response> {
+    /// The next response, if there is room for it and the far end was woken. Where times to live count, it is made `at`
+    /// that time.
+    pub(super) fn answer(&mut self, at: Option<Instant>) -> Option<Response> {
         let connection = self.connection.as_mut().filter(|_| !self.stalled)?;
         connection.attentive |= connection.places.bell.take();
         if !connection.attentive {
             return None;
         }
-        let mut frames = Frames { limit: self.limit, ..Frames::default() };
+        let mut frames = Frames { limit: self.limit, at: at.filter(|_| !self.timeless), ..Frames::default() };
         let response = connection.server.poll_transmit(&mut frames);
         connection.attentive = response.is_some();
         response.map(|transmit| transmit.frame)

@@ -16,6 +16,7 @@ mod checks;
 mod excuse;
 mod history;
 mod line;
+mod lives;
 mod origin;
 mod peer;
 mod play;

@@ -1,5 +1,7 @@
 //! The clients: naive ones, who ask in their own way and believe what they are told.
 
+use std::time::Instant;
+
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack};
 use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
@@ -39,7 +41,11 @@ impl Peer {
         let manner = [Manner::Plain, Manner::Leaf, Manner::Proxy][rng.usize(0..3)];
         let sets = parameter_sets();
         let client = Client::new(dialect, sets[rng.usize(0..sets.len())].clone());
-        Self { client, proxy, line: Line::default(), witness: Witness::default(), manner }
+        let mut line = Line::default();
+        if dialect == Dialect::Sotw && rng.bool() {
+            line.without_times();
+        }
+        Self { client, proxy, line, witness: Witness::default(), manner }
     }
 
     /// Subscribes to something, or no longer. What it says while it is not connected is lost.
@@ -89,19 +95,22 @@ impl Peer {
     }
 
     /// Takes in a response, and holds what it sees against the history, if it comes in one order. Returns the
-    /// verdict.
+    /// verdict, and what has to be asked for then.
     pub(super) fn receive(
         &mut self,
         response: &Response,
         history: Option<&History>,
         nack: Option<Nack>,
-    ) -> Inbound {
+        now: Instant,
+    ) -> Vec<Inbound> {
+        self.client.pass(now);
         let before = self.client.held(&response.type_url);
         let verdict = self.client.receive(response, nack);
         if let Some(history) = history {
             self.witness.observe(response, &before, &self.client, history);
         }
-        verdict
+        let lost = self.client.ask_for_lost(&response.type_url);
+        [verdict].into_iter().chain(lost).collect()
     }
 
     /// Notes what may be told to be gone though it is not.

@@ -10,14 +10,18 @@ use weir_types::TypeUrl;
 use super::agenda::{Agenda, End, Event, Trace};
 use super::excuse::Excuse;
 use super::line::Line;
+use super::lives::Fate;
 use super::origin::Origin;
 use super::peer::Peer;
 use super::proxy::{Need, Proxy};
-use super::script::{self, Asked, Asking, REST, SCRIPT};
+use super::script::{self, Asked, Asking, SCRIPT, STEADY};
 use super::upstream::Upstream;
 
 /// More than any play has to say.
 const ENDLESS: usize = 200_000;
+
+/// How long nothing is said in the end.
+const QUIET: Duration = Duration::from_secs(25);
 
 /// How Weir speaks to what is above it.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +78,7 @@ impl Simulation {
             trace: Trace::new(),
             summary: Summary::default(),
             asking: Asking::new(&mut rng),
-            origin: Origin::new(),
+            origin: Origin::mortal(&mut rng),
             proxies: hops.iter().enumerate().map(|(number, hop)| Proxy::new(number, *hop)).collect(),
             peers: (0..rng.usize(1..6)).map(|_| Peer::new(rng.usize(0..hops.len()), &mut rng)).collect(),
             connections: 0,
@@ -90,7 +94,7 @@ impl Simulation {
 
     fn begin(&mut self) {
         for _ in 0..10 {
-            self.origin.change(&mut self.rng);
+            self.change();
         }
         script::write(&mut self.agenda, self.peers.len(), self.hops.len(), &mut self.rng);
         for who in 0..self.peers.len() {
@@ -116,11 +120,7 @@ impl Simulation {
             self.settle();
         }
         let quiet = self.agenda.now() - self.summary.last;
-        assert!(
-            quiet > REST / 4,
-            "something is still said {:?} after the script",
-            self.summary.last - SCRIPT
-        );
+        assert!(quiet > QUIET, "something is still said {:?} after the script", self.summary.last - SCRIPT);
     }
 
     fn happen(&mut self, event: Event) {
@@ -147,7 +147,7 @@ impl Simulation {
                 self.stall(end);
             }
             Event::Restart(which) => self.restart(which),
-            Event::Change => self.origin.change(&mut self.rng),
+            Event::Change => self.change(),
             Event::Act(who) => {
                 let request = self.peers[who].act(&self.asking, &mut self.rng);
                 request.into_iter().for_each(|request| self.send_up(&End::Client(who), request));
@@ -162,8 +162,9 @@ impl Simulation {
                 let nack = (self.rng.u32(0..10) == 0).then(|| Nack { code: 3, message: "no".into() });
                 let ordered = self.is_ordered(*who, &response.type_url);
                 let history = Some(&self.origin.history).filter(|_| ordered);
-                let verdict = self.peers[*who].receive(&response, history, nack);
-                self.send_up(&end, verdict);
+                let now = self.epoch + self.agenda.now();
+                let requests = self.peers[*who].receive(&response, history, nack, now);
+                requests.into_iter().for_each(|request| self.send_up(&end, request));
             }
             End::Link(number, set, role) => {
                 let now = self.now();
@@ -196,7 +197,23 @@ impl Simulation {
             let known = self.proxies[number].tick(now);
             self.excuse(&known);
         }
-        self.origin.sweep(now);
+        self.peers.iter_mut().for_each(|peer| peer.client.pass(now));
+        let time = self.agenda.now();
+        if time == SCRIPT + STEADY && self.origin.is_mortal() {
+            self.check();
+        }
+        let fate = match time {
+            time if time < SCRIPT => Fate::Any,
+            time if time < SCRIPT + STEADY => Fate::Kept,
+            _ => Fate::Ended,
+        };
+        self.origin.tick(now, fate, &mut self.rng);
+    }
+
+    fn change(&mut self) {
+        let now = self.now();
+        let mortal = self.origin.change(now, &mut self.rng);
+        self.excuse(&mortal);
     }
 
     /// Sends what a proxy has collected.
@@ -223,13 +240,14 @@ impl Simulation {
         let mut busy = true;
         while std::mem::take(&mut busy) {
             busy |= self.origin.answer();
+            let at = Some(self.now());
             for number in 0..self.proxies.len() {
                 let needs = self.proxies[number].follow_demand();
                 busy |= needs.is_some();
                 needs.into_iter().flatten().for_each(|(end, need)| self.attend(end, need));
             }
             for end in self.ends() {
-                while let Some(response) = self.line(&end).and_then(Line::answer) {
+                while let Some(response) = self.line(&end).and_then(|line| line.answer(at)) {
                     let mut rng = self.rng.fork();
                     let now = self.agenda.now();
                     let sent = self.line(&end).and_then(|line| line.send_down(now, &mut rng));

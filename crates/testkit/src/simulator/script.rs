@@ -11,8 +11,11 @@ use super::types;
 /// How long things happen by themselves. Streams are whole from then on.
 pub(super) const SCRIPT: Duration = Duration::from_secs(60);
 
+/// How long after it everything is refreshed that has a time to live. All else has come to rest then.
+pub(super) const STEADY: Duration = Duration::from_secs(75);
+
 /// Long enough after it for every timeout of every hop.
-pub(super) const REST: Duration = Duration::from_secs(100);
+pub(super) const REST: Duration = Duration::from_secs(140);
 
 /// How a type is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

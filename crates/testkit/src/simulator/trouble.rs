@@ -56,7 +56,8 @@ impl Simulation {
             link.machine.disconnected();
         }
         let away = Duration::from_millis(self.rng.u64(50..3_000));
-        self.agenda.after(away, Event::Open(end.clone()));
+        let long = self.rng.u32(0..6) == 0 && self.agenda.now() + 8 * away < SCRIPT;
+        self.agenda.after(if long { 8 * away } else { away }, Event::Open(end.clone()));
     }
 
     pub(super) fn stall(&mut self, end: End) {

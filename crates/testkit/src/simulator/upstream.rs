@@ -92,6 +92,7 @@ fn read(response: Response, dialect: Dialect) -> client::Response {
         let key = VariantKey::new(sent.name.clone(), sent.constraints.unwrap_or_default());
         let content = Content {
             body: sent.body,
+            ttl: sent.ttl,
             aliases: sent.aliases,
             upstream_version: sent.version.into(),
             eds_name: clusters.then_some(sent.name),

@@ -129,6 +129,7 @@ impl View {
             unsaid: &owed,
             known: None,
             refresh,
+            at: None,
             tells_away: true,
         };
         self.attachment.diff(&query)

@@ -58,7 +58,7 @@ impl Follower {
     /// Takes in what there is for it, and accepts it.
     pub fn settle(&mut self) {
         let mut responses = 0;
-        while let Some(response) = self.line.answer() {
+        while let Some(response) = self.line.answer(None) {
             let verdict = self.client.receive(&response, None);
             self.line.handle(verdict);
             responses += 1;

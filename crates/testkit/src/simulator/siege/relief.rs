@@ -81,7 +81,7 @@ impl Siege {
             let asks = !asked.is_empty();
             asked.into_iter().for_each(|request| link.line.handle(request));
             origin.answer();
-            let Some(response) = self.proxy.link(end).and_then(|link| link.line.answer()) else {
+            let Some(response) = self.proxy.link(end).and_then(|link| link.line.answer(None)) else {
                 return busy | asks;
             };
             self.proxy.receive(set, *role, response, now);

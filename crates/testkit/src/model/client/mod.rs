@@ -1,6 +1,9 @@
 //! A naive client in both dialects: it believes what it is told, as real ones do.
 
+mod lifetimes;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
@@ -9,6 +12,7 @@ use weir_types::{
     Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version, WILDCARD,
 };
 
+use self::lifetimes::Expired;
 use super::harness::{Response, Sent};
 use crate::names::is_part_of;
 
@@ -26,6 +30,8 @@ pub struct Held {
     /// Whether it may have been on its way for a name that has since been given up, and stayed since it also
     /// has a name that is asked for.
     pub stray: bool,
+    /// When it is dropped, unless it is refreshed.
+    pub until: Option<Instant>,
 }
 
 /// One type of a client.
@@ -39,6 +45,10 @@ struct Subscribed {
     nonce: String,
     version: Option<Version>,
     held: BTreeMap<Identity, Held>,
+    /// What was not refreshed in time, and not heard of since.
+    expired: BTreeMap<Identity, Expired>,
+    /// What has to be asked for again.
+    lost: BTreeSet<Selector>,
     /// Every name that was ever given up.
     left: BTreeSet<Name>,
 }
@@ -50,12 +60,14 @@ pub struct Client {
     /// What the server takes for the parameters of plain names.
     parameters: DynamicParameters,
     types: BTreeMap<TypeUrl, Subscribed>,
+    /// Up to when time has passed, where it does.
+    now: Option<Instant>,
 }
 
 impl Client {
     /// A client that has asked for nothing yet.
     pub fn new(dialect: Dialect, parameters: DynamicParameters) -> Self {
-        Self { dialect, parameters, types: BTreeMap::new() }
+        Self { dialect, parameters, types: BTreeMap::new(), now: None }
     }
 
     /// Which dialect it speaks.
@@ -157,6 +169,7 @@ impl Client {
         if gone.is_empty() {
             return None;
         }
+        of_type.forget_expired();
         of_type.left.extend(gone.iter().map(|selector| selector.locator.name.clone()));
         of_type.forget_unwanted(&gone);
         // It stood for what was wanted then.
@@ -176,6 +189,8 @@ impl Client {
         let mut requests = Vec::new();
         for of_type in self.types.values_mut() {
             of_type.opened = false;
+            of_type.expired.clear();
+            of_type.lost.clear();
             let names: BTreeSet<Name> = of_type.held.keys().map(|(name, _)| name.clone()).collect();
             for held in of_type.held.values_mut() {
                 held.doubtful = true;
@@ -197,7 +212,7 @@ impl Client {
     /// Takes in a response and gives its verdict. A rejected response counts as taken in: what Envoy does
     /// with the good part of it.
     pub fn receive(&mut self, response: &Response, nack: Option<Nack>) -> Inbound {
-        let type_url = response.type_url.clone();
+        let (type_url, now) = (response.type_url.clone(), self.now);
         let of_type = self.types.entry(type_url.clone()).or_default();
         of_type.nonce.clone_from(&response.nonce);
         of_type.version = Some(response.version);
@@ -209,12 +224,17 @@ impl Client {
         }
         of_type.settle_doubts(response);
         for sent in &response.resources {
-            if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
-                let identity = (sent.name.clone(), sent.constraints.clone());
+            if sent.is_heartbeat() {
+                of_type.refresh(sent, response, now);
+            } else if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
                 let mut names = sent.aliases.iter().chain([&sent.name]);
                 let collected = of_type.left.iter().any(|left| is_part_of(&sent.name, left));
                 let stray = collected || names.any(|name| of_type.left.contains(name));
-                of_type.held.insert(identity, Held { sent: sent.clone(), doubtful: false, stray });
+                let until = now.zip(sent.ttl).map(|(now, ttl)| now + ttl);
+                of_type.expired.remove(&sent.identity());
+                of_type
+                    .held
+                    .insert(sent.identity(), Held { sent: sent.clone(), doubtful: false, stray, until });
             }
         }
         let mut verdict = self.later(&type_url, Vec::new(), Vec::new());
@@ -321,8 +341,10 @@ impl Subscribed {
     /// Of a name of which a variant came, doubtful variants that did not come are no more.
     fn settle_doubts(&mut self, response: &Response) {
         let named: BTreeSet<&Name> = response.resources.iter().map(|sent| &sent.name).collect();
-        self.held.retain(|(name, constraints), held| {
-            constraints.is_none() || !held.doubtful || !named.contains(name)
+        let came: BTreeSet<Identity> = response.resources.iter().map(Sent::identity).collect();
+        self.held.retain(|identity, held| {
+            let (name, constraints) = identity;
+            constraints.is_none() || !held.doubtful || !named.contains(name) || came.contains(identity)
         });
     }
 }
