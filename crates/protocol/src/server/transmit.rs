@@ -8,6 +8,8 @@
 //! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
 //! yet. What may point at clusters waits until the client has answered for them, and what it then asked for
 //! is there or known to be missing. First responses do not wait: a client asks for those in an order of its own.
+//! Nor do clusters and endpoints go before what takes their place is ready: upstream tells one type after the other,
+//! so that the route that moves may yet be on its way.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -162,23 +164,26 @@ impl<V: View, F: Clone> ServerStream<V, F> {
                 None if (0..self.logical.len()).any(|i| self.has_additions(i)) => return None,
                 None => {
                     let mut last_first = (0..self.logical.len()).rev();
-                    (last_first.find(|&i| self.logical[i].has_removals())?, Phase::Removals)
+                    (last_first.find(|&i| self.may_remove(i))?, Phase::Removals)
                 }
             };
-            let hold_removals = self.others_have_additions(index);
+            let hold_removals = self.holds_removals(index);
             let view = &self.logical[index].view;
             let settled = view.unsettled() == (0, 0) && view.failing() == 0;
-            let step = self.step(index, hold_removals);
-            let framed = framer.frame(&step);
+            let mut framed = framer.frame(&self.step(index, hold_removals));
+            let replaces = phase == Phase::Additions && framed.warming.is_some() && self.takes_away(index);
+            if replaces && !hold_removals {
+                framed = framer.frame(&self.step(index, true));
+            }
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
             let overtaken = match phase {
                 Phase::Additions => (0..index).any(|i| self.may_add(i)),
                 Phase::Removals => self.others_have_additions(index),
             };
-            if overtaken || self.others_have_additions(index) != hold_removals {
+            if overtaken || self.holds_removals(index) != hold_removals {
                 continue 'again;
             }
-            if let Some(transmit) = self.make_step(index, hold_removals, settled, framed) {
+            if let Some(transmit) = self.make_step(index, hold_removals || replaces, settled, framed) {
                 return Some(transmit);
             }
         }
@@ -227,6 +232,29 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     fn may_add(&self, index: usize) -> bool {
         let waits = self.logical[index].answered && self.points_at_clusters(index);
         self.has_additions(index) && !(waits && self.clusters_are_on_their_way())
+    }
+
+    /// Whether there are removals that nothing has to come before but additions.
+    fn may_remove(&self, index: usize) -> bool {
+        self.logical[index].has_removals() && !self.awaits_successors(index)
+    }
+
+    /// Whether removals stay behind while additions leave.
+    fn holds_removals(&self, index: usize) -> bool {
+        self.others_have_additions(index) || self.awaits_successors(index)
+    }
+
+    /// Whether what goes may have been replaced by clusters that the client has not got ready yet.
+    fn awaits_successors(&self, index: usize) -> bool {
+        let kind = self.logical[index].type_url.kind();
+        matches!(kind, Kind::Cluster | Kind::ClusterLoadAssignment) && self.clusters_are_on_their_way()
+    }
+
+    /// Whether the client of an aggregated stream has something that is gone.
+    fn takes_away(&self, index: usize) -> bool {
+        let logical = &self.logical[index];
+        let removals = logical.view.head().removals > logical.view.cursor().removals;
+        self.aggregated && logical.answered && removals
     }
 
     fn points_at_clusters(&self, index: usize) -> bool {

@@ -61,6 +61,44 @@ fn o01_what_comes_before_and_is_committed_in_the_middle_goes_first() {
     assert_eq!(types_of(&fixture.drain()), ["cds", "rds"]);
 }
 
+/// Upstream tells one type after the other, so that the route may come later than the clusters.
+#[test]
+fn o01_what_is_replaced_goes_once_its_successor_is_ready_and_the_route_has_moved() {
+    for dialect in [Delta, Sotw] {
+        let mut fixture = client_of(dialect, &["cds", "eds", "rds"]);
+        fixture.world("cds", |world| world.warming = ["new".into()].into());
+        fixture.adds("cds");
+        fixture.removes("cds");
+        let (nonce, asked) = fixture.only();
+        assert_eq!((asked.type_url, asked.hold_removals), ("cds", true), "{dialect}");
+        fixture.removes("eds");
+        assert_eq!(fixture.drain(), [], "{dialect}: it is on its way");
+        fixture.adds("rds");
+        // Without what is gone, it is another version.
+        fixture.world("cds", |world| (world.warming, world.version) = (HashSet::new(), Version(99)));
+        fixture.says(match dialect {
+            Sotw => replace("cds", &nonce, &["a"]),
+            Delta => patch("cds", &nonce, &[], &[]),
+        });
+        assert_eq!(types_of(&fixture.drain()), ["rds", "eds", "cds"], "{dialect}");
+    }
+}
+
+/// Where nothing has to get ready, or nobody would ask for its endpoints here, both leave at once.
+#[test]
+fn o01_what_is_replaced_by_nothing_that_warms_goes_with_it() {
+    for (aggregated, warming) in [(true, false), (false, true)] {
+        let mut fixture = Fixture::separate(Delta, aggregated);
+        fixture.says(patch("cds", "", &["a"], &[]));
+        fixture.drain();
+        fixture.world("cds", |world| world.warming.extend(warming.then(|| "new".into())));
+        fixture.adds("cds");
+        fixture.removes("cds");
+        let (_, asked) = fixture.only();
+        assert!(!asked.hold_removals, "aggregated: {aggregated}");
+    }
+}
+
 #[test]
 fn o03_endpoints_of_changed_clusters_are_owed_in_delta_on_one_stream() {
     for (dialect, aggregated, owed) in [(Delta, true, true), (Delta, false, false), (Sotw, true, false)] {
