@@ -248,7 +248,7 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
@@ -268,8 +268,10 @@ mod tests {
     async fn u03_every_address_is_tried() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let good = listener.local_addr().unwrap();
-        // Nobody listens on a port that was given back.
-        let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        // Nobody listens on a port that is merely held.
+        let held = TcpSocket::new_v4().unwrap();
+        held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let gone = held.local_addr().unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         first_reachable(&[gone, good], deadline).await.unwrap();
         let error = first_reachable(&[gone], deadline).await.unwrap_err().to_string();

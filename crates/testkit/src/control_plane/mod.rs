@@ -23,6 +23,7 @@ pub use state::{Request, Sent, State, Stream};
 
 use self::service::Running;
 use crate::listener::SharedTls;
+use crate::process::Reserved;
 use crate::resource::Published;
 use crate::tls::Secured;
 use crate::wait::within;
@@ -38,7 +39,8 @@ pub enum Parameters {
 
 /// The control plane, seen from the test. Dropping it closes its port and all connections.
 pub struct FakeControlPlane {
-    address: SocketAddr,
+    /// It keeps its port when it is stopped.
+    port: Reserved,
     shared: Arc<Shared>,
     running: Option<Running>,
 }
@@ -89,18 +91,19 @@ impl FakeControlPlane {
 
     async fn start_with(parameters: Parameters, tls: Option<SharedTls>) -> Self {
         let shared = Arc::new(Shared { state: watch::Sender::new(State::default()), parameters, tls });
-        let running = Running::start(SocketAddr::from(([127, 0, 0, 1], 0)), Arc::clone(&shared)).await;
-        Self { address: running.address(), shared, running: Some(running) }
+        let port = Reserved::new();
+        let running = Running::start(port.address(), Arc::clone(&shared)).await;
+        Self { port, shared, running: Some(running) }
     }
 
     /// Where it listens; the same after a restart.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.port.address()
     }
 
     /// Its address as an `http://` URI.
     pub fn uri(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.address())
     }
 
     /// Publishes, in place of the same variant if there is one.
@@ -125,7 +128,7 @@ impl FakeControlPlane {
 
     /// Changes what is published, in one step.
     pub fn change(&self, change: impl FnOnce(&mut Vec<Published>)) {
-        self.shared.change(|state| change(&mut state.published));
+        self.send(|state| change(&mut state.published));
     }
 
     /// Requests are recorded from now on, and not answered; changes are not sent.
@@ -160,17 +163,17 @@ impl FakeControlPlane {
     /// Listens again, on the same port.
     pub async fn restart(&mut self) {
         self.stop().await;
-        self.running = Some(Running::start(self.address, Arc::clone(&self.shared)).await);
+        self.running = Some(Running::start(self.address(), Arc::clone(&self.shared)).await);
     }
 
     /// Sends this, as it is, on every open SotW stream that has asked for the type.
     pub fn inject_sotw(&self, response: DiscoveryResponse) {
-        self.shared.change(|state| state.injected.push(state::Injected::Sotw(response)));
+        self.send(|state| state.injected.push(state::Injected::Sotw(response)));
     }
 
     /// Sends this, as it is, on every open delta stream that has asked for the type.
     pub fn inject_delta(&self, response: DeltaDiscoveryResponse) {
-        self.shared.change(|state| state.injected.push(state::Injected::Delta(response)));
+        self.send(|state| state.injected.push(state::Injected::Delta(response)));
     }
 
     /// Sends heartbeats, on every open stream that has asked for the type: of what its client was sent and has a
@@ -185,7 +188,15 @@ impl FakeControlPlane {
     }
 
     fn vouch(&self, type_url: &str, whole: bool) {
-        self.shared.change(|state| state.beats.push(state::Beat { type_url: type_url.to_owned(), whole }));
+        self.send(|state| state.beats.push(state::Beat { type_url: type_url.to_owned(), whole }));
+    }
+
+    /// Makes something due on the streams that there are.
+    fn send(&self, change: impl FnOnce(&mut State)) {
+        self.shared.change(|state| {
+            state.revision += 1;
+            change(state);
+        });
     }
 
     /// A look at what has happened until now.
@@ -207,12 +218,11 @@ impl FakeControlPlane {
         found.expect("waited until it was found")
     }
 
-    /// Waits until a client has acknowledged the newest response of the type on some open stream, and nothing is
-    /// left to be sent.
+    /// Waits until everything that is published has been sent on all open streams, and the newest response of the type
+    /// is acknowledged on each of those that it was sent on. Never, if there is none.
     pub async fn wait_for_ack(&self, type_url: &str) {
         self.wait_for(&format!("an acknowledgement of {type_url}"), |state| {
-            let sent = state.sent.iter().rev().find(|sent| sent.type_url == type_url)?;
-            state.requests.iter().any(|r| r.acknowledges(sent)).then_some(())
+            (state.has_sent_everything() && state.is_acknowledged(type_url)).then_some(())
         })
         .await;
     }
@@ -237,7 +247,7 @@ impl Drop for FakeControlPlane {
         if std::thread::panicking() {
             eprintln!(
                 "--- the control plane at {} saw at last:\n{}",
-                self.address,
+                self.address(),
                 self.look(State::describe)
             );
         }

@@ -49,7 +49,7 @@ fn stream_of(state: &mut state::State, path: &str, request: &state::Request) -> 
     state.streams.iter().position(same).unwrap_or_else(|| {
         let (path, node) = (path.to_owned(), request.node.clone());
         let headers = HeaderMap::new();
-        state.streams.push(Stream { dialect: Dialect::Sotw, path, headers, node, open: false });
+        state.streams.push(Stream { dialect: Dialect::Sotw, path, headers, node, open: false, up_to: None });
         state.streams.len() - 1
     })
 }

@@ -50,10 +50,6 @@ impl Running {
         Self { port, serving }
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.port.address()
-    }
-
     pub(super) async fn stop(self) {
         self.port.close().await;
         self.serving.abort();
@@ -159,7 +155,7 @@ impl<Q: Inbound, T: Topic> StreamingService<Q> for Opening<Q, T> {
         let headers = request.metadata().clone().into_headers();
         tokio::spawn(async move {
             let stream = shared.change(|state| {
-                state.streams.push(Stream { dialect, path, headers, node: None, open: true });
+                state.streams.push(Stream { dialect, path, headers, node: None, open: true, up_to: None });
                 state.streams.len() - 1
             });
             drive::<Q, T>(&shared, stream, request.into_inner(), &replies).await;
@@ -186,7 +182,7 @@ async fn drive<Q: Inbound, T: Topic>(
     let mut nonces = 0_u64;
     loop {
         let mut due = Vec::new();
-        {
+        let (up_to, known) = {
             let state = changes.borrow_and_update();
             if state.resets != resets {
                 let _ = replies.send(Err(Status::unavailable("the test ends this stream")));
@@ -211,15 +207,21 @@ async fn drive<Q: Inbound, T: Topic>(
             let own = state.injected[injected..].iter().filter_map(T::Response::injected);
             due.extend(own.filter(|response| topics.contains_key(response.type_and_nonce().0)).cloned());
             injected = state.injected.len();
-        }
-        for response in due {
-            let (type_url, nonce) = response.type_and_nonce();
-            let (type_url, nonce) = (type_url.to_owned(), nonce.to_owned());
-            let resources = response.resource_count();
+            ((!state.paused).then_some(state.revision), state.streams[stream].up_to)
+        };
+        if !due.is_empty() || up_to != known {
             shared.change(|state| {
                 let after = state.requests.len();
-                state.sent.push(Sent { stream, type_url, nonce, after, resources });
+                for response in &due {
+                    let (type_url, nonce) = response.type_and_nonce();
+                    let (type_url, nonce) = (type_url.to_owned(), nonce.to_owned());
+                    let resources = response.resource_count();
+                    state.sent.push(Sent { stream, type_url, nonce, after, resources });
+                }
+                state.streams[stream].up_to = up_to;
             });
+        }
+        for response in due {
             let _ = replies.send(Ok(response));
         }
         tokio::select! {
@@ -232,6 +234,7 @@ async fn drive<Q: Inbound, T: Topic>(
                 }
                 topics.entry(request.type_url.clone()).or_default().handle(&request, &whom);
                 shared.change(|state| {
+                    state.streams[stream].up_to = None;
                     state.streams[stream].node.get_or_insert_with(|| whom.node.clone());
                     state.requests.push(request);
                 });

@@ -22,6 +22,8 @@ pub struct State {
     pub requests: Vec<Request>,
     /// Every response that was ever sent, in order.
     pub sent: Vec<Sent>,
+    /// Grows with whatever makes something due.
+    pub(super) revision: u64,
     pub(super) poll_answer: Option<(u16, String)>,
     pub(super) resets: u64,
     pub(super) injected: Vec<Injected>,
@@ -41,6 +43,8 @@ pub struct Stream {
     pub node: Option<Node>,
     /// Whether it is still there.
     pub open: bool,
+    /// Up to which revision everything that is due on it was sent; none while a request is being answered.
+    pub(super) up_to: Option<u64>,
 }
 
 /// A response that was sent.
@@ -102,6 +106,13 @@ pub struct Request {
     pub error: Option<Status>,
 }
 
+impl Stream {
+    /// Whether it is the polls of a client, between which nothing is open.
+    fn is_polls(&self) -> bool {
+        self.path.starts_with(super::rest::PREFIX)
+    }
+}
+
 impl Request {
     /// Whether it says yes to this response.
     pub fn acknowledges(&self, sent: &Sent) -> bool {
@@ -127,6 +138,23 @@ impl State {
     /// The streams that are open, with their numbers.
     pub fn open_streams(&self) -> impl Iterator<Item = (usize, &Stream)> {
         self.streams.iter().enumerate().filter(|(_, stream)| stream.open)
+    }
+
+    /// Whether nothing is left to be sent on any open stream.
+    pub(super) fn has_sent_everything(&self) -> bool {
+        self.open_streams().all(|(_, stream)| stream.up_to == Some(self.revision))
+    }
+
+    /// Whether the newest response of a type is acknowledged on each stream that it was sent on and that is there.
+    pub(super) fn is_acknowledged(&self, type_url: &str) -> bool {
+        let newest = |stream: usize| {
+            let mut sent = self.sent.iter().rev();
+            sent.find(|sent| (sent.stream, &*sent.type_url) == (stream, type_url))
+        };
+        let there = self.streams.iter().enumerate().filter(|(_, stream)| stream.open || stream.is_polls());
+        let mut newest = there.filter_map(|(stream, _)| newest(stream)).peekable();
+        let acknowledged = |sent: &Sent| self.requests.iter().any(|request| request.acknowledges(sent));
+        newest.peek().is_some() && newest.all(acknowledged)
     }
 
     /// The requests about a type, in order of arrival.

@@ -26,6 +26,7 @@ pub use child::Child;
 pub use envoy::{Envoy, EnvoyOptions, xds_cluster};
 pub use events::Events;
 pub use load::{Answers, Load};
+pub(crate) use ports::Reserved;
 pub use ports::free_port;
 pub use python::GrpcServers;
 pub use sovereign::Sovereign;

@@ -1,23 +1,36 @@
 //! Ports for processes that must be told which to use.
 
-use std::net::TcpListener;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::net::SocketAddr;
 
-/// A range below the one that the system gives to outgoing connections, which would race with us otherwise.
-const FIRST: u16 = 10_000;
-const COUNT: u16 = 20_000;
+use parking_lot::Mutex;
+use tokio::net::TcpSocket;
 
-/// A port on which nothing listens now, and that this process is not given again soon.
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Processes that run side by side start far apart.
-    let offset = std::process::id().wrapping_mul(977) % u32::from(COUNT);
-    for _ in 0..COUNT {
-        let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
-        let port = FIRST + u16::try_from((offset + step) % u32::from(COUNT)).expect("below the count");
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
+/// A port on which nobody listens, and that nobody is given as long as this lives, in whatever process.
+///
+/// The socket is bound and does not listen: the system gives its port neither to who asks for any nor to outgoing
+/// connections, and refuses who connects to it. Whoever names it may listen there if it sets `SO_REUSEADDR`, as servers
+/// do.
+pub(crate) struct Reserved(TcpSocket);
+
+impl Reserved {
+    pub(crate) fn new() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port is free");
+        // Not before: two that are bound with it may be given one port.
+        socket.set_reuseaddr(true).expect("others may listen there");
+        Self(socket)
     }
-    panic!("no port is free between {FIRST} and {}", FIRST + COUNT);
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.local_addr().expect("a bound socket has an address")
+    }
+}
+
+/// A port on which nobody listens, for this process as long as it runs.
+pub fn free_port() -> u16 {
+    static HELD: Mutex<Vec<Reserved>> = Mutex::new(Vec::new());
+    let reserved = Reserved::new();
+    let port = reserved.address().port();
+    HELD.lock().push(reserved);
+    port
 }
