@@ -3,16 +3,13 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::local;
 use weir_testkit::FakeControlPlane;
 use weir_testkit::process::{Backend, Envoy, Load, Weir, free_port};
 use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes};
-use weir_testkit::wait::until_within;
-
-const LIMIT: Duration = Duration::from_secs(10);
+use weir_testkit::wait::until;
 
 /// A source that watches a file.
 fn watched(path: &Path) -> Value {
@@ -58,7 +55,7 @@ async fn an_envoy_follows_exported_files(ending: &str) {
     let _weir = weir.start().await;
     for kind in ["lds", "cds", "rds", "eds"] {
         let path = exported(directory.path(), kind, ending);
-        until_within(LIMIT, "a file to be exported", async || path.exists().then_some(())).await;
+        until("a file to be exported", async || path.exists().then_some(())).await;
     }
 
     let mut envoy = Envoy::with_bootstrap("envoy", |_| {

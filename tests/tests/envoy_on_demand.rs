@@ -3,19 +3,15 @@
 mod support;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{Bed, Source, for_all, local};
-use weir_testkit::control_plane::State;
+use weir_testkit::control_plane::{Request, State};
 use weir_testkit::process::http::{self, Answer};
 use weir_testkit::process::{Backend, Envoy, EnvoyOptions, free_port};
 use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes, static_cluster};
-use weir_testkit::wait::until_within;
+use weir_testkit::wait::{until, within};
 use weir_testkit::{Dialect, Published, type_url};
-
-/// Well before Envoy gives up by itself.
-const PROMPT: Duration = Duration::from_secs(8);
 
 const SOURCES: [Source; 2] = [Source::Streams("ads-delta"), Source::Native("ads-delta")];
 
@@ -51,13 +47,12 @@ fn asked(state: &State, type_url: &str) -> Vec<String> {
 }
 
 async fn get(port: u16, headers: &[(&str, &str)]) -> Answer {
-    let answer = tokio::time::timeout(PROMPT, http::get_with(local(port), "/", headers)).await;
-    answer.expect("a prompt answer").expect("a whole answer")
+    within("an answer", http::get_with(local(port), "/", headers)).await.expect("a whole answer")
 }
 
 /// Asks until `body` is the answer.
 async fn get_until(port: u16, headers: &[(&str, &str)], body: &str) {
-    until_within(PROMPT, body, || async {
+    until(body, || async {
         let answer = http::get_with(local(port), "/", headers).await.ok()?;
         (answer.status == 200 && answer.body == body).then_some(())
     })
@@ -113,8 +108,10 @@ async fn i10_a_virtual_host_comes_with_the_first_request_for_it() {
 
         // Another Envoy is served what is here already; and so is one that comes back.
         let _other = live_envoy(bed.address(), "envoy-2").await;
-        let before = control_plane.look(|state| asked(state, vhds).len());
+        let (before, streams) = control_plane.look(|state| (asked(state, vhds).len(), state.streams.len()));
         control_plane.reset_streams();
+        let again = |request: &Request| request.stream >= streams && request.asks_for("r/one.test");
+        control_plane.wait_for_request("the host again", again).await;
         get_until(ports[0], &[("host", "one.test")], "two").await;
         let stated = control_plane.look(|state| {
             asked(state, vhds)[before..].iter().all(|name| ["r/one.test", "r/none.test"].contains(&&**name))
@@ -129,7 +126,8 @@ async fn i10_a_cluster_comes_with_the_first_request_for_it() {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     for source in SOURCES {
         let port = free_port();
-        let odcds = json!({ "odcds": { "source": over_ads(), "timeout": "5s" } });
+        // Longer than anybody waits here: Envoy gives up nothing by itself.
+        let odcds = json!({ "odcds": { "source": over_ads(), "timeout": "600s" } });
         let mut by_header = routes("r", "none");
         by_header["virtual_hosts"][0]["routes"][0]["route"] = json!({ "cluster_header": "x-cluster" });
         let items =
@@ -148,7 +146,7 @@ async fn i10_a_cluster_comes_with_the_first_request_for_it() {
         // The wildcard goes on beside it, and so does the lazily fetched one.
         control_plane.set(published(&static_cluster("late", &[one.address()])));
         let active = "cluster_manager.active_clusters";
-        envoy.wait_for_stat(PROMPT, active, |count| count == 4).await;
+        envoy.wait_for_stat(active, |count| count == 4).await;
         control_plane.set(published(&static_cluster("lazy", &[one.address()])).unlisted());
         get_until(port, &[("host", "a"), ("x-cluster", "lazy")], "one").await;
     }

@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use support::{Bed, Source, for_all, local};
 use weir_testkit::Dialect;
@@ -39,7 +37,7 @@ async fn traffic_and_changes(dialect: Dialect, source: Source) {
     bed.set(&for_all(resources(dialect, port, "1.5s", &two)));
     let what = format!("the changed cluster to be active ({source:?}, {dialect:?})");
     envoy
-        .until(Duration::from_secs(2), &what, async |admin| {
+        .until(&what, async |admin| {
             let dump = http::get(admin, "/config_dump").await.ok()?;
             let dump: Value = serde_json::from_str(&dump.body).ok()?;
             let sections = dump["configs"].as_array().into_iter().flatten();
@@ -47,6 +45,7 @@ async fn traffic_and_changes(dialect: Dialect, source: Source) {
             active.any(|entry| entry["cluster"]["connect_timeout"] == "1.500s").then_some(())
         })
         .await;
+    envoy.expect_no_fetch_timeout().await;
     load.wait_for_more(20).await;
     load.finish();
 

@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use support::{Bed, SOURCES, Source, for_all, local};
 use weir_testkit::Dialect;
@@ -58,12 +56,12 @@ async fn o01_a_route_is_repointed_make_before_break() {
             both.extend([eds_cluster("new"), assignment("new", &[two.address()])]);
             bed.set(&for_all(both.clone()));
             let active = "cluster_manager.active_clusters";
-            envoy.wait_for_stat(Duration::from_secs(10), active, |count| count == 3).await;
+            envoy.wait_for_stat(active, |count| count == 3).await;
             both[3] = routes("r", "new");
             bed.set(&for_all(both));
             load.wait_for("two").await;
             bed.set(&for_all(envoy_path(port, "new", two.address())));
-            envoy.wait_for_stat(Duration::from_secs(10), active, |count| count == 2).await;
+            envoy.wait_for_stat(active, |count| count == 2).await;
             load.wait_for_more(20).await;
             load.finish();
         }
@@ -110,7 +108,7 @@ async fn u03_traffic_outlives_the_control_plane_and_weir() {
         load.wait_for_more(50).await;
         bed.weir.restart().await;
         let connected = "control_plane.connected_state";
-        envoy.wait_for_stat(Duration::from_secs(20), connected, |state| state == 1).await;
+        envoy.wait_for_stat(connected, |state| state == 1).await;
         load.wait_for_more(50).await;
 
         bed.control_plane().restart().await;
@@ -162,9 +160,7 @@ async fn e04_a_refusal_is_logged_with_node_and_message() {
         let line = bed.weir.child().wait_for_line(&["envoy-7", "EDS cluster"]).await;
         assert!(line.contains("WARN"), "{line}");
         // What was good beside it is in use all the same.
-        envoy
-            .wait_for_stat(Duration::from_secs(10), "cluster_manager.active_clusters", |count| count == 3)
-            .await;
+        envoy.wait_for_stat("cluster_manager.active_clusters", |count| count == 3).await;
     }
 }
 
@@ -183,12 +179,13 @@ async fn o03_a_changed_cluster_with_unchanged_endpoints_is_active_at_once() {
             bed.set(&for_all(resources));
             let what = format!("the changed cluster to be active ({source:?}, {dialect:?})");
             envoy
-                .until(Duration::from_secs(2), &what, async |admin| {
+                .until(&what, async |admin| {
                     let dump = weir_testkit::process::http::get(admin, "/config_dump").await.ok()?;
                     let dump: Value = serde_json::from_str(&dump.body).ok()?;
                     active_clusters(&dump).any(|c| c["connect_timeout"] == "1.500s").then_some(())
                 })
                 .await;
+            envoy.expect_no_fetch_timeout().await;
             load.wait_for_more(10).await;
             load.finish();
         }

@@ -9,14 +9,13 @@ use weir_testkit::process::{Envoy, EnvoyOptions};
 use weir_testkit::resources::{assignment, eds_cluster, published};
 use weir_testkit::{Dialect, type_url};
 
-const TTL: Duration = Duration::from_secs(2);
+/// Far longer than a heartbeat is late on a busy machine.
+const TTL: Duration = Duration::from_secs(4);
 /// Heartbeats in a time to live.
 const BEATS: u32 = 4;
 const ACTIVE: &str = "cluster_manager.active_clusters";
 /// Of which one is that of the discovery server.
 const WITHOUT: u64 = 2;
-/// How long an expiry may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many responses Weir has sent that told clients what lives on.
 async fn beats(bed: &Bed) -> f64 {
@@ -43,11 +42,9 @@ async fn a_cluster_lives_while_it_is_refreshed(dialect: Dialect) {
         };
         let lives = async {
             envoy.live().await;
-            envoy.wait_for_stat(PATIENCE, ACTIVE, |count| count == WITHOUT + 1).await;
+            envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT + 1).await;
             let long_enough = beats(&bed).await + f64::from(2 * BEATS);
-            envoy
-                .until(3 * PATIENCE, "heartbeats", async |_| (beats(&bed).await > long_enough).then_some(()))
-                .await;
+            envoy.until("heartbeats", async |_| (beats(&bed).await > long_enough).then_some(())).await;
             for (statistic, expected) in [(ACTIVE, WITHOUT + 1), ("cluster_manager.cluster_removed", 0)] {
                 assert_eq!(envoy.stat(statistic).await, Some(expected), "{statistic}");
             }
@@ -59,12 +56,12 @@ async fn a_cluster_lives_while_it_is_refreshed(dialect: Dialect) {
         }
 
         // The control plane is silent.
-        envoy.wait_for_stat(PATIENCE, ACTIVE, |count| count == WITHOUT).await;
+        envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT).await;
         upstream.send_again(cds);
-        envoy.wait_for_stat(PATIENCE, ACTIVE, |count| count == WITHOUT + 1).await;
+        envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT + 1).await;
         // Weir is gone too: Envoy has been told how long.
         bed.weir.kill().await;
-        envoy.wait_for_stat(PATIENCE, ACTIVE, |count| count == WITHOUT).await;
+        envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT).await;
     }
 }
 

@@ -5,7 +5,6 @@ mod support;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{Bed, Source, for_all, local};
@@ -13,11 +12,8 @@ use weir_testkit::client::DIALECTS;
 use weir_testkit::process::http::{self, Answer};
 use weir_testkit::process::{Caller, Certificate, Envoy, EnvoyOptions, free_port};
 use weir_testkit::resources::{direct_routes, listener, listener_with_routes};
-use weir_testkit::wait::until_within;
+use weir_testkit::wait::until;
 use weir_testkit::{Dialect, type_url};
-
-/// How soon a change has to be seen.
-const PROMPT: Duration = Duration::from_secs(5);
 
 const SOURCES: [Source; 3] = [Source::Files, Source::Streams("ads-delta"), Source::Streams("ads-sotw")];
 
@@ -40,10 +36,7 @@ async fn live_envoy(server: SocketAddr, dialect: Dialect) -> Envoy {
 async fn get_until(port: u16, headers: &[(&str, &str)], what: &str, wanted: impl Fn(&Answer) -> bool) {
     let headers = &[&[("host", "test")], headers].concat();
     let wanted = &wanted;
-    until_within(PROMPT, what, || async move {
-        http::get_with(local(port), "/", headers).await.ok().filter(wanted)
-    })
-    .await;
+    until(what, || async move { http::get_with(local(port), "/", headers).await.ok().filter(wanted) }).await;
 }
 
 /// A layer of a runtime.
@@ -72,7 +65,7 @@ async fn d02_rtds_an_envoy_has_the_values_of_its_runtime_layer() {
 
         bed.set(&with(json!({ "weir": { "one": 3, "three": true } })));
         envoy
-            .until(PROMPT, "the changed layer", async |admin| {
+            .until("the changed layer", async |admin| {
                 let entries = runtime_entries(&http::get(admin, "/runtime").await.ok()?.body);
                 (entries == json!({ "weir.one": "3", "weir.three": "true" })).then_some(())
             })
@@ -116,7 +109,7 @@ async fn d02_ecds_a_filter_comes_by_itself_and_changes_by_itself() {
         get_until(port, &[], "the status 418", |answer| answer.status == 418).await;
         bed.set(&for_all([listener, fault(404)]));
         get_until(port, &[], "the status 404", |answer| answer.status == 404).await;
-        envoy.wait_for_stat(PROMPT, "listener_manager.lds.update_success", |count| count == 1).await;
+        envoy.wait_for_stat("listener_manager.lds.update_success", |count| count == 1).await;
     }
 }
 
@@ -222,6 +215,6 @@ async fn d02_sds_a_certificate_rotates_and_no_connection_fails() {
         client.wait_for_more(20).await;
         assert_eq!(client.finish().bodies.len(), 2, "{source:?} {dialect:?}");
         // The listener is the one that it was.
-        envoy.wait_for_stat(PROMPT, "listener_manager.lds.update_success", |count| count == 1).await;
+        envoy.wait_for_stat("listener_manager.lds.update_success", |count| count == 1).await;
     }
 }

@@ -66,6 +66,8 @@ pub fn rest() -> Value {
             "transport_api_version": "V3",
             "cluster_names": ["xds"],
             "refresh_delay": "0.1s",
+            // Weir holds an answer back for three quarters of it.
+            "request_timeout": "4s",
         },
     })
 }

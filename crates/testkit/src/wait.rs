@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// How long anything may take before a test gives up.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often something that cannot tell us of its changes is looked at.
 const LOOK: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::{Child, free_port, http, tool};
-use crate::wait::{PATIENCE, until_within};
+use crate::wait::until;
 
 /// Renders what stands in a file, on each poll.
 const TEMPLATE: &str = "\
@@ -61,7 +61,7 @@ impl Sovereign {
 
     async fn answers(&mut self) {
         let (child, address) = (&mut self.child, self.address);
-        until_within(PATIENCE, "sovereign to answer", || {
+        until("sovereign to answer", || {
             child.expect_running();
             async move { http::get(address, "/healthcheck").await.ok().filter(|a| a.status == 200) }
         })
