@@ -6,6 +6,7 @@ use serde_json::json;
 use weir_testkit::client::{Change, Connection, DIALECTS};
 use weir_testkit::constraints::locator;
 use weir_testkit::process::{Certificate, Envoy, EnvoyOptions, Weir, WeirBuilder};
+use weir_testkit::wait::until;
 use weir_testkit::{
     Authority, Dialect, FakeControlPlane, Published, Received, Secured, XdsClient, node, type_url,
 };
@@ -73,13 +74,17 @@ async fn weir_lets_in_only_clients_with_a_right_certificate() {
         let refused = ask(&weir, &Secured { certificate, trusts }).await;
         assert!(refused.is_err(), "{what}: {refused:?}");
     }
-    let metrics = weir.admin("/metrics").await.body;
-    let count = |outcome: &str| {
+    let count = |metrics: &str, outcome: &str| {
         let series =
             |line: &&str| line.starts_with("weir_downstream_handshakes_total") && line.contains(outcome);
         metrics.lines().find(series).and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok())
     };
-    assert_eq!((count("accepted"), count("rejected") >= Some(4)), (Some(1), true), "{metrics}");
+    // Whoever is refused knows it before it is counted.
+    let accepted = until("refusals to be counted", async || {
+        let metrics = weir.admin("/metrics").await.body;
+        (count(&metrics, "rejected") >= Some(4)).then(|| count(&metrics, "accepted"))
+    });
+    assert_eq!(accepted.await, Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

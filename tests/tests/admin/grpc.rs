@@ -121,7 +121,8 @@ async fn e01_what_is_missing_is_said_to_be() {
     let mut xds = XdsClient::delta(weir.address(), &node("web-1")).await;
     xds.subscribe(CDS, &["gone"]);
     let missing = |config: &ClientConfig| {
-        is(&config.generic_xds_configs[0], ConfigStatus::Synced, ClientResourceStatus::DoesNotExist)
+        let first = config.generic_xds_configs.first();
+        first.is_some_and(|first| is(first, ConfigStatus::Synced, ClientResourceStatus::DoesNotExist))
     };
     let csds = Csds::new(channel(weir.address()).await);
     let client = client(&csds, "web-1", missing).await;

@@ -59,6 +59,7 @@ async fn p17_it_is_delivered_and_fetched_anew_for_who_comes_later() {
                 assert_eq!(client.accept(type_url).await.texts(), [text("a", "1")]);
             }
             assert!(control_plane.look(|state| state.sent.len()) > sent, "it was fetched");
+            control_plane.wait_for_ack(type_url).await;
 
             let asked = control_plane.look(|state| state.requests.len());
             control_plane.pause();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use weir_testkit::client::Received;
 use weir_testkit::process::{Weir, free_port};
 use weir_testkit::resource::Published;
@@ -17,7 +18,7 @@ use weir_testkit::{Dialect, FakeControlPlane, XdsClient, node, type_url};
 use crate::support::{Item, for_nodes, local};
 
 /// How long Weir waits for the answers to a change.
-const DEADLINE: Duration = Duration::from_secs(2);
+const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Of each type, Weir follows one change in this time.
 const EACH: Duration = Duration::from_secs(1);
@@ -125,12 +126,21 @@ impl Fleet {
 
     /// Has one client reject clusters, and then another one not answer for endpoints.
     pub(crate) async fn go_wrong(&mut self) {
-        for change in [BAD, SLOW] {
-            self.changes = change;
-            self.change_to(change).await;
+        for (first, outcome) in [(BAD, "rejected"), (SLOW, "late")] {
+            self.changes = first;
+            // Which of the commits that a change leads to is followed is not ours to say.
+            self.change().await;
+            while !self.has_come_to(outcome).await {
+                self.change().await;
+            }
         }
-        let late = || async { self.ask("/propagation?outcome=late").await.first().map(drop) };
-        until("a change to be late", late).await;
+    }
+
+    /// Whether a change comes to this, once all have answered or the deadline has passed.
+    async fn has_come_to(&self, outcome: &str) -> bool {
+        let path = format!("/propagation?outcome={outcome}");
+        let found = until(outcome, || async { self.ask(&path).await.first().map(drop) });
+        timeout(2 * DEADLINE, found).await.is_ok()
     }
 
     async fn change_to(&mut self, change: u16) {
