@@ -11,7 +11,6 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -19,14 +18,12 @@ use support::{Bed, Item, Source, local};
 use weir_testkit::client::Change;
 use weir_testkit::constraints::locator;
 use weir_testkit::resources::{assignment, eds_cluster, name, published};
+use weir_testkit::wait::PATIENCE;
 use weir_testkit::{Dialect, Received, RestClient, Service, XdsClient, node, type_url};
 use weir_wire::discovery::ResourceLocator;
 
 /// The steps of each cell, in order.
 const STEPS: [&str; 6] = ["initial", "change", "addition", "removal", "client back", "server back"];
-
-/// How long a cell may take for a step: the server's return has the longest wait between attempts in it.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 const TYPES: [&str; 2] = ["cds", "eds"];
 

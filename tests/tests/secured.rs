@@ -256,7 +256,7 @@ async fn the_command_line_speaks_tls_and_shows_certificates_and_tokens() {
     let pair = |name: &str| [pki.file(&format!("{name}.pem")), pki.file(&format!("{name}.key"))];
     let (web, reader, expired) = (pair("web"), pair("reader"), pair("expired"));
     let (look, change, none) = (pki.file("look"), pki.file("change"), pki.file("none"));
-    let get = ["get", "cds", "a", "--server", &server, "--timeout", "5s", "--tls-ca"];
+    let get = ["get", "cds", "a", "--server", &server, "--timeout", "60s", "--tls-ca"];
     let status = ["status", "--admin", &admin, "--tls-ca"];
     let level = ["log-level", "debug", "--admin", &admin, "--tls-ca", &ca, "--token-file"];
     let expect = |ran: Ran, wanted: Result<&str, &str>| match wanted {

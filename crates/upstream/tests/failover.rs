@@ -24,7 +24,7 @@ fn cluster(name: &str, content: &str) -> Published {
 fn preferring(first: String, second: &FakeControlPlane, dialect: Dialect) -> Settings {
     let mut settings = streams(second, dialect, &[]);
     settings.endpoints.insert(0, first);
-    settings.trial = Trial { answer: Duration::from_millis(100), lasting: Duration::from_millis(100) };
+    settings.trial = Trial { answer: Duration::from_secs(1), lasting: Duration::from_millis(100) };
     settings
 }
 
@@ -120,7 +120,7 @@ async fn u04_silence_is_borne_where_nobody_says_more() {
     first.pause();
     second.pause();
     let mut settings = preferring(first.uri(), &second, Dialect::Sotw);
-    settings.does_not_exist = Duration::from_millis(300);
+    settings.does_not_exist = Duration::from_secs(3);
     let world = World::start(vec![settings]);
     let view = world.view("cds", &["a"]);
     world.until("it counts as missing", |_| view.is_settled()).await;
@@ -219,8 +219,8 @@ async fn u03_a_dead_peer_is_found_within_the_configured_time() {
             network.inject(Fault::Stall);
         }
         view.until_shows(&[("a", "2")]).await;
-        // 400 ms to find it, two more attempts to return of 100 and 200 ms, and what a busy machine takes.
-        assert!(start.elapsed() < Duration::from_secs(5), "{fault:?}: {:?}", start.elapsed());
+        // 400 ms to find it, and what a busy machine takes; TCP would take a quarter of an hour.
+        assert!(start.elapsed() < Duration::from_secs(30), "{fault:?}: {:?}", start.elapsed());
     }
 }
 

@@ -173,7 +173,7 @@ async fn u01_a_poll_without_an_answer_is_given_up_in_time() {
     upstream.set(cluster("a", "1"));
     upstream.pause();
     let mut settings = by_node(&upstream, OFTEN);
-    settings.services = Services::Rest(Polling { timeout: Duration::from_millis(50), ..Polling::default() });
+    settings.services = Services::Rest(Polling { timeout: Duration::from_millis(500), ..Polling::default() });
     let world = World::start(vec![settings]);
     let view = world.view("cds", &["*"]);
     upstream.wait_for("three polls", |state| (state.requests.len() >= 3).then_some(())).await;

@@ -52,7 +52,7 @@ async fn flood(attacker: &mut TcpStream, chunk: &[u8]) {
 
 /// Panics if an attack costs a Weir memory, or keeps it from serving others. What it gives back is held until then.
 async fn withstands<T>(attack: impl AsyncFnOnce(&Weir) -> T) {
-    let weir = Weir::builder().downstream("receive_timeout = \"300ms\"").resources(&[eds_cluster("c")]);
+    let weir = Weir::builder().downstream("receive_timeout = \"2s\"").resources(&[eds_cluster("c")]);
     let weir = weir.start().await;
     let memory = Memory::of(&weir).await;
     let _held = attack(&weir).await;
@@ -63,9 +63,13 @@ async fn withstands<T>(attack: impl AsyncFnOnce(&Weir) -> T) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slowloris_is_cut_off_wherever_it_stops() {
     withstands(async |weir| {
+        let mut attackers = Vec::new();
         for begun in ["", "P", "PRI * HTTP", "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\n"] {
             let mut attacker = connect(weir).await;
             attacker.write_all(begun.as_bytes()).await.expect("write");
+            attackers.push(attacker);
+        }
+        for attacker in attackers {
             closed(attacker).await;
         }
         let mut attacker = connect(weir).await;

@@ -66,7 +66,7 @@ async fn the_halves_of_many_requests_take_no_more_than_their_budget() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_half_of_a_request_is_given_up_when_the_rest_does_not_come() {
-    let weir = weir("300ms").await;
+    let weir = weir("2s").await;
     let client = half(&weir, 128 << 10).await;
     weir.child().wait_for_line(&["stream refused", "downstream.receive_timeout"]).await;
     drop(client);

@@ -252,8 +252,8 @@ async fn d09_a_slow_client_delays_nobody_and_gets_one_coalesced_state() {
 /// A proxy whose demand the test itself takes, and that finds out soon who is dead.
 async fn attentive_proxy() -> Proxy {
     let settings = weir_downstream::Settings {
-        keepalive_interval: Duration::from_millis(100),
-        keepalive_timeout: Duration::from_millis(100),
+        keepalive_interval: Duration::from_secs(1),
+        keepalive_timeout: Duration::from_secs(1),
         ..weir_downstream::Settings::default()
     };
     let database = Database::new(weir_database::Settings { idle: IDLE, ..Default::default() });
