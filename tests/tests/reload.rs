@@ -57,6 +57,8 @@ async fn a_changed_file_counts_for_who_comes_and_not_for_who_is_there() {
     })
     .await;
     weir.write_resources(&[eds_cluster("new")]);
+    // Until it has said that the new one is ready, it keeps the old one.
+    assert_eq!(running.accept(type_url("cds")).await.names(), ["new", "of-prod"]);
     assert_eq!(running.accept(type_url("cds")).await.names(), ["new"]);
 }
 
