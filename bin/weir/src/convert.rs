@@ -72,6 +72,7 @@ pub(crate) fn client_limits(config: &Config) -> ClientLimits {
         names: config.limits.max_new_names_per_client,
         parameter_sets: config.limits.max_new_parameter_sets_per_client,
         new_names: config.limits.new_names_per_client,
+        new_parameter_sets: config.limits.new_parameter_sets_per_client,
     }
 }
 
@@ -123,6 +124,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
             names: config.limits.max_names,
             names_per_stream: config.limits.max_names_per_stream,
             message: downstream.max_request_size,
+            node: config.limits.max_node_size,
         },
         rest_hold: downstream.rest_hold,
         csds: match downstream.csds {

@@ -179,9 +179,11 @@ pub(crate) struct Limits {
     pub(crate) max_streams_per_connection: u32,
     pub(crate) max_streams_per_node: Option<usize>,
     pub(crate) max_names_per_stream: usize,
+    pub(crate) max_node_size: Text<Size>,
     pub(crate) max_partial_requests: Text<Size>,
     pub(crate) new_names_per_client: Option<u32>,
     pub(crate) max_new_names_per_client: Option<usize>,
+    pub(crate) new_parameter_sets_per_client: Option<u32>,
     pub(crate) max_new_parameter_sets_per_client: Option<usize>,
 }
 
@@ -196,9 +198,11 @@ impl Default for Limits {
             max_streams_per_connection: 16_384,
             max_streams_per_node: None,
             max_names_per_stream: 1_000_000,
+            max_node_size: sizes::<1>(),
             max_partial_requests: sizes::<256>(),
             new_names_per_client: None,
             max_new_names_per_client: None,
+            new_parameter_sets_per_client: None,
             max_new_parameter_sets_per_client: None,
         }
     }

@@ -133,10 +133,12 @@ settings! {
     AtOnce "limits.max_streams": |c| c.limits.max_streams;
     NewConnections "limits.max_streams_per_connection": |c| c.limits.max_streams_per_connection;
     NewStreams "limits.max_streams_per_node": |c| c.limits.max_streams_per_node;
+    NewStreams "limits.max_node_size": |c| c.limits.max_node_size;
     NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
     AtOnce "limits.max_partial_requests": |c| c.limits.max_partial_requests;
     AtOnce "limits.new_names_per_client": |c| c.limits.new_names_per_client;
     AtOnce "limits.max_new_names_per_client": |c| c.limits.max_new_names_per_client;
+    AtOnce "limits.new_parameter_sets_per_client": |c| c.limits.new_parameter_sets_per_client;
     AtOnce "limits.max_new_parameter_sets_per_client": |c| c.limits.max_new_parameter_sets_per_client;
     AtOnce "admission.new_streams_per_second": |c| c.admission.new_streams_per_second;
     AtOnce "admission.new_streams_burst": |c| c.admission.new_streams_burst;

@@ -197,6 +197,9 @@ pub struct Limits {
     pub max_streams_per_connection: u32,
     /// The most streams and polls of one node, over all connections.
     pub max_streams_per_node: Option<usize>,
+    /// The largest node that a client may introduce itself with, in bytes.
+    #[serde(serialize_with = "size")]
+    pub max_node_size: usize,
     /// The most names that one stream is subscribed to, over all types.
     pub max_names_per_stream: usize,
     /// The most that is kept of requests that are not complete, of all clients together, in bytes.
@@ -206,7 +209,9 @@ pub struct Limits {
     pub new_names_per_client: Option<u32>,
     /// The most names that one client may be the first to ask for, at once.
     pub max_new_names_per_client: Option<usize>,
-    /// The same of parameter sets, where each costs an upstream stream.
+    /// How many parameter sets a second that nobody else asks for, where each costs an upstream stream; at least 1.
+    pub new_parameter_sets_per_client: Option<u32>,
+    /// The most of them that one client may be the first to ask for, at once.
     pub max_new_parameter_sets_per_client: Option<usize>,
 }
 

@@ -144,10 +144,16 @@ fn check_limits(file: &File, findings: &mut Findings) {
         ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
         ("limits.max_streams_per_node", file.limits.max_streams_per_node.unwrap_or(1)),
         ("limits.max_names_per_stream", file.limits.max_names_per_stream),
+        ("limits.max_node_size", file.limits.max_node_size.0.0),
         ("limits.max_new_names_per_client", file.limits.max_new_names_per_client.unwrap_or(1)),
         (
             "limits.max_new_parameter_sets_per_client",
             file.limits.max_new_parameter_sets_per_client.unwrap_or(1),
+        ),
+        ("limits.new_names_per_client", file.limits.new_names_per_client.unwrap_or(1) as usize),
+        (
+            "limits.new_parameter_sets_per_client",
+            file.limits.new_parameter_sets_per_client.unwrap_or(1) as usize,
         ),
         ("downstream.max_request_size", file.downstream.max_request_size.0.0),
         ("downstream.max_response_size", file.downstream.max_response_size.0.0),
@@ -204,9 +210,11 @@ fn limits(file: file::Limits) -> Limits {
         max_streams_per_connection: file.max_streams_per_connection,
         max_streams_per_node: file.max_streams_per_node,
         max_names_per_stream: file.max_names_per_stream,
+        max_node_size: file.max_node_size.0.0,
         max_partial_requests: file.max_partial_requests.0.0,
         new_names_per_client: file.new_names_per_client,
         max_new_names_per_client: file.max_new_names_per_client,
+        new_parameter_sets_per_client: file.new_parameter_sets_per_client,
         max_new_parameter_sets_per_client: file.max_new_parameter_sets_per_client,
     }
 }

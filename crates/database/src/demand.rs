@@ -190,6 +190,29 @@ impl Limits {
         }
     }
 
+    /// Whether who asks may be the first to ask for these parameters.
+    fn check_set_of_client(
+        &self,
+        parameters: &DynamicParameters,
+        quota: Option<&Arc<Quota>>,
+        now: Option<Instant>,
+    ) -> Result<(), Refusal> {
+        let Some(quota) = quota else { return Ok(()) };
+        let mut used = quota.used();
+        let ClientLimits { parameter_sets, new_parameter_sets, .. } = self.per_client;
+        let what = || format!("parameters {parameters}");
+        if let Some(max) = parameter_sets.filter(|max| used.parameter_sets >= *max) {
+            let (what, limit) = (what(), "limits.max_new_parameter_sets_per_client");
+            return Err(Refusal::TooManyOfClient { what, limit, max });
+        }
+        match new_parameter_sets {
+            Some(limit) if !used.new_parameter_sets.has_room(limit, now) => {
+                too_fast(what(), "limits.new_parameter_sets_per_client", limit)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Notes that something is wanted with these parameters, as the upstream knows them.
     fn admit_set(
         &self,
@@ -207,12 +230,7 @@ impl Limits {
         if state.sets.len() >= max {
             return Err(Refusal::TooManyParameterSets { parameters, max });
         }
-        let own = quota.map_or(0, |quota| quota.used().parameter_sets);
-        if let Some(max) = self.per_client.parameter_sets.filter(|max| own >= *max) {
-            let (what, limit) =
-                (format!("parameters {parameters}"), "limits.max_new_parameter_sets_per_client");
-            return Err(Refusal::TooManyOfClient { what, limit, max });
-        }
+        self.check_set_of_client(&parameters, quota, now)?;
         if let Some(limit) = limits.new_parameter_sets {
             if !state.new_sets.has_room(limit, now) {
                 let what = format!("parameters {parameters}");
@@ -220,7 +238,10 @@ impl Limits {
             }
             state.new_sets.put();
         }
-        let charge = quota.map(|quota| Charge::new(quota, Item::ParameterSet));
+        let charge = quota.map(|quota| {
+            quota.used().new_parameter_sets.put();
+            Charge::new(quota, Item::ParameterSet)
+        });
         state.sets.insert(parameters, Set { subscriptions: 1, charge });
         Ok(())
     }

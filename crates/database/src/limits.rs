@@ -31,6 +31,8 @@ pub struct ClientLimits {
     pub parameter_sets: Option<usize>,
     /// Locators a second.
     pub new_names: Option<u32>,
+    /// Parameter sets a second.
+    pub new_parameter_sets: Option<u32>,
 }
 
 /// Of so much at most it is said one by one why it is refused. One more, and there is more to come.
@@ -113,6 +115,7 @@ pub struct Quota(Mutex<Used>);
 pub(crate) struct Used {
     /// Of late.
     pub(crate) new_names: Bucket,
+    pub(crate) new_parameter_sets: Bucket,
     /// And still wanted by somebody.
     pub(crate) names: usize,
     pub(crate) parameter_sets: usize,

@@ -17,8 +17,9 @@ use weir_wire::services::Service;
 use crate::cold::{Cold, ColdStarts};
 use crate::frames::Frames;
 use crate::known::Statements;
+use crate::limits::Limits;
 use crate::node::Client;
-use crate::request::{Limits, Request};
+use crate::request::Request;
 use crate::scope::Scope;
 use crate::view::{Attached, Attacher, Tells};
 use crate::wrapping::Wrapping;
@@ -55,6 +56,7 @@ impl Conversation {
     /// What is wrong with it: the stream is over.
     pub fn read<R: Request>(&mut self, mut request: R, statements: &Statements) -> Result<Inbound, Status> {
         self.wrapping.always |= request.has_locators();
+        self.limits.check_text(&"type_url", request.type_url_mut())?;
         self.scope.admit(request.type_url_mut())?;
         let inbound = request.into_inbound(&self.client, &self.limits, statements)?;
         names::check(&self.machine, &inbound, self.limits.names_per_stream)?;

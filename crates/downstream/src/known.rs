@@ -11,8 +11,9 @@ use weir_types::KnownVersions;
 use weir_wire::request::{Statement, StatementFingerprint};
 use weir_wire::scan::ScanError;
 
-/// How many names are kept in all, of about a hundred bytes each.
-const CAPACITY: u64 = 200_000;
+/// How many bytes of names are kept in all, and what is kept with each.
+const CAPACITY: u64 = 20 << 20;
+const BESIDE: usize = 64;
 
 /// How long a statement is kept that nobody repeats: clients that lost one proxy come within a minute.
 const IDLE: Duration = Duration::from_secs(60);
@@ -22,7 +23,10 @@ pub struct Statements(Cache<StatementFingerprint, Arc<KnownVersions>>);
 
 impl Default for Statements {
     fn default() -> Self {
-        let weight = |_: &_, known: &Arc<KnownVersions>| u32::try_from(known.len()).unwrap_or(u32::MAX);
+        let weight = |_: &_, known: &Arc<KnownVersions>| {
+            let bytes = known.names().map(|name| name.len() + BESIDE).sum::<usize>();
+            u32::try_from(bytes).unwrap_or(u32::MAX)
+        };
         Self(Cache::builder().max_capacity(CAPACITY).weigher(weight).time_to_idle(IDLE).build())
     }
 }
@@ -77,6 +81,18 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &other));
         assert!(other.is_current("b", Version(3)) && first.is_current("b", Version(2)));
         assert!(statements.read(&statement(&[])).unwrap().is_none());
+    }
+
+    #[test]
+    fn e05_long_names_take_the_place_of_many() {
+        let statements = Statements::default();
+        for i in 0..100 {
+            let name = format!("{i}{}", "x".repeat(1 << 20));
+            statements.read(&statement(&[(&name, 1)])).unwrap();
+        }
+        statements.0.run_pending_tasks();
+        let kept = statements.0.entry_count();
+        assert!((1..=20).contains(&kept), "{kept} MiB are kept");
     }
 
     #[test]

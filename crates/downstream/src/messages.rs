@@ -23,6 +23,7 @@ use weir_protocol::Dialect;
 use self::begun::Begun;
 use self::omit::Omit;
 use crate::admission::{Admission, Gate, Refusal};
+use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::request::Request;
 
@@ -34,6 +35,8 @@ const HEADER: usize = 5;
 pub struct Bounds {
     /// The largest message, in bytes.
     pub(crate) message: usize,
+    /// The most names in one message.
+    pub(crate) names: usize,
     /// How long a client may take for each 64 KiB of a message that has begun.
     pub(crate) pace: Duration,
     /// Says how much may have arrived of what is not complete.
@@ -41,9 +44,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Of messages of that many bytes, 64 KiB of which take no longer than `pace`, for a client that is alone.
-    pub fn alone(message: usize, pace: Duration) -> Self {
-        Self { message, pace, gate: Gate::new(Admission::default(), Arc::new(Metrics::new())) }
+    /// Of what `limits` say, 64 KiB of which take no longer than `pace`, for a client that is alone.
+    pub fn alone(limits: &Limits, pace: Duration) -> Self {
+        Self {
+            message: limits.message,
+            names: limits.names,
+            pace,
+            gate: Gate::new(Admission::default(), Arc::new(Metrics::new())),
+        }
     }
 }
 
@@ -92,6 +100,7 @@ where
         loop {
             if let Some(message) = self.take()? {
                 self.omit_node = true;
+                Limits::check_fields(self.bounds.names, &message, R::LOCATORS)?;
                 return R::decode(message)
                     .map(Some)
                     .map_err(|error| Status::internal(format!("cannot decode the request: {error}")));
@@ -290,6 +299,7 @@ mod tests {
         let admission = Admission { partial_requests, ..Admission::default() };
         Bounds {
             message,
+            names: 100,
             pace: Duration::from_secs(30),
             gate: Gate::new(admission, Arc::new(Metrics::new())),
         }

@@ -13,31 +13,15 @@ use weir_wire::discovery::{self, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError};
 
 use crate::known::Statements;
+use crate::limits::{Limits, shortened};
 use crate::node::Client;
-
-/// How much a client may ask for.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The longest name, in bytes.
-    pub name_length: usize,
-    /// The most names in one request.
-    pub names: usize,
-    /// The most names that a stream is subscribed to, over all types; each type counts as one at least.
-    pub names_per_stream: usize,
-    /// The largest request, in bytes.
-    pub message: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { name_length: 4096, names: 100_000, names_per_stream: 1_000_000, message: 64 << 20 }
-    }
-}
 
 /// A request of either dialect.
 pub trait Request: Sized + Send + 'static {
     /// Which one.
     const DIALECT: Dialect;
+    /// The numbers of the fields that are locators.
+    const LOCATORS: &'static [u32];
     /// The request in `bytes`.
     fn decode(bytes: Bytes) -> Result<Self, RequestError>;
     /// The URL of the type that it is about; may be empty.
@@ -57,6 +41,7 @@ pub trait Request: Sized + Send + 'static {
 
 impl Request for DiscoveryRequest {
     const DIALECT: Dialect = Dialect::Sotw;
+    const LOCATORS: &'static [u32] = &[7];
 
     fn decode(bytes: Bytes) -> Result<Self, RequestError> {
         Ok(<Self as Message>::decode(bytes)?)
@@ -90,6 +75,7 @@ impl Request for DiscoveryRequest {
 
 impl Request for DeltaRequest {
     const DIALECT: Dialect = Dialect::Delta;
+    const LOCATORS: &'static [u32] = &[8, 9];
 
     fn decode(bytes: Bytes) -> Result<Self, RequestError> {
         Self::decode(bytes)
@@ -148,31 +134,7 @@ fn type_url(url: &str) -> Result<TypeUrl, Status> {
 }
 
 fn nack(detail: Option<discovery::Status>) -> Option<Nack> {
-    detail.map(|detail| Nack { code: detail.code, message: detail.message })
-}
-
-impl Limits {
-    fn check_count(&self, field: &str, count: usize) -> Result<(), Status> {
-        if count > self.names {
-            let limit = self.names;
-            return Err(Status::resource_exhausted(format!(
-                "{count} names of {field} are over the limit of {limit} in one request"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_name(&self, field: &str, name: &str) -> Result<(), Status> {
-        if name.len() > self.name_length {
-            return Err(Status::invalid_argument(format!(
-                "a {field} name of {} bytes is over the limit of {} ({}…)",
-                name.len(),
-                self.name_length,
-                name.chars().take(40).collect::<String>(),
-            )));
-        }
-        Ok(())
-    }
+    detail.map(|detail| Nack { code: detail.code, message: shortened(detail.message) })
 }
 
 /// Reads names and locators into selectors.
@@ -197,6 +159,9 @@ impl Reader<'_> {
             let parameters = rights.plain(self.type_url, &name, parameters);
             Selector::plain(name, parameters)
         });
+        for locator in &locators {
+            self.limits.check_parameters(self.field, locator)?;
+        }
         let located = locators.into_iter().map(|locator| {
             let name = canonical_or_same(&locator.name);
             let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
@@ -205,7 +170,7 @@ impl Reader<'_> {
         });
         let selectors: HashSet<Selector> = plain.chain(located).collect();
         for selector in &selectors {
-            self.limits.check_name(self.field, &selector.locator.name)?;
+            self.limits.check_text(&format_args!("a {} name", self.field), &selector.locator.name)?;
         }
         Ok(selectors.into_iter().collect())
     }
@@ -314,6 +279,9 @@ mod tests {
         });
         let status = status.unwrap_err();
         assert_eq!(status.code(), tonic::Code::InvalidArgument);
-        assert_eq!(status.message(), "a resource name of 11 bytes is over the limit of 10 (xxxxxxxxxxx…)");
+        assert_eq!(
+            status.message(),
+            "a resource name of 11 bytes is over the limit of 10 (limits.max_name_length): xxxxxxxxxxx…"
+        );
     }
 }

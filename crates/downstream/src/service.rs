@@ -59,8 +59,9 @@ impl Services {
             Err(refusal) => return refusal.into_grpc::<Body>().map(Either::Right),
         };
         let settings = self.shared.settings();
-        let (message, pace) = (settings.limits.message, settings.receive_timeout);
-        let bounds = Bounds { message, pace, gate: self.shared.gate.clone() };
+        let (limits, pace) = (settings.limits, settings.receive_timeout);
+        let bounds =
+            Bounds { message: limits.message, names: limits.names, pace, gate: self.shared.gate.clone() };
         let requests = Messages::<R, _>::new(request.into_body(), bounds);
         let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
         let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone(), opened);

@@ -7,7 +7,7 @@ use crate::access::AccessRules;
 use crate::admission::Admission;
 use crate::cold::ColdStarts;
 use crate::drain::Drain;
-use crate::request::Limits;
+use crate::limits::Limits;
 use crate::rules::NodeRules;
 
 /// Who may ask for the status of clients. It shows what they are configured with.

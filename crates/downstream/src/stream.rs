@@ -105,8 +105,16 @@ impl Shared {
         peer: &Peer,
         node: Option<&[u8]>,
     ) -> Result<(Client, Wrapping), Status> {
+        settings.limits.check_node(node.unwrap_or_default())?;
         let mut client = Client::met(node, peer.identity.as_ref(), &settings.rules, &settings.access)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
+        for (what, text) in [
+            ("node.id", &client.id),
+            ("node.cluster", &client.cluster),
+            ("node.user_agent_name", &client.user_agent),
+        ] {
+            settings.limits.check_text(&what, text)?;
+        }
         client.profile = self.profiles.share(client.profile);
         let wrapping = Wrapping::of(&client, settings.wrapping.get(&client.user_agent).copied());
         Ok((client, wrapping))

@@ -1,5 +1,6 @@
 //! Clients that mean harm, over raw sockets: each is cut off or held up, and others are served meanwhile.
 
+mod introduced;
 mod memory;
 mod partial;
 mod raw;

@@ -156,6 +156,7 @@ async fn e05_a_request_without_a_type_ends_the_stream() {
 
 fn tight(settings: &mut Settings) {
     settings.downstream.limits.name_length = 100;
+    settings.downstream.limits.node = 1000;
     settings.downstream.limits.names = 10;
     settings.downstream.limits.message = 4096;
 }
@@ -172,6 +173,63 @@ async fn e05_a_name_over_the_limit_ends_the_stream() {
             }
             assert_status(&client.closed().await, Code::InvalidArgument, &["101 bytes", "limit of 100"]);
         }
+        nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn e05_whatever_else_a_client_names_has_the_same_limit() {
+    let long = "x".repeat(101);
+    in_each_dialect_with(tight, async |proxy, mut other| {
+        let mut client = proxy.client(other.dialect()).await;
+        client.locate(type_url("eds"), &[locator("a", &[("key", &long)])]);
+        let parts = ["dynamic parameters", "104 bytes", "limit of 100", "limits.max_name_length"];
+        assert_status(&client.closed().await, Code::InvalidArgument, &parts);
+        let mut client = proxy.client(other.dialect()).await;
+        client.subscribe(&format!("type.googleapis.com/{long}"), &["a"]);
+        assert_status(
+            &client.closed().await,
+            Code::InvalidArgument,
+            &["type_url of 121 bytes", "limit of 100"],
+        );
+        let nodes = [
+            ("node.id", node(&long)),
+            ("node.cluster", node("n").cluster(&long)),
+            ("node.user_agent_name", node("n").user_agent(&long)),
+        ];
+        for (what, node) in nodes {
+            let mut client = proxy.client_of(other.dialect(), &node).await;
+            client.subscribe(type_url("eds"), &["a"]);
+            let parts = [what, "101 bytes", "limit of 100", "limits.max_name_length"];
+            assert_status(&client.closed().await, Code::InvalidArgument, &parts);
+        }
+        nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn e05_a_node_over_the_limit_ends_the_stream() {
+    in_each_dialect_with(tight, async |proxy, mut other| {
+        let large = node("n").metadata("notes", &"x".repeat(1000));
+        let mut client = proxy.client_of(other.dialect(), &large).await;
+        client.subscribe(type_url("eds"), &["a"]);
+        let parts = ["node has 10", "limit of 1000", "limits.max_node_size"];
+        assert_status(&client.closed().await, Code::InvalidArgument, &parts);
+        nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn e05_a_request_of_many_fields_is_refused_before_it_is_read() {
+    let adjust = |settings: &mut Settings| settings.downstream.limits.names = 10;
+    in_each_dialect_with(adjust, async |proxy, mut other| {
+        // Empty names, of two bytes each.
+        let names = Bytes::from([0x1a, 0].repeat(2000));
+        let status = raw::send(other.dialect(), proxy.address(), names).await;
+        assert_status(&status, Code::ResourceExhausted, &["more than 1080 fields", "limits.max_names"]);
         nobody_else_is_affected(&proxy, &mut other).await;
     })
     .await;

@@ -205,6 +205,7 @@ fn the_reference_shows_the_defaults() {
                     max_streams_per_node: None,
                     new_names_per_client: None,
                     max_new_names_per_client: None,
+                    new_parameter_sets_per_client: None,
                     max_new_parameter_sets_per_client: None,
                     ..reference.limits
                 }

@@ -13,13 +13,17 @@ fn a_limit_of_nothing_is_told_with_its_key() {
         "max_names",
         "max_streams_per_node",
         "max_names_per_stream",
+        "new_names_per_client",
         "max_new_names_per_client",
+        "new_parameter_sets_per_client",
         "max_new_parameter_sets_per_client",
     ] {
         let error = error(&format!("limits.{key} = 0"));
         assert!(error.contains(&format!("2: limits.{key}: 0 is too small; the least is 1")), "{error}");
     }
-    let error = error("downstream.stall_timeout = '0s'");
+    let error = error("limits.max_node_size = '0KiB'");
+    assert!(error.contains("2: limits.max_node_size: 0 is too small; the least is 1"), "{error}");
+    let error = self::error("downstream.stall_timeout = '0s'");
     assert!(error.contains("2: downstream.stall_timeout: it must be longer than nothing"), "{error}");
 }
 

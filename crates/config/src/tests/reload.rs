@@ -86,6 +86,7 @@ fn a_row_notices_its_key_and_no_other() {
         ("max_streams = 1000000", "max_streams = 1000001", &["limits.max_streams"]),
         ("per_connection = 16384", "per_connection = 16385", &["limits.max_streams_per_connection"]),
         ("per_node = 100 ", "per_node = 101 ", &["limits.max_streams_per_node"]),
+        ("max_node_size = \"1MiB\"", "max_node_size = \"2MiB\"", &["limits.max_node_size"]),
         ("per_stream = 1000000", "per_stream = 1000001", &["limits.max_names_per_stream"]),
         (
             "max_partial_requests = \"256MiB\"",
@@ -101,6 +102,11 @@ fn a_row_notices_its_key_and_no_other() {
             "max_new_names_per_client = 10000 ",
             "max_new_names_per_client = 10001 ",
             &["limits.max_new_names_per_client"],
+        ),
+        (
+            "\nnew_parameter_sets_per_client = 1 ",
+            "\nnew_parameter_sets_per_client = 2 ",
+            &["limits.new_parameter_sets_per_client"],
         ),
         (
             "max_new_parameter_sets_per_client = 10 ",

@@ -9,7 +9,12 @@ fn locator(name: &str, env: &str) -> ResourceLocator {
 fn demand(limits: DemandLimits, max_sets: usize) -> Demand {
     let sets = ParameterSets { keys: Arc::from(["env".into()]), max: max_sets };
     let (parameter_sets, demand) = ([(String::new(), sets)].into(), [(String::new(), limits)].into());
-    let per_client = ClientLimits { names: Some(15), parameter_sets: Some(2), new_names: Some(1) };
+    let per_client = ClientLimits {
+        names: Some(15),
+        parameter_sets: Some(2),
+        new_names: Some(1),
+        new_parameter_sets: None,
+    };
     Demand::new(Limits { parameter_sets, demand, per_client })
 }
 
@@ -96,6 +101,31 @@ fn u12_each_client_has_a_rate_of_its_own() {
     let refusal = want(&hostile, 99).expect_err("too fast");
     assert_eq!(refusal.limit(), "limits.new_names_per_client");
     assert_eq!(want(&other, 100), Ok(()));
+}
+
+#[test]
+fn u12_each_client_has_a_rate_of_its_own_for_parameter_sets() {
+    let demand = demand(DemandLimits::default(), 99);
+    demand.limit_clients(ClientLimits { new_parameter_sets: Some(1), ..ClientLimits::default() });
+    let (start, hostile, other) = (Instant::now(), Arc::default(), Arc::default());
+    demand.tick(start);
+    let want = |client, env: usize| {
+        demand.want(&TypeUrl::new("eds"), &locator("a", &env.to_string()), Some(client), false)
+    };
+    let mut paid: Vec<_> = (0..10).map(|i| want(&hostile, i).expect("a burst")).collect();
+    let refusal = want(&hostile, 10).expect_err("too fast");
+    assert_eq!(
+        refusal.to_string(),
+        "parameters {env=10} would be more than 1 a second (limits.new_parameter_sets_per_client) after a burst of \
+         10 seconds; what was asked for before it is kept, so come again"
+    );
+    paid.push(want(&hostile, 9).expect("that set is there"));
+    paid.push(want(&other, 10).expect("another client"));
+    paid.push(want(&hostile, 10).expect("somebody else pays for it"));
+    assert!(want(&hostile, 11).is_err());
+    demand.tick(start + Duration::from_secs(1));
+    paid.push(want(&hostile, 11).expect("a second has passed"));
+    assert!(want(&hostile, 12).is_err());
 }
 
 #[test]

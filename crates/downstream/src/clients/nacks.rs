@@ -8,9 +8,6 @@ use weir_types::{Newest, TypeUrl};
 
 use crate::node::Client;
 
-/// The longest text of a client that is kept, in bytes: Envoys have been seen to quote whole resources.
-const LONGEST: usize = 4096;
-
 /// A rejection.
 #[derive(Clone, Debug)]
 pub struct Nack {
@@ -20,15 +17,17 @@ pub struct Nack {
     pub at: SystemTime,
     /// The stream that it came on; none where it was a poll.
     pub stream: Option<u64>,
-    /// Who rejects.
-    pub client: Arc<Client>,
+    /// Who rejects: the id of its node. The rest of it is kept for as long as it is here, and no longer.
+    pub node: String,
+    /// And the cluster of that.
+    pub cluster: String,
     /// What of.
     pub type_url: TypeUrl,
     /// The nonce of the response that it rejects; none if it is not the newest one.
     pub nonce: Option<String>,
     /// The gRPC status code.
     pub code: i32,
-    /// What the client says, cut where it is longer than 4 KiB.
+    /// What the client says.
     pub message: Arc<str>,
 }
 
@@ -36,7 +35,7 @@ impl Nack {
     /// A rejection that came just now.
     pub(crate) fn new(
         stream: Option<u64>,
-        client: &Arc<Client>,
+        client: &Client,
         type_url: &TypeUrl,
         nonce: Option<String>,
         nack: &weir_protocol::server::Nack,
@@ -45,11 +44,12 @@ impl Nack {
             number: 0,
             at: SystemTime::now(),
             stream,
-            client: Arc::clone(client),
+            node: client.id.clone(),
+            cluster: client.cluster.clone(),
             type_url: type_url.clone(),
             nonce,
             code: nack.code,
-            message: shortened(&nack.message),
+            message: nack.message.as_str().into(),
         }
     }
 }
@@ -70,15 +70,6 @@ impl Nacks {
     }
 }
 
-/// As much of what a client says as is kept.
-pub(super) fn shortened(message: &str) -> Arc<str> {
-    if message.len() <= LONGEST {
-        return message.into();
-    }
-    let end = (0..=LONGEST).rev().find(|at| message.is_char_boundary(*at)).unwrap_or_default();
-    format!("{}…", &message[..end]).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,11 +79,12 @@ mod tests {
             number: 0,
             at: SystemTime::UNIX_EPOCH,
             stream: Some(1),
-            client: Arc::default(),
+            node: String::new(),
+            cluster: String::new(),
             type_url: TypeUrl::new("acme.Widget"),
             nonce: None,
             code: 3,
-            message: shortened(message),
+            message: message.into(),
         }
     }
 
@@ -105,13 +97,5 @@ mod tests {
         let all = nacks.all();
         assert_eq!((all.len(), all[0].number, &*all[0].message), (256, 261, "260"));
         assert_eq!(&*all[255].message, "5");
-    }
-
-    #[test]
-    fn e05_long_texts_are_cut_between_characters() {
-        assert_eq!(&*shortened("short"), "short");
-        let long = shortened(&"ä".repeat(LONGEST));
-        assert_eq!(long.len(), LONGEST + "…".len());
-        assert_eq!(shortened(&format!("x{}", "ä".repeat(LONGEST))).len(), LONGEST - 1 + "…".len());
     }
 }

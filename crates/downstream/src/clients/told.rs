@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_protocol::server::{Nack, Nonce, Verdict};
 use weir_types::{Commit, Version};
 
-use super::{Millis, nacks};
+use super::Millis;
 
 /// Of one type: the newest response, and the newest verdicts. There are about five for each Envoy.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Told {
                     nonce: *nonce,
                     version: self.sent,
                     code: *code,
-                    message: nacks::shortened(message),
+                    message: message.as_str().into(),
                 }));
             }
         }

@@ -25,6 +25,7 @@ use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
 use crate::admission::{Partial, Refusal};
+use crate::limits::Limits;
 use crate::metrics::Speech;
 use crate::peer::Peer;
 use crate::stream::Shared;
@@ -156,7 +157,8 @@ where
     let read = read(body, settings.limits.message, shared.gate.partial());
     let body = tokio::time::timeout(settings.receive_timeout, read).await;
     let body = body.map_err(|_| late(settings.receive_timeout))??;
-    let mut message = parse(&body, &type_url, path)?;
+    settings.limits.check_json(&body)?;
+    let mut message = parse(&body, &type_url, path, &settings.limits)?;
     drop(body);
     message.type_url = type_url.to_string();
     let _opened = shared.gate.open(message.version_info.is_empty())?;
@@ -211,9 +213,10 @@ where
     Ok(kept.finish())
 }
 
-fn parse(body: &[u8], type_url: &TypeUrl, path: &str) -> Result<DiscoveryRequest, Failure> {
+fn parse(body: &[u8], type_url: &TypeUrl, path: &str, limits: &Limits) -> Result<DiscoveryRequest, Failure> {
     let request = request_from_json(body).map_err(|error| Failure::invalid(error.to_string()))?;
     let stated = &request.type_url;
+    limits.check_text(&"$.type_url", stated)?;
     if !stated.is_empty() && stated != type_url.as_str() {
         let message = format!("$.type_url: {stated:?} is not the type of {path}, which is {type_url}");
         return Err(Failure::invalid(message));

@@ -48,7 +48,7 @@ impl Fixture {
             rest_hold: HOLD,
             admission,
             rules: NodeRules::new(vec![env]),
-            limits: Limits { message: 2000, names: 3, ..Limits::default() },
+            limits: Limits { message: 2000, names: 3, name_length: 100, node: 1000, ..Limits::default() },
             ..Settings::default()
         };
         let database = Database::new(weir_database::Settings::default());
@@ -303,6 +303,20 @@ async fn r02_what_cannot_be_answered_is_said_with_its_place() {
             r#"{"resource_names": ["a", "b", "c", "d"]}"#,
             429,
             "4 names of resource are over",
+        ),
+        (
+            "POST",
+            CLUSTERS,
+            &format!(r#"{{"node": {{"id": "{}"}}}}"#, "n".repeat(101)),
+            400,
+            "node.id of 101 bytes is over the limit of 100 (limits.max_name_length)",
+        ),
+        (
+            "POST",
+            CLUSTERS,
+            &format!(r#"{{"node": {{"metadata": {{"a": "{}"}}}}}}"#, "n".repeat(1000)),
+            400,
+            "node has 1015 bytes, over the limit of 1000 (limits.max_node_size)",
         ),
     ] {
         let request = Request::builder().method(method).uri(path).body(body.to_owned()).unwrap();

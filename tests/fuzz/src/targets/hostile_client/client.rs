@@ -31,7 +31,8 @@ use super::world::World;
 static RULES: LazyLock<NodeRules> = LazyLock::new(NodeRules::default);
 
 /// What it may ask for in one request, and how large that may be.
-const LIMITS: Limits = Limits { name_length: 200, names: 32, names_per_stream: 64, message: 2048 };
+const LIMITS: Limits =
+    Limits { name_length: 200, names: 32, names_per_stream: 64, message: 2048, node: 1024 };
 
 /// How long a request may take.
 const PACE: Duration = Duration::from_secs(30);
@@ -74,7 +75,7 @@ impl<R: Request> Hostile<R> {
     pub(super) fn new() -> Self {
         let wire = Wire::default();
         Self {
-            messages: Messages::new(wire.clone(), Bounds::alone(LIMITS.message, PACE)),
+            messages: Messages::new(wire.clone(), Bounds::alone(&LIMITS, PACE)),
             wire,
             conversation: None,
             over: false,
