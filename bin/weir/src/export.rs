@@ -63,7 +63,7 @@ impl Sink for Export {
             held.variants().map(|variant| (Arc::clone(variant), Form::Plain)).collect();
         let (version, bytes) = response(&self.type_url, &variants);
         let bytes = write_as(self.format, bytes, version)?;
-        write(&self.to, &bytes).with_context(|| format!("write {}", self.to.display()))?;
+        write(&self.to, &self.type_url, &bytes).with_context(|| format!("write {}", self.to.display()))?;
         note(&format!("{}: {} resources", self.to.display(), variants.len()));
         Ok(())
     }

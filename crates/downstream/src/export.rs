@@ -4,8 +4,9 @@
 //! of it, and only when all of the subscription is known: what is missing in a file is deleted by who reads it.
 //! While that is not so, and when writing fails, the last good file stays.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use opentelemetry::metrics::Counter;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use weir_database::{Attachment, Database, Query, Refused, Shape, Subscriber};
-use weir_types::{Cursor, DynamicParameters, FileFormat, Selector, TypeUrl, Version, WILDCARD};
+use weir_types::{Cursor, DynamicParameters, FileFormat, Kind, Selector, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
 /// How long after a failure a file is tried again, if nothing changes before.
@@ -133,10 +134,11 @@ impl Exporter {
             self.answer();
             return false;
         };
-        let (to, format) = (self.export.to.clone(), self.export.format);
+        let Export { to, format, type_url, .. } = &self.export;
+        let (to, format, type_url) = (to.clone(), *format, type_url.clone());
         let bytes = response.len();
         let writing = tokio::task::spawn_blocking(move || {
-            write(&to, &write_as(format, response, version)?)?;
+            write(&to, &type_url, &write_as(format, response, version)?)?;
             Ok::<_, ExportError>(())
         });
         let outcome = writing.await.map_err(ExportError::from).flatten();
@@ -180,11 +182,19 @@ impl Exporter {
     }
 }
 
-/// Replaces the file `to`, all at once.
-pub fn write(to: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces the file `to` of resources of this type, all at once. Who could read the file before can read it after; a
+/// new one of secrets is for nobody else.
+pub fn write(to: &Path, type_url: &TypeUrl, bytes: &[u8]) -> io::Result<()> {
     let name = to.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
     let beside = to.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = File::create(&beside).and_then(|mut file| {
+    let before = fs::metadata(to).ok().map(|before| before.permissions());
+    let secret = before.is_some() || type_url.kind() == Kind::Secret;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(if secret { 0o600 } else { 0o666 });
+    let written = options.open(&beside).and_then(|mut file| {
+        if let Some(permissions) = before {
+            file.set_permissions(permissions)?;
+        }
         file.write_all(bytes)?;
         file.sync_all()
     });
@@ -198,6 +208,8 @@ pub fn write(to: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use weir_types::{Answered, Batch, Constraints, Content, Reach, Variant, VariantKey};
 
     use super::*;
@@ -273,6 +285,24 @@ mod tests {
         fs::remove_file(&file).unwrap();
         database.commit(batch(&exporter, &["b"]));
         assert!(!exporter.update().await && !file.exists(), "nothing has changed");
+    }
+
+    #[test]
+    fn a_new_file_of_secrets_is_for_nobody_else_and_one_that_is_there_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let (secrets, clusters) = ("sds".parse().unwrap(), "cds".parse().unwrap());
+        let mode = |name: &str, type_url: &TypeUrl| {
+            let file = directory.path().join(name);
+            write(&file, type_url, b"x").unwrap();
+            fs::metadata(file).unwrap().permissions().mode() & 0o777
+        };
+        assert_eq!(mode("s.pb", &secrets), 0o600);
+        assert_ne!(mode("c.pb", &clusters) & 0o400, 0);
+        for (name, type_url, wanted) in [("s.pb", &secrets, 0o640), ("c.pb", &clusters, 0o604)] {
+            let file = directory.path().join(name);
+            fs::set_permissions(&file, fs::Permissions::from_mode(wanted)).unwrap();
+            assert_eq!(mode(name, type_url), wanted, "{name}");
+        }
     }
 
     #[tokio::test]
