@@ -5,7 +5,7 @@
 //! upstream's own order; names of a type that has a wildcard go on a secondary stream. Globs are names here: what
 //! belongs to one can be told by its name.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use weir_types::TypeUrl;
 
@@ -41,13 +41,25 @@ pub(crate) struct Placement {
     pub(crate) displaces_names: bool,
 }
 
-/// Remembers which types have had a wildcard: those stay claimed by it, so that names do not move back and
-/// forth.
+/// Of how many types that nobody wants it is remembered that they have had a wildcard: clients make up as many as they
+/// like.
+const MAX_REMEMBERED: usize = 1000;
+
+/// Remembers which types have had a wildcard: those stay claimed by it, so that names do not move back and forth.
 #[derive(Debug, Default)]
 pub(crate) struct Assignment {
-    claimed: HashSet<TypeUrl>,
-    /// Types whose names are on the primary stream.
-    named: HashSet<TypeUrl>,
+    types: HashMap<TypeUrl, Placed>,
+}
+
+/// What is placed of a type.
+#[derive(Debug, Default)]
+struct Placed {
+    /// How many subscriptions.
+    count: usize,
+    /// Whether one of them is, or was, to a wildcard.
+    claimed: bool,
+    /// Whether names are on the primary stream.
+    named: bool,
 }
 
 // === impl Assignment ===
@@ -55,19 +67,35 @@ pub(crate) struct Assignment {
 impl Assignment {
     /// Places a subscription of `type_url`, to its wildcard or to a name.
     pub(crate) fn place(&mut self, type_url: &TypeUrl, is_wildcard: bool) -> Placement {
+        let placed = self.types.entry(type_url.clone()).or_default();
+        placed.count += 1;
         let mut displaces_names = false;
         if is_wildcard {
-            self.claimed.insert(type_url.clone());
-            displaces_names = self.named.remove(type_url);
-        } else if !self.claimed.contains(type_url) {
-            self.named.insert(type_url.clone());
+            placed.claimed = true;
+            displaces_names = std::mem::take(&mut placed.named);
+        } else if !placed.claimed {
+            placed.named = true;
         }
         Placement { role: self.role(type_url, is_wildcard), displaces_names }
     }
 
+    /// A subscription of `type_url` that was placed is given up.
+    pub(crate) fn give_up(&mut self, type_url: &TypeUrl) {
+        let Some(placed) = self.types.get_mut(type_url) else { return };
+        placed.count = placed.count.saturating_sub(1);
+        if placed.count > 0 {
+            return;
+        }
+        placed.named = false;
+        if !placed.claimed || self.types.len() > MAX_REMEMBERED {
+            self.types.remove(type_url);
+        }
+    }
+
     /// Where a subscription is that was placed before.
     pub(crate) fn role(&self, type_url: &TypeUrl, is_wildcard: bool) -> Role {
-        if is_wildcard || !self.claimed.contains(type_url) { Role::Primary } else { Role::Secondary }
+        let claimed = self.types.get(type_url).is_some_and(|placed| placed.claimed);
+        if is_wildcard || !claimed { Role::Primary } else { Role::Secondary }
     }
 }
 
@@ -90,6 +118,20 @@ mod tests {
             let placement = assignment.place(type_url, is_wildcard);
             assert_eq!(placement, Placement { role, displaces_names }, "{type_url} {is_wildcard}");
         }
+        (0..4).for_each(|_| assignment.give_up(&cds));
         assert_eq!(assignment.role(&cds, false), Role::Secondary, "a type stays claimed");
+    }
+
+    #[test]
+    fn e05_types_that_clients_make_up_are_forgotten() {
+        let mut assignment = Assignment::default();
+        for i in 0..10_000 {
+            for is_wildcard in [false, i % 2 == 0] {
+                let type_url = TypeUrl::new(format!("type.googleapis.com/made.up.Type{i}"));
+                assignment.place(&type_url, is_wildcard);
+                assignment.give_up(&type_url);
+            }
+        }
+        assert_eq!(assignment.types.len(), MAX_REMEMBERED);
     }
 }

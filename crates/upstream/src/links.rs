@@ -198,8 +198,9 @@ impl LinkSet {
         self.wanted.remove(&key);
         let (type_url, locator) = key;
         if let Some(link) = self.link(&type_url, &locator, settings) {
-            _ = link.send(Command::Unsubscribe(type_url, locator));
+            _ = link.send(Command::Unsubscribe(type_url.clone(), locator));
         }
+        self.assignment.give_up(&type_url);
     }
 
     fn renew(&self, type_url: TypeUrl, locator: ResourceLocator, settings: &Settings) {

@@ -101,6 +101,8 @@ impl Propagation {
         let last = self.measured.get(type_url);
         let due = last.is_none_or(|last| now.saturating_duration_since(*last) >= MEASURED_EVERY);
         if due {
+            // Of other types, all that matters is that it is long ago.
+            self.measured.retain(|_, last| now.saturating_duration_since(*last) < MEASURED_EVERY);
             self.measured.insert(type_url.clone(), now);
         }
         due
