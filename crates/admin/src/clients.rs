@@ -32,7 +32,7 @@ struct Filter {
     cluster: Option<String>,
     identity: Option<weir_types::Pattern>,
     user_agent: Option<String>,
-    dialect: Option<String>,
+    dialect: Option<&'static str>,
     state: Option<Condition>,
     type_url: Option<weir_types::TypeUrl>,
     view: Option<u64>,
@@ -50,7 +50,7 @@ impl Filter {
             identity: query
                 .parse("identity", "it is a name, with * at either end", |text| text.parse().ok())?,
             user_agent: query.take("user_agent")?,
-            dialect: query.take("dialect")?,
+            dialect: query.one_of("dialect", &["sotw", "delta", "rest"])?,
             state: query.parse("state", &allowed, known)?,
             type_url: query.type_url()?,
             view: query.parse("view", "it is the id of a view", |text| text.parse().ok())?,
@@ -82,7 +82,7 @@ impl Filter {
         self.node.as_ref().is_none_or(|prefix| sketch.node.starts_with(prefix))
             && is(&self.cluster, &sketch.cluster)
             && is(&self.user_agent, &sketch.user_agent)
-            && is(&self.dialect, sketch.dialect)
+            && self.dialect.is_none_or(|wanted| wanted == sketch.dialect)
             && self.parameters.as_ref().is_none_or(|wanted| wanted.iter().all(has))
             && self.identity.as_ref().is_none_or(|wanted| {
                 sketch.identity.as_ref().is_some_and(|identity| identity.matches(wanted))

@@ -23,6 +23,8 @@ pub struct LogLevel {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     /// As in the answer; null takes back what was asked for here.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schema(required = true)]
     level: Option<String>,
 }
 

@@ -1,5 +1,6 @@
 //! Which endpoints there are, and their description.
 
+use axum::http::{Method, Uri};
 use axum::{Json, Router};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -57,5 +58,10 @@ fn described() -> OpenApiRouter<State> {
 }
 
 pub(crate) fn routes() -> Router<State> {
-    Router::from(described()).merge(site::routes())
+    Router::from(described())
+        .merge(site::routes())
+        .fallback(async |uri: Uri| problem::Problem::nowhere(uri.path()))
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| {
+            problem::Problem::method(&method, uri.path())
+        })
 }

@@ -1,6 +1,6 @@
 //! Errors, as RFC 9457 has them.
 
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio::task::JoinError;
@@ -48,6 +48,20 @@ impl Problem {
     pub(crate) fn missing(field: &str, value: &str, detail: impl Into<String>) -> Self {
         let (field, value) = (Some(field.into()), Some(value.into()));
         Self { field, value, ..Self::new(StatusCode::NOT_FOUND, detail) }
+    }
+}
+
+impl Problem {
+    /// There is no such path.
+    pub(crate) fn nowhere(path: &str) -> Self {
+        Self::missing("path", path, format!("there is no {path}; see /openapi.json"))
+    }
+
+    /// There is one, and not for this method.
+    pub(crate) fn method(method: &Method, path: &str) -> Self {
+        let (field, value) = (Some("method".into()), Some(method.as_str().into()));
+        let detail = format!("{path} does not take {method}; see /openapi.json");
+        Self { field, value, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
     }
 }
 

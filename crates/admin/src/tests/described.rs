@@ -159,6 +159,7 @@ async fn what_is_described_may_be_asked_and_nothing_else() {
                 "state" if path == "/upstreams" => "syncing",
                 "state" => "behind",
                 "obstacle" => "any",
+                "dialect" => "rest",
                 "param" => "env=prod",
                 "outcome" => "late",
                 "format" => "json",

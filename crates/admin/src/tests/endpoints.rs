@@ -32,14 +32,31 @@ async fn ready_tells_what_is_missing() {
 #[tokio::test]
 async fn live_and_metrics_answer_and_the_rest_does_not() {
     let fake = instance(0);
-    for (method, path, status, body) in [
-        ("GET", "/live", 200, "live\n"),
-        ("GET", "/metrics", 200, "weir_x 1\n"),
-        ("GET", "/nowhere", 404, ""),
-        ("POST", "/live", 405, ""),
-    ] {
+    for (method, path, status, body) in
+        [("GET", "/live", 200, "live\n"), ("GET", "/metrics", 200, "weir_x 1\n")]
+    {
         let answer = request(&fake, method, path, "").await;
         assert_eq!((answer.status, &*answer.body), (status, body), "{method} {path}");
+    }
+    for (method, path, status, field, detail) in [
+        ("GET", "/nowhere", 404, "path", "there is no /nowhere; see /openapi.json"),
+        ("POST", "/live", 405, "method", "/live does not take POST; see /openapi.json"),
+        (
+            "DELETE",
+            "/resources/cds/a",
+            405,
+            "method",
+            "/resources/cds/a does not take DELETE; see /openapi.json",
+        ),
+    ] {
+        let answer = request(&fake, method, path, "").await;
+        assert_eq!(
+            (answer.status, &*answer.content_type),
+            (status, "application/problem+json"),
+            "{method} {path}"
+        );
+        let problem = answer.json();
+        assert_eq!((&problem["field"], &problem["detail"]), (&json!(field), &json!(detail)));
     }
 }
 
@@ -168,6 +185,7 @@ async fn e05_what_is_not_understood_is_named_with_what_is_allowed() {
         ("/upstreams?state=x", "state", "x", "allowed are in-sync, syncing, disconnected"),
         ("/propagation?outcome=x", "outcome", "x", "allowed are accepted, rejected, late"),
         ("/clients?param=env", "param", "env", "it is written KEY=VALUE"),
+        ("/clients?dialect=x", "dialect", "x", "allowed are sotw, delta, rest"),
         ("/clients?obstacle=x", "obstacle", "x", "allowed are any, denied, over-limit, away"),
     ] {
         let answer = get(&instance(1), target).await;
@@ -205,6 +223,7 @@ async fn the_log_level_is_shown_and_changed() {
     for (body, field, value) in [
         ("{\"level\": \"loud\"}", "level", "loud"),
         ("{\"lvl\": 1}", "body", "{\"lvl\": 1}"),
+        ("{}", "body", "{}"),
         ("debug", "body", "debug"),
     ] {
         let answer = request(&fake, "PUT", "/log-level", body).await;
