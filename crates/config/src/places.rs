@@ -75,8 +75,19 @@ impl Places {
             Some(rest) => format!("{word} key {rest}"),
             None => message,
         });
+        let message = if is_secret(&key) { without_value(message) } else { message };
         Problem { line: line(text, span.start), key, message }
     }
+}
+
+/// Whether what stands there is shown to nobody.
+fn is_secret(key: &str) -> bool {
+    key.split('.').any(|part| part == "headers")
+}
+
+/// What is wrong with a value, without the value.
+fn without_value(message: String) -> String {
+    message.split_once(", expected ").map_or(message.clone(), |(_, wanted)| format!("expected {wanted}"))
 }
 
 fn line(text: &str, offset: usize) -> usize {

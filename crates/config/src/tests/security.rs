@@ -60,6 +60,11 @@ fn certificates_and_credentials() {
             &[HEAD, TLS, "headers = { x-bin = 'x' }\n"],
             "4: upstream[0].headers.x-bin: headers with binary values are not supported",
         ),
+        (&[HEAD, TLS, "headers = 'Bearer hush'\n"], "4: upstream[0].headers: expected a map"),
+        (
+            &[HEAD, TLS, "headers = { authorization = 12345 }\n"],
+            "4: upstream[0].headers.authorization: expected a string",
+        ),
         (
             &[HEAD, TLS, "headers = { x = \"a\\nb\" }\n"],
             "4: upstream[0].headers.x: the value has characters that no header may have",
