@@ -92,7 +92,8 @@ impl Reload {
             // What is written may be what was there.
             if asked || text.as_ref().is_ok_and(|text| *text != self.text) {
                 parts.manager.reloading();
-                self.reload(text, &parts);
+                // Files that are named are read first.
+                tokio::task::block_in_place(|| self.reload(text, &parts));
                 parts.manager.ready();
             }
             asked = tokio::select! {
