@@ -1,5 +1,7 @@
 //! Who is let in, and whom one talks to.
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use super::*;
 use crate::HandshakeError;
 
@@ -127,5 +129,39 @@ async fn slow_handshakes_end_and_hold_up_no_others() {
     for other in waiting {
         let Err(HandshakeError::Timeout(after)) = other.await.unwrap() else { panic!("it was let in") };
         assert_eq!(after, Duration::from_secs(10));
+    }
+}
+
+#[tokio::test]
+async fn versions_before_tls_1_2_are_refused() {
+    let world = World::new();
+    let acceptor = Acceptor::start("server", world.server()).unwrap();
+    for (version, alert) in [(1, Some(70)), (2, Some(70)), (3, None)] {
+        // The beginning of a handshake by hand: ECDHE with RSA or ECDSA, and AES, the curve P-256, and what signs.
+        let ciphers = [0xc0, 0x13, 0xc0, 0x09, 0xc0, 0x2f, 0xc0, 0x2b];
+        let curves = [0, 10, 0, 4, 0, 2, 0, 23];
+        let signatures = [0, 13, 0, 6, 0, 4, 4, 3, 8, 4];
+        let mut hello =
+            [&[3, version][..], &[7; 32], &[0, 0, ciphers.len() as u8], &ciphers, &[1, 0]].concat();
+        hello.extend([0, (curves.len() + signatures.len()) as u8]);
+        hello.extend([&curves[..], &signatures].concat());
+        let handshake = [&[1, 0, 0, hello.len() as u8][..], &hello].concat();
+        let record = [&[22, 3, 1, 0, handshake.len() as u8][..], &handshake].concat();
+
+        let (mut near, far) = duplex(64 << 10);
+        near.write_all(&record).await.unwrap();
+        let accepting = acceptor.accept(far, async |_| Ok(()));
+        let answer = async {
+            let mut answer = [0; 7];
+            near.read_exact(&mut answer).await.unwrap();
+            drop(near);
+            answer
+        };
+        let (accepted, [kind, _, _, _, _, _, said]) = tokio::join!(accepting, answer);
+        assert!(accepted.is_err());
+        match alert {
+            Some(protocol_version) => assert_eq!((kind, said), (21, protocol_version), "3.{version}"),
+            None => assert_eq!(kind, 22, "it goes on with TLS 1.2"),
+        }
     }
 }
