@@ -256,6 +256,8 @@ async fn the_command_line_speaks_tls_and_shows_certificates_and_tokens() {
     let pair = |name: &str| [pki.file(&format!("{name}.pem")), pki.file(&format!("{name}.key"))];
     let (web, reader, expired) = (pair("web"), pair("reader"), pair("expired"));
     let (look, change, none) = (pki.file("look"), pki.file("change"), pki.file("none"));
+    let by_address = format!("https://{}", weir.admin_address());
+    let elsewhere = ["status", "--admin", &by_address, "--token-file", &look, "--tls-ca", &ca];
     let get = ["get", "cds", "a", "--server", &server, "--timeout", "60s", "--tls-ca"];
     let status = ["status", "--admin", &admin, "--tls-ca"];
     let level = ["log-level", "debug", "--admin", &admin, "--tls-ca", &ca, "--token-file"];
@@ -275,6 +277,8 @@ async fn the_command_line_speaks_tls_and_shows_certificates_and_tokens() {
         (&get, &[&none], Err("--tls-ca: ")),
         (&status, &[&ca, "--tls-cert", &reader[0], "--tls-key", &reader[1]], Ok("ready")),
         (&status, &[&ca, "--token-file", &look], Ok("ready")),
+        (&elsewhere, &[], Err("not valid for name")),
+        (&elsewhere, &["--tls-server-name", "localhost"], Ok("ready")),
         (&status, &[&ca], Err("give it by --token-file")),
         (&status, &[&wrong, "--token-file", &look], Err("of no authority that is trusted here")),
         (&status, &[&ca, "--token-file", &none], Err("--token-file: ")),

@@ -81,6 +81,14 @@ async fn u11_withheld_removals_are_shown_and_an_operator_believes_them() {
     );
     assert!(withheld["names"].as_array().is_some_and(|names| names.contains(&json!("c01"))), "{withheld}");
 
+    for (filters, code) in [
+        (&["--authority", "other"][..], 1),
+        (&["--authority", "", "--type", "lds"], 1),
+        (&["--authority", "", "--type", "cds"], 0),
+    ] {
+        let ran = weir.run(&[&["confirm-removals", "--dry-run"], filters].concat()).await;
+        assert_eq!(ran.code, code, "{filters:?}: {ran:?}");
+    }
     let path = format!("/upstreams/{}/confirm-removals", link["id"]);
     assert_eq!(weir.change("POST", &format!("{path}?type=lds"), "").await.status, 409);
     let answer = weir.change("POST", &path, "").await;

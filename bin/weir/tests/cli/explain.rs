@@ -1,4 +1,4 @@
-use crate::{FILES, Outcome, directory, weir};
+use crate::{FILES, Outcome, directory, weir, weir_reading};
 
 /// Three variants of a cluster, two of which have a value in common.
 pub(crate) const OVERLAPPING: &str = r#"
@@ -83,7 +83,52 @@ fn p13_the_rules_that_gave_the_parameters() {
 }
 
 #[test]
-fn nothing_served_is_exit_code_2() {
+fn p13_a_node_may_come_from_a_file_or_standard_input_and_an_identity_beside_it() {
+    let rules = "
+[downstream.tls]
+certificate = 'weir.pem'
+key = 'weir.key'
+client_ca = 'ca.pem'
+[[dynamic_parameters]]
+key = 'env'
+from = 'identity.spiffe'
+pattern = '^spiffe://([a-z]+)[.]example/'
+enforce = true
+[[dynamic_parameters]]
+key = 'version'
+from = 'node.cluster'
+";
+    let config = format!("{FILES}{rules}");
+    let node = r#"{"id": "n", "cluster": "v1", "metadata": {"team": "shop"}, "extensions": [{"name": "x"}]}"#;
+    let files =
+        [("weir.toml", &*config), ("resources/x.yaml", OVERLAPPING), ("node.json", node), ("bad.json", "{")];
+    let directory = directory(&files);
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (config, file, bad) = (path("weir.toml"), path("node.json"), path("bad.json"));
+    let fixed =
+        ["explain", "x", "--type", "cds", "--config", &config, "--identity", "spiffe://dev.example/web"];
+    let ask = |arguments: &[&str], input: &str| weir_reading(&[&fixed, arguments].concat(), input);
+    let other = ["--identity", "web.example"];
+    for (outcome, node) in [
+        (ask(&["--node-json", &file], ""), "n"),
+        (ask(&[&["--node-json", "-"], &other[..]].concat(), node), "n"),
+        (ask(&["--node-id", "m", "--node-cluster", "v1"], ""), "m"),
+    ] {
+        let wanted = format!(
+            "parameters {{env=dev, version=v1}}\n  \
+             env=dev     identity.spiffe is \"spiffe://dev.example/web\" for {node}, which matches \
+             ^spiffe://([a-z]+)[.]example/ (dynamic_parameters[0])\n  \
+             version=v1  node.cluster is \"v1\" for {node} (dynamic_parameters[1])\n"
+        );
+        assert!(outcome.code == 0 && outcome.stdout.starts_with(&wanted), "{wanted}\n{outcome:?}");
+    }
+    let outcome = ask(&["--node-json", &bad], "");
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (2, 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("bad.json"), "{outcome:?}");
+}
+
+#[test]
+fn nothing_served_is_exit_code_1() {
     let outcome = explain(&["--param", "env=none"]);
     assert_eq!(outcome.code, 1);
     assert!(outcome.stdout.contains("\nnothing is served: no variant matches\n"), "{}", outcome.stdout);

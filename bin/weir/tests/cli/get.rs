@@ -6,7 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::server::Server;
-use crate::{FILES, Outcome, directory, weir};
+use crate::{FILES, Outcome, command, directory, weir, weir_reading};
 
 const ENDPOINTS: &str = r#"
 resources:
@@ -69,7 +69,27 @@ fn p13_a_plain_client_gets_the_variant_of_its_node() {
 }
 
 #[test]
-fn i06_a_missing_resource_is_shown_and_is_exit_code_2() {
+fn p13_a_whole_node_and_single_parts_of_it_are_sent() {
+    let rules = RULE.replace("node.metadata.env", "node.cluster");
+    let directory = directory(&[("weir.toml", &format!("{FILES}{rules}")), ("resources/x.yaml", ENDPOINTS)]);
+    let server = Server::start(&directory.path().join("weir.toml"));
+    let factor = |outcome: &Outcome| {
+        let document: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+        document["resources"][0]["resource"]["policy"]["overprovisioning_factor"].clone()
+    };
+    let arguments = ["get", "eds", "x", "-o", "json", "-s", server.address()];
+    let parts = weir(&[&arguments[..], &["--node-id", "n", "--node-cluster", "test"]].concat());
+    assert_eq!((parts.code, factor(&parts)), (0, 200.into()), "{parts:?}");
+    let node = r#"{"id": "n", "cluster": "test"}"#;
+    let whole = weir_reading(&[&arguments[..], &["--node-json", "-"]].concat(), node);
+    assert_eq!((whole.code, factor(&whole)), (0, 200.into()), "{whole:?}");
+    let by_environment =
+        command(&["get", "eds", "x", "-p", "env=test"]).env("WEIR_SERVER", server.address()).output();
+    assert!(by_environment.unwrap().status.success());
+}
+
+#[test]
+fn i06_a_missing_resource_is_shown_and_is_exit_code_1() {
     let (_directory, server) = start();
     let outcome = get(&server, &["eds", "x", "nobody", "--param", "env=test"]);
     assert_eq!(

@@ -13,8 +13,9 @@ mod operate;
 mod serve;
 mod server;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// What came of a run.
 #[derive(Debug)]
@@ -26,14 +27,29 @@ struct Outcome {
 
 /// Runs the program from the root of the repository.
 fn weir(arguments: &[&str]) -> Outcome {
+    outcome(command(arguments).output().unwrap())
+}
+
+/// The same, with this on its standard input.
+fn weir_reading(arguments: &[&str], input: &str) -> Outcome {
+    let mut command = command(arguments);
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    outcome(child.wait_with_output().unwrap())
+}
+
+/// The program with these arguments, and without an environment of its own.
+fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-    let command = command
-        .args(arguments)
-        .current_dir(repository())
-        .env_remove("WEIR_CONFIG")
-        .env_remove("WEIR_LOG")
-        .env_remove("WEIR_ADMIN");
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    command.args(arguments).current_dir(repository());
+    for (variable, _) in std::env::vars().filter(|(variable, _)| variable.starts_with("WEIR_")) {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn outcome(Output { status, stdout, stderr }: Output) -> Outcome {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Outcome { code: status.code().unwrap(), stdout: text(stdout), stderr: text(stderr) }
 }

@@ -136,6 +136,9 @@ fn clients_and_resources_are_listed() {
     let outcome = bed.run(&["clients", "--param", "env=test"]);
     assert_eq!((outcome.code, rows(&outcome).len()), (0, 2), "{outcome:?}");
     assert!(rows(&outcome)[1].contains("web-2 delta eds in-sync"), "{outcome:?}");
+    for (cluster, code) in [("", 0), ("nowhere", 1)] {
+        assert_eq!(bed.run(&["clients", "--cluster", cluster]).code, code, "{cluster:?}");
+    }
     let outcome = bed.run(&["clients", "--node", "nobody"]);
     assert_eq!((outcome.code, rows(&outcome).len()), (1, 1), "{outcome:?}");
     let outcome = bed.run(&["resources", "--type", "eds"]);
