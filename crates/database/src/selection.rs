@@ -6,11 +6,11 @@
 
 mod failure;
 mod fleeting;
+mod member;
 mod terms;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
@@ -18,53 +18,7 @@ use crate::limits::Charge;
 use crate::view::ViewId;
 
 pub(crate) use failure::Failure;
-use terms::Terms;
-
-/// A variant that is selected now.
-#[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) variant: Arc<Variant>,
-    /// When it came to be selected.
-    pub(crate) born: Commit,
-    /// When it was selected or its content last changed.
-    pub(crate) changed: Commit,
-    /// When that happened, or upstream last vouched for it. Never before `changed`.
-    pub(crate) refreshed: Commit,
-    /// What clients were told of its time to live, if it has one.
-    terms: Option<Box<Terms>>,
-}
-
-impl Member {
-    fn new(variant: &Arc<Variant>, at: Commit) -> Self {
-        let terms = Terms::begin(variant, at);
-        Self { variant: Arc::clone(variant), born: at, changed: at, refreshed: at, terms }
-    }
-
-    /// Notes that it changed, or (else) was vouched for.
-    fn renew(&mut self, at: Commit, changed: bool) {
-        self.refreshed = at;
-        if changed {
-            self.changed = at;
-            self.terms = Terms::begin(&self.variant, at);
-        } else if let Some(terms) = &mut self.terms {
-            terms.renew(&self.variant, at);
-        }
-    }
-
-    /// Whether a client that has it as of `after` may have dropped it by itself at `now`.
-    pub(crate) fn is_over(&self, after: Commit, now: Instant) -> bool {
-        self.terms.as_ref().is_some_and(|terms| terms.are_over(after, now))
-    }
-}
-
-/// A variant that was selected once and that some stream may still hold.
-#[derive(Debug)]
-pub(crate) struct Tombstone {
-    pub(crate) variant: Arc<Variant>,
-    pub(crate) born: Commit,
-    pub(crate) changed: Commit,
-    pub(crate) died: Commit,
-}
+pub(crate) use member::{Member, Tombstone};
 
 /// What happened to a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,14 +234,15 @@ impl Selection {
     }
 
     fn bury(&mut self, slot: &Name, at: Commit) {
-        let Some(Member { variant, born, changed, refreshed, .. }) = self.live.remove(slot) else { return };
-        self.fleeting -= usize::from(variant.content().do_not_cache);
-        self.note_change(slot, Some(refreshed), None);
-        self.account(&variant, u64::wrapping_sub);
-        self.mourn(Tombstone { variant, born, changed, died: at });
+        let Some(member) = self.live.remove(slot) else { return };
+        self.fleeting -= usize::from(member.variant.content().do_not_cache);
+        self.note_change(slot, Some(member.refreshed), None);
+        self.account(&member.variant, u64::wrapping_sub);
+        self.mourn(member.into_tombstone(at));
     }
 
-    fn mourn(&mut self, gone: Tombstone) {
+    /// Notes that something is gone that some stream may still hold.
+    pub(crate) fn mourn(&mut self, gone: Tombstone) {
         self.graves += 1;
         self.gone.entry(gone.variant.name().clone()).or_default().push(gone);
     }

@@ -255,7 +255,8 @@ impl View {
         }
     }
 
-    fn note(&mut self, selection: SelectionId, at: Commit) {
+    /// Notes that a selection changed.
+    pub(crate) fn note(&mut self, selection: SelectionId, at: Commit) {
         match self.newest.insert(selection, at) {
             Some(before) if before >= at => {
                 self.newest.insert(selection, before);

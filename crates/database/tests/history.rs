@@ -9,7 +9,7 @@ use std::sync::Arc;
 use support::*;
 use weir_database::{Refresh, Shape};
 use weir_types::Reach::{Local, Named, Wildcard};
-use weir_types::{KnownVersions, Name};
+use weir_types::{KnownVersions, Name, Selector};
 
 fn nothing() -> (Vec<String>, Vec<String>) {
     Default::default()
@@ -160,4 +160,21 @@ fn i05_what_a_client_states_is_gone_whatever_came_and_went_before_it_was_told() 
     returning.told_additions();
     let told = said(&returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known)));
     assert!(told.1.contains(&r#"Locator("a")"#.to_owned()), "what it holds is another variant: {told:?}");
+}
+
+#[test]
+fn u03_what_a_locator_brought_that_was_given_up_is_gone_for_another_one_that_keeps_it() {
+    let on_pod = |pod: &str| [("env", "test"), ("pod", pod)].into_iter().collect();
+    let [one, other] = [Selector::located("a", on_pod("1")), Selector::located("a", on_pod("2"))];
+    let f = Fixture::new();
+    let mut stream = f.attach(std::slice::from_ref(&one));
+    f.commit(Local, vec![variant(only("a", "test"), "1")], vec![]);
+    assert_eq!(stream.told().0, ["a[env=test]=1"]);
+    f.commit(Local, vec![variant(anyone("b"), "1")], vec![]);
+    stream.change(std::slice::from_ref(&other), &[]);
+    f.commit(Local, vec![variant(anyone("a"), "2")], vec![only("a", "test")]);
+    stream.change(&[], &[one]);
+    f.database.sweep(f.now);
+    assert_eq!(stream.told(), (vec!["a[anyone]=2".to_owned()], vec!["Variant(a[env=test])".to_owned()]));
+    assert_eq!(stream.told(), nothing());
 }

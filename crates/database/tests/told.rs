@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
+use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
     ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
@@ -100,4 +101,29 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
     assert_eq!(held_back(&mut stream), shown("second"));
     change(None);
     assert_eq!(held_back(&mut stream), shown("second"), "not what it was in an earlier life");
+}
+
+#[test]
+fn o02_what_is_held_back_is_what_took_the_place_of_the_others() {
+    let database = Database::new(Settings::default());
+    let dev: DynamicParameters = [("env", "dev")].into_iter().collect();
+    let mut stream = attached(&database, Selector::located("a", dev));
+    let keys = ["dev", "any"].map(|which| {
+        let expr = if which == "dev" { Expr::value("env", "dev") } else { Expr::exists("env") };
+        VariantKey::new("a", Constraints::new(expr))
+    });
+    let mut held_back = |gone: Option<&VariantKey>, new: Option<&VariantKey>| {
+        let mut batch = Batch::new(eds(), Reach::Local);
+        batch.removals.extend(gone.cloned());
+        let content = Content { body: Some(Bytes::from_static(b"1")), ..Content::default() };
+        batch.upserts.extend(new.map(|key| Variant::new(key.clone(), content.clone())));
+        database.commit(batch);
+        let after = stream.cursor();
+        let diff = stream.diff(&Query { hold_removals: true, ..Query::new(after, Shape::Everything) });
+        stream.advance(Cursor { additions: diff.to, ..after });
+        diff.resources.iter().map(|(variant, _)| variant.key().clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(held_back(None, Some(&keys[0])), [keys[0].clone()]);
+    assert_eq!(held_back(Some(&keys[0]), Some(&keys[1])), [keys[1].clone()]);
+    assert_eq!(held_back(Some(&keys[1]), None), [keys[1].clone()], "the other one went when this one came");
 }

@@ -183,7 +183,7 @@ impl<'a> Collector<'a> {
         let mut mourned = false;
         for tombstone in selection.gone() {
             if self.is_untold(tombstone) {
-                mourned |= by_name;
+                mourned |= by_name && !tombstone.inherited;
                 self.collect_tombstone(form, selection, tombstone);
             }
         }
@@ -224,6 +224,7 @@ impl<'a> Collector<'a> {
         let was_held = |old: &Tombstone| {
             (form == Form::Plain || old.variant.key() == variant.key())
                 && old.variant.version(form) == version
+                && !old.inherited
                 && old.born <= after
                 && old.changed <= after
                 && old.died > after
@@ -238,7 +239,7 @@ impl<'a> Collector<'a> {
             return;
         }
         if self.query.shape == Shape::Everything {
-            if self.query.hold_removals && !swapped && self.is_last_life(form, selection, tombstone) {
+            if self.query.hold_removals && !swapped && self.is_last_life(selection, tombstone) {
                 let identity = identity(&tombstone.variant, form);
                 let (variant, asked) = (&tombstone.variant, Breadth::Wildcard);
                 let sent = Sent { variant, form, asked, whole: true };
@@ -259,11 +260,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Whether the client was told of no later life of what it takes for the same resource.
-    fn is_last_life(&self, form: Form, selection: &Selection, tombstone: &Tombstone) -> bool {
-        let same = |old: &&Tombstone| identity(&old.variant, form) == identity(&tombstone.variant, form);
-        let mut lives = selection.gone_of(tombstone.variant.name()).iter().rev().filter(same);
-        lives.find(|old| self.is_untold(old)).is_some_and(|last| std::ptr::eq(last, tombstone))
+    /// Whether the client was told of nothing later that took the place of `tombstone`.
+    fn is_last_life(&self, selection: &Selection, tombstone: &Tombstone) -> bool {
+        let mut lives = selection.gone_of(tombstone.variant.name()).iter().rev();
+        let last = lives.find(|old| !old.inherited && self.is_untold(old));
+        last.is_some_and(|last| std::ptr::eq(last, tombstone))
     }
 
     /// Upstream has answered a name, and there is nothing.
@@ -288,8 +289,7 @@ impl<'a> Collector<'a> {
 
     /// Whether the client may have this one still.
     pub(super) fn is_untold(&self, old: &Tombstone) -> bool {
-        let Cursor { additions, removals } = self.query.after;
-        old.died > removals && old.born <= additions
+        old.is_untold(self.query.after)
     }
 
     pub(super) fn send(&mut self, variant: &'a Arc<Variant>, form: Form, asked: Breadth) {

@@ -15,6 +15,7 @@ mod diff;
 mod errors;
 mod fleeting;
 mod generations;
+mod heirs;
 mod leases;
 mod look;
 mod question;

@@ -54,6 +54,7 @@ impl Core {
             && let Some((old, new)) = self.views.get2_mut(base.view.0, id.0)
         {
             new.inherit(old, cursor);
+            self.bequeath(base, patch.remove, id);
         }
         let view = &mut self.views[id.0];
         view.streams += 1;

@@ -36,6 +36,7 @@ impl Selection {
             born: member.born,
             changed: member.changed,
             died: Commit::NONE,
+            inherited: false,
         });
         held.collect()
     }

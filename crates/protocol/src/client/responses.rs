@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_types::{
-    Absence, Batch, Breadth, Constraints, Heartbeat, Name, Reach, ResourceLocator, Variant, VariantKey,
-    WILDCARD,
+    Absence, Batch, Breadth, Constraints, Heartbeat, Name, Reach, ResourceLocator, Undecided, Variant,
+    VariantKey, WILDCARD,
 };
 
 use super::held::HeldVariant;
@@ -339,10 +339,15 @@ impl<'a> Application<'a> {
         let mut undecided = Vec::new();
         for name in std::mem::take(&mut self.doubtful) {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
-            for (parameters, interest) in sets.iter_mut().filter(|(_, interest)| interest.requested) {
+            for (parameters, interest) in &mut sets {
                 if Breadth::of(&name) != Breadth::Name
                     || self.logical.is_served(&self.settings.naming, &name, parameters)
                 {
+                    continue;
+                }
+                if !interest.requested {
+                    let scope = self.settings.naming.scope(parameters);
+                    self.batch.undecided.push(Undecided { name: name.clone(), scope });
                     continue;
                 }
                 let borrowed = std::mem::take(&mut interest.borrowed);

@@ -118,6 +118,11 @@ impl Peer {
         self.witness.excuse(excuse);
     }
 
+    /// Notes of what something older may be told.
+    pub(super) fn allow_relapses(&mut self, relapses: &[Excuse]) {
+        self.witness.allow_relapses(relapses);
+    }
+
     /// Whether it asks for more than one parameter set.
     pub(super) fn asks_for_others(&self) -> bool {
         matches!(self.manner, Manner::Proxy)

@@ -196,6 +196,8 @@ impl Simulation {
         for number in 0..self.proxies.len() {
             let known = self.proxies[number].tick(now);
             self.excuse(&known);
+            let relapses = self.proxies[number].relapses();
+            self.peers.iter_mut().for_each(|peer| peer.allow_relapses(&relapses));
         }
         self.peers.iter_mut().for_each(|peer| peer.client.pass(now));
         let time = self.agenda.now();

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use weir_database::{Database, DemandChange, Removed, Settings};
 use weir_protocol::client::Naming;
-use weir_types::{Batch, DynamicParameters, ResourceLocator, TypeUrl};
+use weir_types::{Batch, DynamicParameters, Name, ResourceLocator, TypeUrl};
 
-use super::KEYS;
 use super::agenda::End;
 use super::excuse::{self, Excuse};
 use super::play::Hop;
 use super::upstream::Upstream;
+use super::{KEYS, NAMES, types};
 use crate::model::Response;
 
 /// What a stream is for.
@@ -55,6 +55,8 @@ pub(super) struct Proxy {
     number: usize,
     hop: Hop,
     keys: Arc<[Arc<str>]>,
+    /// How much has expired.
+    expired: u64,
     pub(super) sets: BTreeMap<DynamicParameters, LinkSet>,
 }
 
@@ -65,7 +67,7 @@ impl Proxy {
         let rung = Arc::clone(&bell);
         database.on_demand(move || rung.store(true, Ordering::Release));
         let keys = KEYS.map(Arc::from).into_iter().collect();
-        Self { database, bell, number, hop, keys, sets: BTreeMap::new() }
+        Self { database, bell, number, hop, keys, expired: 0, sets: BTreeMap::new() }
     }
 
     /// The set of streams that a locator belongs to, and what it is called there.
@@ -194,6 +196,24 @@ impl Proxy {
         }
         self.database.sweep(now);
         excuses
+    }
+
+    /// The names of which something has expired, so that something else answers for it that may be over, too: the word on
+    /// that is on its way.
+    pub(super) fn relapses(&mut self) -> Vec<Excuse> {
+        let before = std::mem::replace(&mut self.expired, self.database.expired());
+        if self.expired == before {
+            return Vec::new();
+        }
+        let relapses = |type_url: TypeUrl| {
+            let all = self.database.describe(&type_url, &NAMES.map(Name::from)).into_iter();
+            let split = all.filter(|resource| {
+                let expired = resource.variants.iter().filter(|variant| variant.expired).count();
+                (1..resource.variants.len()).contains(&expired)
+            });
+            split.map(move |resource| (type_url.clone(), Some(resource.name)))
+        };
+        types().into_iter().flat_map(relapses).collect()
     }
 
     /// Every stream.

@@ -26,6 +26,8 @@ pub(super) struct Witness {
     live: BTreeSet<Thread>,
     /// What may be told to be gone though it is not.
     excused: BTreeSet<(TypeUrl, Name)>,
+    /// Of what something older may be told, since what was newer has expired.
+    relapsed: BTreeSet<(TypeUrl, Name)>,
 }
 
 impl Witness {
@@ -42,6 +44,11 @@ impl Witness {
     pub(super) fn excuse(&mut self, (type_url, name): &Excuse) {
         let names = NAMES.into_iter().filter(|known| name.as_ref().is_none_or(|name| **name == **known));
         self.excused.extend(names.map(|name| (type_url.clone(), name.into())));
+    }
+
+    pub(super) fn allow_relapses(&mut self, relapses: &[Excuse]) {
+        let names = relapses.iter().filter_map(|(type_url, name)| Some((type_url.clone(), name.clone()?)));
+        self.relapsed.extend(names);
     }
 
     /// Holds what a response made of what the client had `before` against the history.
@@ -96,6 +103,7 @@ impl Witness {
         let at = self.at.entry(thread).or_default();
         match history.find(type_url, name, parameters, *at, body) {
             Some(revision) => *at = revision,
+            None if self.relapsed.contains(&(type_url.clone(), name.clone())) => {}
             None => panic!(
                 "{}: a client ({}) that was at revision {at} of {name} of {type_url} for {selector:?} is told \
                  {body:?} by {response:?}",

@@ -26,6 +26,23 @@ fn u03_a_removal_that_crosses_a_request_is_no_answer_to_it() {
 }
 
 #[test]
+fn u03_a_removal_that_comes_before_the_request_has_left_is_no_answer_to_it() {
+    for dialect in [Dialect::Delta, Dialect::Sotw] {
+        let mut f = Fixture::native(dialect).with(&cds(), &["a{env=test}"], vec![variant("a", "1")]);
+        f.subscribe(&cds(), &["a{env=prod}"]);
+        let removed: &[&str] = if dialect == Dialect::Delta { &["a"] } else { &[] };
+        let applied = f.respond(&cds(), vec![variant("a[env=test]", "2")], removed);
+        assert_eq!(
+            (removals(&applied.batch), undecided(&applied.batch)),
+            (keys(&["a"]), vec![&Name::from("a")])
+        );
+        assert_eq!(absent(&applied.batch, Absence::Known), [], "{dialect}");
+        f.sent();
+        assert_eq!(absent(&f.time_out()[0], Absence::TimedOut), locators(&["a{env=prod}"]), "silence is one");
+    }
+}
+
+#[test]
 fn u03_full_state_that_crosses_a_request_is_no_answer_to_it() {
     let mut f = crossing(Dialect::Sotw, &cds());
     let applied = f.respond(&cds(), vec![variant("a[env=test]", "2")], &[]);
