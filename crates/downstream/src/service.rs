@@ -96,8 +96,16 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
             return future::Either::Right(answer.map(watched).boxed());
         }
         if Operations::serves(request.uri().path()) {
-            let answer =
-                self.operations.answer(request, &self.shared.settings(), &self.peer, self.ending.clone());
+            let lasts = Operations::lasts(request.uri().path());
+            let opened = match lasts.then(|| self.shared.gate.open(false)).transpose() {
+                Ok(opened) => opened,
+                Err(refusal) => {
+                    let answer = refusal.into_grpc::<Body>().map(Either::Right);
+                    return future::Either::Left(ready(watched(answer)));
+                }
+            };
+            let settings = self.shared.settings();
+            let answer = self.operations.answer(request, &settings, &self.peer, self.ending.clone(), opened);
             return future::Either::Right(
                 answer.map(|answer| answer.map(Either::Right)).map(watched).boxed(),
             );

@@ -170,6 +170,32 @@ async fn the_status_of_clients_can_be_turned_off() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_on_counts_as_a_stream_and_a_check_of_health_is_always_answered() {
+    let weir = Weir::builder().section("[limits]\nmax_streams = 2").resources(&[]).start().await;
+    let mut health = HealthClient::new(channel(weir.address()).await);
+    let asked = || HealthCheckRequest { service: String::new() };
+    let mut watches = Vec::new();
+    for _ in 0..2 {
+        let mut watched = health.watch(asked()).await.unwrap().into_inner();
+        watched.next().await.unwrap().unwrap();
+        watches.push(watched);
+    }
+    let refused = health.watch(asked()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("limits.max_streams"), "{refused}");
+    let mut client = XdsClient::delta(weir.address(), &node("n")).await;
+    client.subscribe(CDS, &[]);
+    assert_eq!(client.closed().await.code(), Code::ResourceExhausted);
+    health.check(asked()).await.unwrap();
+    drop(watches);
+    until("there to be room again", || {
+        let mut health = health.clone();
+        async move { health.watch(asked()).await.ok().map(drop) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn health_is_that_of_ready() {
     let (bed, _accepts, _rejects) = one_accepts_and_one_rejects().await;
     let channel = channel(bed.address()).await;

@@ -9,6 +9,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 use tonic::body::Body;
 
+use crate::admission::Opened;
 use crate::stream::trailers;
 
 /// A body that ends with UNAVAILABLE when its connection does.
@@ -16,11 +17,13 @@ pub(super) struct Ending {
     body: Body,
     ending: Pin<Box<WaitForCancellationFutureOwned>>,
     ended: bool,
+    /// It counts as a stream for as long as it goes on.
+    _opened: Option<Opened>,
 }
 
 impl Ending {
-    pub(super) fn new(body: Body, ending: CancellationToken) -> Self {
-        Self { body, ending: Box::pin(ending.cancelled_owned()), ended: false }
+    pub(super) fn new(body: Body, ending: CancellationToken, opened: Option<Opened>) -> Self {
+        Self { body, ending: Box::pin(ending.cancelled_owned()), ended: false, _opened: opened }
     }
 }
 

@@ -18,6 +18,7 @@ use tonic::service::Routes;
 use tower_service::Service as _;
 use weir_database::Database;
 
+use crate::admission::Opened;
 use crate::clients::Registry;
 use crate::peer::Peer;
 use crate::settings::{Csds, Settings};
@@ -55,13 +56,19 @@ impl Operations {
         [STATUS, HEALTH, REFLECTION].iter().any(|service| path.starts_with(service))
     }
 
-    /// The answer to a request for one of these services.
+    /// Whether the answer may go on for long, so that it counts as a stream. Who only asks for health is always told.
+    pub(crate) fn lasts(path: &str) -> bool {
+        path.strip_prefix(HEALTH) != Some("Check")
+    }
+
+    /// The answer to a request for one of these services, which counts as a stream if it was `opened`.
     pub(crate) fn answer<B>(
         &self,
         request: Request<B>,
         settings: &Settings,
         peer: &Peer,
         ending: CancellationToken,
+        opened: Option<Opened>,
     ) -> BoxFuture<'static, Response<Body>>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
@@ -74,7 +81,7 @@ impl Operations {
         let answer = routes.call(request.map(Body::new));
         Box::pin(async move {
             let Ok(response) = answer.await;
-            response.map(|body| Body::new(Ending::new(body, ending)))
+            response.map(|body| Body::new(Ending::new(body, ending, opened)))
         })
     }
 
