@@ -4,12 +4,16 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use weir_tls::Acceptor;
 
@@ -18,30 +22,50 @@ use crate::auth::Peer;
 /// How long to wait after nobody could be accepted: usually there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How many connections there may be. Clients need the open files, and operators are few.
+const CONNECTIONS: usize = 512;
+
 /// The bytes of a connection.
-pub(crate) trait Bytes: AsyncRead + AsyncWrite + Unpin + Send {}
+trait Bytes: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytes for T {}
 
-/// A connection that was let in.
-type Accepted = (Box<dyn Bytes>, Peer);
+/// A connection that was let in; there is room for another one when it is dropped.
+pub(crate) struct Connection {
+    bytes: Box<dyn Bytes>,
+    _room: OwnedSemaphorePermit,
+}
+
+/// Whoever was let in.
+type Accepted = (Connection, Peer);
 
 /// Accepts operators.
 pub(crate) struct Operators {
     listener: TcpListener,
     tls: Option<Acceptor>,
     handshakes: JoinSet<Option<Accepted>>,
+    room: Arc<Semaphore>,
+    /// Whether it was said that there is none, since somebody was let in.
+    said: bool,
 }
 
 impl Operators {
     pub(crate) fn new(listener: TcpListener, tls: Option<Acceptor>) -> Self {
-        Self { listener, tls, handshakes: JoinSet::new() }
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        Self { listener, tls, handshakes: JoinSet::new(), room, said: false }
     }
 }
 
-async fn shake(tls: Acceptor, client: TcpStream, address: SocketAddr) -> Option<Accepted> {
+async fn shake(
+    tls: Acceptor,
+    client: TcpStream,
+    address: SocketAddr,
+    room: OwnedSemaphorePermit,
+) -> Option<Accepted> {
     match tls.accept(client, TcpStream::readable).await {
-        Ok((stream, identity)) => Some((Box::new(stream), Peer { address, identity })),
+        Ok((stream, identity)) => {
+            Some((Connection { bytes: Box::new(stream), _room: room }, Peer { address, identity }))
+        }
         Err(error) => {
             tracing::info!(peer = %address, reason = %error, "an operator is not let in");
             None
@@ -50,18 +74,26 @@ async fn shake(tls: Acceptor, client: TcpStream, address: SocketAddr) -> Option<
 }
 
 impl Listener for Operators {
-    type Io = Box<dyn Bytes>;
+    type Io = Connection;
     type Addr = Peer;
 
     async fn accept(&mut self) -> Accepted {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match (accepted, &self.tls) {
-                    (Ok((client, address)), None) => {
-                        return (Box::new(client), Peer { address, identity: None });
-                    }
-                    (Ok((client, address)), Some(tls)) => {
-                        self.handshakes.spawn(shake(tls.clone(), client, address));
+                    (Ok((client, address)), tls) => {
+                        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+                            if !std::mem::replace(&mut self.said, true) {
+                                tracing::warn!(peer = %address, limit = CONNECTIONS, "operators are turned away");
+                            }
+                            continue;
+                        };
+                        self.said = false;
+                        let Some(tls) = tls else {
+                            let connection = Connection { bytes: Box::new(client), _room: room };
+                            return (connection, Peer { address, identity: None });
+                        };
+                        self.handshakes.spawn(shake(tls.clone(), client, address, room));
                     }
                     (Err(error), _) => {
                         tracing::warn!(%error, "an operator cannot be accepted");
@@ -78,8 +110,60 @@ impl Listener for Operators {
     }
 }
 
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.bytes).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.bytes).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.bytes).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.bytes).poll_shutdown(cx)
+    }
+}
+
 impl Connected<IncomingStream<'_, Operators>> for Peer {
     fn connect_info(stream: IncomingStream<'_, Operators>) -> Self {
         stream.remote_addr().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn operators_do_not_take_the_open_files_of_clients() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut operators = Operators::new(listener, None);
+        let (mut ends, mut let_in) = (Vec::new(), Vec::new());
+        for _ in 0..CONNECTIONS {
+            ends.push(TcpStream::connect(address).await.unwrap());
+            let_in.push(operators.accept().await);
+        }
+        let mut one_too_many = TcpStream::connect(address).await.unwrap();
+        let mut nothing = [0];
+        tokio::select! {
+            read = one_too_many.read(&mut nothing) => assert!(matches!(read, Ok(0) | Err(_)), "{read:?}"),
+            _ = operators.accept() => panic!("it is let in"),
+        }
+        let_in.pop();
+        let _other = TcpStream::connect(address).await.unwrap();
+        operators.accept().await;
     }
 }
