@@ -157,7 +157,7 @@ async fn upstream(
 async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped() {
     let pki = Pki::new();
     let right = Secured::new(pki.right.issue(&["localhost"]), &pki.right);
-    let control_plane = FakeControlPlane::start_secured(&right).await;
+    let mut control_plane = FakeControlPlane::start_secured(&right).await;
     control_plane.set(cluster("0"));
     let builder = Weir::builder().section(&pki.upstream(&control_plane, true));
     let weir = builder.section(&pki.tls("downstream.tls", "")).start().await;
@@ -169,7 +169,7 @@ async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped
         assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "0");
         clients.push(client);
     }
-    let (mut trusted, mut version) = (pki.shows(WEB), 0);
+    let (mut trusted, mut newest, mut version) = (pki.shows(WEB), Authority::new("none yet"), 0);
     for round in 0..3 {
         let authority = Authority::new(&format!("round {round}"));
         authority.write(pki.path(), "ca");
@@ -187,15 +187,35 @@ async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped
                 break;
             }
         }
-        let refused = ask(&weir, &trusted).await;
-        assert!(refused.is_err(), "round {round}: {refused:?}");
+        let nobody = |certificate| Secured { certificate, trusts: authority.pem().to_owned() };
+        let bad = [
+            ("of the authority before", trusted.clone()),
+            ("of another authority", nobody(Some(pki.wrong.issue(&[WEB])))),
+            ("expired", nobody(Some(authority.issue_expired(&[WEB])))),
+            ("missing", nobody(None)),
+        ];
+        for (what, secured) in bad {
+            let refused = ask(&weir, &secured).await;
+            assert!(refused.is_err(), "round {round}, {what}: {refused:?}");
+        }
         trusted = fresh;
+        newest = authority;
     }
     control_plane.look(|state| assert_eq!(state.streams.len(), 1, "{}", state.describe()));
 
-    // The link to the control plane has the new certificates, too, once it has to be made anew.
-    control_plane.reset_streams();
+    // The link to the control plane has the new certificates, too, once it has to be made anew; a bad one ends nobody's
+    // stream, and nothing comes of it.
+    let expired = Secured::new(newest.issue_expired(&["localhost"]), &newest);
+    let wrong = Secured::new(pki.wrong.issue(&["localhost"]), &newest);
+    for (bad, reason) in [(expired, "certificate expired"), (wrong, "of no authority that is trusted here")] {
+        control_plane.secure(&bad);
+        control_plane.restart().await;
+        weir.child().wait_for_line(&["upstream is", reason]).await;
+        let open = control_plane.look(|state| state.streams.iter().filter(|stream| stream.open).count());
+        assert_eq!(open, 0, "{reason}");
+    }
     control_plane.set(cluster("after"));
+    control_plane.secure(&Secured::new(newest.issue(&["localhost"]), &newest));
     for client in &mut clients {
         until_text(client, "after").await;
     }
