@@ -161,8 +161,11 @@ fn check_limits(file: &File, findings: &mut Findings) {
         findings.add_zero(key, value);
     }
     let downstream = &file.downstream;
-    if file.limits.max_partial_requests.0.0 / 2 < downstream.max_request_size.0.0 {
-        let message = "it is too small; the least is twice downstream.max_request_size";
+    let (partial, whole) = (file.limits.max_partial_requests.0.0, downstream.max_request_size.0.0);
+    if partial / 2 < whole {
+        let message = format!(
+            "{partial} bytes are too small; the least is twice downstream.max_request_size, which is {whole} bytes"
+        );
         findings.add("limits.max_partial_requests", message);
     }
     for (key, value) in [

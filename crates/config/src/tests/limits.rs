@@ -30,7 +30,7 @@ fn a_limit_of_nothing_is_told_with_its_key() {
 #[test]
 fn the_largest_request_has_room_among_those_that_have_arrived_in_part() {
     let error = error("limits.max_partial_requests = '127MiB'");
-    let message =
-        "2: limits.max_partial_requests: it is too small; the least is twice downstream.max_request_size";
+    let message = "2: limits.max_partial_requests: 133169152 bytes are too small; the least is twice \
+                   downstream.max_request_size, which is 67108864 bytes";
     assert!(error.contains(message), "{error}");
 }
