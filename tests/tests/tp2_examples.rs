@@ -61,7 +61,7 @@ impl Example {
         let change = removed.into_iter().fold(Change::new(routes(), Reach::Local), |c, e| c.without(key(e)));
         let change = added.into_iter().fold(change, |c, (expr, body)| c.with(key(expr), content(body)));
         self.world.drain();
-        self.world.commit(&change);
+        self.world.commit(change);
         self.world.drain();
     }
 

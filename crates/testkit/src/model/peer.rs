@@ -17,6 +17,8 @@ use crate::names::is_part_of;
 /// A client with its stream.
 pub(super) struct Peer {
     pub(super) client: Client,
+    /// Whether it is told of times to live.
+    pub(super) counts: bool,
     pub(super) stream: ServerStream<Place, Response>,
     pub(super) places: Places,
     /// Requests on their way.
@@ -34,6 +36,7 @@ impl Peer {
     pub(super) fn new(database: &Database, dialect: Dialect, parameters: DynamicParameters) -> Self {
         Self {
             client: Client::new(dialect, parameters.clone()),
+            counts: true,
             stream: ServerStream::new(dialect, true, parameters),
             places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
             up: VecDeque::new(),

@@ -47,6 +47,17 @@ pub enum Edit {
         constraints: usize,
         /// Which content.
         content: u8,
+        /// For how many seconds it lives, if not for ever.
+        ttl: Option<u64>,
+    },
+    /// A variant of a name lives on.
+    Beat {
+        /// Which name.
+        name: usize,
+        /// Which constraints.
+        constraints: usize,
+        /// For how many seconds.
+        ttl: u64,
     },
     /// A variant of a name is gone.
     Remove {
@@ -159,12 +170,12 @@ impl Said {
         let aliased = type_url.kind() == Kind::VirtualHost && !apart;
         let mut change = Change::new(type_url, self.reach);
         let through = |edit: &&Edit| {
-            let (Edit::Put { name, .. } | Edit::Remove { name, .. }) = edit;
+            let (Edit::Put { name, .. } | Edit::Beat { name, .. } | Edit::Remove { name, .. }) = edit;
             !apart || [Reach::Named, Reach::Wildcard, Reach::Named, Reach::Local][*name] == self.reach
         };
         for edit in self.edits.iter().filter(through) {
             change = match *edit {
-                Edit::Put { name, constraints: which, content } => {
+                Edit::Put { name, constraints: which, content, ttl } => {
                     let key = VariantKey::new(NAMES[name], constraints(which));
                     // An upstream does not say the same twice in a response (p06).
                     change.upserts.retain(|(other, _)| *other != key);
@@ -174,9 +185,14 @@ impl Said {
                         body: Some(Bytes::copy_from_slice(&[b'0' + content])),
                         aliases: alias.into_iter().collect(),
                         eds_name: clusters.then(|| NAMES[name].into()),
+                        ttl: ttl.map(Duration::from_secs),
                         ..Content::default()
                     };
                     change.with(key, content)
+                }
+                Edit::Beat { name, constraints: which, ttl } => {
+                    let key = VariantKey::new(NAMES[name], constraints(which));
+                    change.refreshing(key, Duration::from_secs(ttl))
                 }
                 Edit::Remove { name, constraints: which } => {
                     change.without(VariantKey::new(NAMES[name], constraints(which)))
@@ -240,7 +256,7 @@ impl Script {
         let subscriber = |who: usize| who % self.profiles.len();
         let twins = |who: usize| [2 * subscriber(who), 2 * subscriber(who) + 1];
         match op {
-            Op::Commit(said) => world.commit(&said.change(self.apart)),
+            Op::Commit(said) => world.commit(said.change(self.apart)),
             Op::Again(index, reach) => world.commit_again(&type_url(*index), *reach),
             Op::Midway(said, before) => world.interrupt(said.change(self.apart), *before),
             Op::Open(who, index) => {
@@ -281,9 +297,12 @@ fn reach() -> impl Strategy<Value = Reach> {
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
+    let ttl = prop_oneof![2 => Just(None), 1 => (5..60u64).prop_map(Some)];
     prop_oneof![
-        3 => (0..4usize, 0..8usize, 0..3u8)
-            .prop_map(|(name, constraints, content)| Edit::Put { name, constraints, content }),
+        3 => (0..4usize, 0..8usize, 0..3u8, ttl)
+            .prop_map(|(name, constraints, content, ttl)| Edit::Put { name, constraints, content, ttl }),
+        1 => (0..4usize, 0..8usize, 5..60u64)
+            .prop_map(|(name, constraints, ttl)| Edit::Beat { name, constraints, ttl }),
         2 => (0..4usize, 0..8usize).prop_map(|(name, constraints)| Edit::Remove { name, constraints }),
     ]
 }

@@ -69,8 +69,13 @@ impl Watch {
         assert!(self.nonces.insert(response.nonce.clone()), "d05: the nonce {} came before", response.nonce);
         no_identity_twice(response);
         for sent in &response.resources {
+            if sent.is_heartbeat() {
+                let held = self.sent.get(&sent.identity()).map(|held| &held.version);
+                assert_eq!(held, Some(&sent.version), "t02: {} was not sent: {response:?}", sent.name);
+                continue;
+            }
             let current = |shown: &Shown| {
-                let variant = shown.get(&(sent.name.clone(), sent.constraints.clone()));
+                let variant = shown.get(&sent.identity());
                 variant.is_some_and(|variant| variant.content().body == sent.body)
             };
             let held_back =
@@ -110,8 +115,8 @@ impl Watch {
                 Removed::Locator(_) => {}
             }
         }
-        for sent in &response.resources {
-            self.sent.insert((sent.name.clone(), sent.constraints.clone()), sent.clone());
+        for sent in response.resources.iter().filter(|sent| !sent.is_heartbeat()) {
+            self.sent.insert(sent.identity(), sent.clone());
         }
     }
 }

@@ -39,7 +39,11 @@ impl World {
         let database = Database::new(Settings { idle: IDLE, ..Settings::default() });
         let twins = parameters.iter().flat_map(|p| [(Dialect::Sotw, p), (Dialect::Delta, p)]);
         let peers = twins.map(|(dialect, p)| Peer::new(&database, dialect, p.clone())).collect();
-        Self { database, reference: Reference::default(), peers, now: Instant::now(), midway: None }
+        let mut world =
+            Self { database, reference: Reference::default(), peers, now: Instant::now(), midway: None };
+        world.peers.iter_mut().step_by(4).for_each(|peer| peer.counts = false);
+        world.sweep(Duration::ZERO);
+        world
     }
 
     /// The database under test.
@@ -63,14 +67,21 @@ impl World {
     }
 
     /// Commits a change.
-    pub fn commit(&mut self, change: &Change) {
+    pub fn commit(&mut self, change: Change) {
+        let change = Change { received: Some(self.now), ..change };
         self.database.commit(change.batch());
-        self.note_change(change);
+        self.note_change(&change);
     }
 
     fn note_change(&mut self, change: &Change) {
         let answered = self.reference.apply(change);
         self.look_again(&change.type_url, answered);
+        let mortal = change.upserts.iter().any(|(_, content)| content.ttl.is_some());
+        if mortal || !change.heartbeats.is_empty() {
+            for peer in self.peers.iter_mut().filter(|peer| peer.counts) {
+                peer.watches.entry(change.type_url.clone()).and_modify(|watch| watch.reason = true);
+            }
+        }
     }
 
     /// Works out anew what the clients should see of a type; if that is something else, or a question was
@@ -92,12 +103,12 @@ impl World {
         for variant in self.reference.contents(type_url, reach) {
             change = change.with(variant.key().clone(), variant.content().clone());
         }
-        self.commit(&change);
+        self.commit(change);
     }
 
     /// Has a change come in the middle of the next framing, before or after the difference is taken.
     pub fn interrupt(&mut self, change: Change, before: bool) {
-        self.midway = Some((change, before));
+        self.midway = Some((Change { received: Some(self.now), ..change }, before));
     }
 
     /// Has a client do something: what it sends is on its way then.
@@ -165,7 +176,8 @@ impl World {
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         // Every other client is told everything in small parts.
         let limit = (who % 2 == 1).then_some(2);
-        let mut frames = Frames { midway, interrupted: false, limit, at: None };
+        let at = Some(self.now).filter(|_| peer.counts);
+        let mut frames = Frames { midway, interrupted: false, limit, at };
         let transmit = peer.stream.poll_transmit(&mut frames);
         let interrupted = frames.interrupted;
         if interrupted && let Some((change, _)) = self.midway.take() {
@@ -222,6 +234,7 @@ impl World {
             let nack = reject.then(|| Nack { code: 13, message: "no".into() });
             let verdict = peer.client.receive(&response, nack);
             peer.up.push_back(verdict);
+            peer.up.extend(peer.client.ask_for_lost(&response.type_url));
             peer.check_variants(&response.type_url);
         }
         any
@@ -233,7 +246,7 @@ impl World {
         let fresh = Peer::new(&self.database, dialect, parameters);
         let old = std::mem::replace(&mut self.peers[who], fresh);
         let peer = &mut self.peers[who];
-        peer.client = old.client;
+        (peer.client, peer.counts) = (old.client, old.counts);
         for inbound in peer.client.reconnect(keep_nonce) {
             let watch = Watch::resuming(peer.client.held(&inbound.type_url), dialect);
             peer.watches.insert(inbound.type_url.clone(), watch);
@@ -249,6 +262,7 @@ impl World {
         self.now += time;
         self.database.sweep(self.now);
         self.reference.sweep(self.now, IDLE);
+        self.peers.iter_mut().for_each(|peer| peer.client.pass(self.now));
         let types: BTreeSet<TypeUrl> = self.peers.iter().flat_map(|p| p.watches.keys().cloned()).collect();
         types.iter().for_each(|type_url| self.look_again(type_url, false));
     }
@@ -294,7 +308,7 @@ impl World {
                 scope: Scope::Exactly(locator.parameters),
                 absence: Absence::Known,
             }));
-            self.commit(&change);
+            self.commit(change);
         }
         self.drain_to(true);
     }

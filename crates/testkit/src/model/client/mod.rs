@@ -9,7 +9,8 @@ use weir_database::Removed;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
 use weir_types::{
-    Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version, WILDCARD,
+    Breadth, Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version,
+    WILDCARD,
 };
 
 use self::lifetimes::Expired;
@@ -321,6 +322,9 @@ impl Subscribed {
             // It may be the collection's answer rather than the name's.
             let collection_gone = gone.iter().any(|s| s.locator.is_collection() && asks_for(s, &held.sent));
             held.stray |= held.sent.constraints.is_some() && collection_gone;
+            // Nor is it said which of what a wildcard brought is not part of a glob that goes on.
+            let wildcard_gone = gone.iter().any(|s| s.locator.is_wildcard() && asks_for(s, &held.sent));
+            held.stray |= wildcard_gone && narrowest == Some(Breadth::Glob);
             kept
         });
     }
