@@ -146,10 +146,15 @@ async fn d08_reading_the_files_is_no_change() {
     let mut watch = Watch::new([dir.path()]).unwrap();
     dir.write("a.yaml", &cluster("c", "{}", ""));
     watch.changed().await;
-    watch.follow();
-    dir.load(&Loaded::default());
-    let again = tokio::time::timeout(Duration::from_millis(300), watch.changed()).await;
-    assert!(again.is_err(), "it would be read over and over");
+    // On a busy machine, the system may tell of it bit by bit: each time it would be read.
+    for _ in 0..10 {
+        watch.follow();
+        dir.load(&Loaded::default());
+        if tokio::time::timeout(Duration::from_millis(300), watch.changed()).await.is_err() {
+            return;
+        }
+    }
+    panic!("it is read over and over");
 }
 
 #[tokio::test]
