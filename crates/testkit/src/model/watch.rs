@@ -86,6 +86,10 @@ impl Watch {
                 "o02: {sent:?} is not what there is: {shown:?}"
             );
         }
+        if self.unstated && !response.everything {
+            // What the client has from an earlier stream it cannot state, and the server not withdraw.
+            self.sent.clear();
+        }
         let before: HashSet<Name> = self.sent.keys().map(|(name, _)| name.clone()).collect();
         self.apply(response);
         let has = |name: &Name| self.sent.keys().any(|(n, _)| n == name);
