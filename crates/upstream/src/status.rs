@@ -197,8 +197,14 @@ impl LinkStatus {
         });
     }
 
+    /// There is no connection. A stream that is away stays away since it was lost, however often it tries.
     pub(crate) fn disconnected(&self) {
-        self.change(|state| (state.endpoint, state.in_sync, state.since) = (None, false, SystemTime::now()));
+        self.change(|state| {
+            if state.endpoint.take().is_some() {
+                state.since = SystemTime::now();
+            }
+            state.in_sync = false;
+        });
     }
 
     pub(crate) fn failed(&self, endpoint: &str, reason: String) {

@@ -127,6 +127,10 @@ mod tests {
         assert_eq!(counts(&status), [1, 1, 0]);
         let away = status.staleness(later)["a"];
         assert!(away > Duration::from_secs(50) && away <= Duration::from_secs(60), "{away:?}");
+        let hour = Duration::from_secs(3600);
+        status.links.lock().states.last_entry().unwrap().get_mut().since -= hour;
+        other.disconnected();
+        assert!(status.staleness(later)["a"] >= hour, "a failed attempt to come back is no new loss");
     }
 
     #[test]
