@@ -76,6 +76,7 @@ impl Places {
             None => message,
         });
         let message = if is_secret(&key) { without_value(message) } else { message };
+        let message = WORDS.iter().fold(message, |message, (rust, plain)| message.replace(rust, plain));
         Problem { line: line(text, span.start), key, message }
     }
 }
@@ -89,6 +90,16 @@ fn is_secret(key: &str) -> bool {
 fn without_value(message: String) -> String {
     message.split_once(", expected ").map_or(message.clone(), |(_, wanted)| format!("expected {wanted}"))
 }
+
+/// What serde calls by the names of Rust, and what people call it.
+const WORDS: [(&str, &str); 6] = [
+    ("expected usize", "expected a whole number, 0 or more"),
+    ("expected u64", "expected a whole number, 0 or more"),
+    ("expected u8", "expected a whole number from 0 to 255"),
+    ("expected f64", "expected a number"),
+    ("expected a sequence", "expected a list"),
+    (" as i128", ""),
+];
 
 fn line(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()

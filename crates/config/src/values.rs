@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
-use weir_types::{NoSuchType, TypeUrl};
+use weir_types::{NoSuchType, NodeField, Pattern, TypeUrl};
 
 /// How an upstream is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -172,14 +172,46 @@ pub enum LogFormat {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<T>(pub(crate) T);
 
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+/// A value with a form of its own.
+pub(crate) trait Form: FromStr<Err: fmt::Display> {
+    /// How it is written.
+    const FORM: &str = "a string";
+}
+
+impl Form for Address {
+    const FORM: &str = "a socket address like \"127.0.0.1:18000\"";
+}
+
+impl Form for CollectorEndpoint {}
+
+impl Form for DurationText {
+    const FORM: &str = "a duration like \"15s\"";
+}
+
+impl Form for Size {
+    const FORM: &str = "a size like \"4MiB\"";
+}
+
+impl Form for Endpoint {
+    const FORM: &str = "a URL like \"http://10.0.0.1:18000\"";
+}
+
+impl Form for NodeField {}
+
+impl Form for Pattern {}
+
+impl Form for Regex {}
+
+impl Form for ResourceType {}
+
+impl<'de, T: Form> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Parse<T>(PhantomData<T>);
-        impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Parse<T> {
+        impl<T: Form> Visitor<'_> for Parse<T> {
             type Value = Text<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
+                f.write_str(T::FORM)
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Text<T>, E> {

@@ -67,7 +67,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, FILES, "[limits]\nmax_names = -1\n"],
-            "7: limits.max_names: invalid value: integer `-1`, expected usize",
+            "7: limits.max_names: invalid value: integer `-1`, expected a whole number, 0 or more",
         ),
     ] {
         assert_eq!(error(parts), wanted);
@@ -87,7 +87,7 @@ fn single_values() {
         ),
         (
             &[HEAD, FILES, "[cache]\nidle_timeout = 60\n"],
-            "5: cache.idle_timeout: invalid type: integer `60`, expected a string",
+            "5: cache.idle_timeout: invalid type: integer `60`, expected a duration like \"15s\"",
         ),
         (
             &[HEAD, PLANE, "max_response_size = '4MB'\n"],
