@@ -12,6 +12,7 @@ use weir_protocol::client::{Outcome, Shrink};
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use crate::Lane;
+use crate::files::Problem;
 use crate::link::Command;
 use crate::propagation::{Propagated, Recent};
 
@@ -34,7 +35,7 @@ pub struct LinkState {
     pub in_sync: bool,
     /// Since when it is connected, or not.
     pub since: SystemTime,
-    /// What has last gone wrong.
+    /// What has last gone wrong; of files, what is wrong with them now.
     pub last_failure: Option<LinkFailure>,
     /// How many resources of each type are served from the store, and not yet vouched for by the control plane.
     pub unconfirmed: BTreeMap<TypeUrl, usize>,
@@ -212,6 +213,24 @@ impl LinkStatus {
         self.change(|state| state.last_failure = Some(failure));
     }
 
+    /// Files were read, and are served but for what is wrong with them.
+    pub(crate) fn read(&self, path: &str, problems: &[Problem]) {
+        self.change(|state| {
+            if state.endpoint.is_none() {
+                (state.endpoint, state.since) = (Some(path.to_owned()), SystemTime::now());
+            }
+            state.in_sync = true;
+            state.last_failure = problems.first().map(|first| {
+                let more = match problems.len() - 1 {
+                    0 => String::new(),
+                    more => format!(" (and {more} more)"),
+                };
+                let reason = format!("{}{more}", first.reason);
+                LinkFailure { endpoint: first.origin.to_string(), reason, at: SystemTime::now() }
+            });
+        });
+    }
+
     /// Has the stream obey operators.
     pub(crate) fn obeys(&self, commands: &UnboundedSender<Command>) {
         self.status.links.lock().commands.insert(self.id, commands.downgrade());
@@ -250,6 +269,7 @@ impl Drop for LinkStatus {
 mod tests {
     use super::*;
     use crate::Role;
+    use crate::files::Origin;
 
     #[test]
     fn u09_an_authority_is_warm_from_when_something_of_it_is_there() {
@@ -267,6 +287,24 @@ mod tests {
         assert!(!status.is_warm("b"), "there was nothing in the store");
         cold.unconfirmed(&[(type_url, 3)].into());
         assert!(status.is_warm("b") && status.is_warm("c"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_files_is_their_failure_until_it_is_mended() {
+        let status = Status::default();
+        let files = status.register("", None, Lane::default());
+        let problem = |line, reason: &str| {
+            let file = std::path::Path::new("dir/a.yaml").into();
+            Problem { origin: Origin { file, line: Some(line) }, reason: reason.to_owned() }
+        };
+        let failure = || status.links().remove(0).last_failure;
+        files.read("dir", &[problem(3, "no such field"), problem(9, "no name")]);
+        let told = failure().map(|failure| format!("{}: {}", failure.endpoint, failure.reason));
+        assert_eq!(told.as_deref(), Some("dir/a.yaml:3: no such field (and 1 more)"));
+        assert!(status.is_in_sync(""), "what is good of them is served");
+        let since = status.links()[0].since;
+        files.read("dir", &[]);
+        assert_eq!((failure(), status.links()[0].since), (None, since));
     }
 
     #[test]

@@ -193,9 +193,6 @@ async fn serve_files(
 ) -> Result<(), Error> {
     let files = status.register(authority, None, Lane::default());
     let path = settings.path.display().to_string();
-    let loaded = || {
-        files.connected(&path, 0);
-        files.in_sync(true);
-    };
-    Ok(files::run(database, settings, demand, loaded).await?)
+    let told = |problems: &[files::Problem]| files.read(&path, problems);
+    Ok(files::run(database, settings, demand, told).await?)
 }

@@ -15,6 +15,7 @@ mod node;
 mod resource;
 mod source;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,9 @@ pub use resource::{Origin, Problem, Resource, parse};
 
 use heartbeats::Heartbeats;
 use source::Source;
+
+/// How many problems are logged at once: a file that is something else altogether has thousands.
+const MOST: usize = 20;
 
 /// Which files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +64,8 @@ pub enum Error {
     Interrupted,
 }
 
-/// Serves the files to `database`, and their changes, until `demand` is closed. Calls `loaded` once what was
-/// there at the start is served.
+/// Serves the files to `database`, and their changes, until `demand` is closed. Whenever they were read, and what is good
+/// of them is served, `told` is called with what is wrong with them.
 ///
 /// # Errors
 /// When the files cannot be read at the start, or not be watched. Later on, what was last good is served.
@@ -69,19 +73,19 @@ pub async fn run(
     database: Database,
     settings: Settings,
     demand: UnboundedReceiver<DemandChange>,
-    loaded: impl FnOnce(),
+    told: impl Fn(&[Problem]),
 ) -> Result<(), Error> {
     let commit = |batch| {
         database.commit(batch);
     };
-    serve(commit, settings, demand, loaded).await
+    serve(commit, settings, demand, told).await
 }
 
 async fn serve(
     commit: impl Fn(Batch),
     settings: Settings,
     mut demand: UnboundedReceiver<DemandChange>,
-    loaded: impl FnOnce(),
+    told: impl Fn(&[Problem]),
 ) -> Result<(), Error> {
     let Settings { path, poll } = settings;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
@@ -102,7 +106,7 @@ async fn serve(
         commit(batch);
     };
     files.reload().await??.into_iter().for_each(&commit);
-    loaded();
+    told(&files.problems);
     loop {
         let beat = files.heartbeats.next().map(Instant::from_std);
         tokio::select! {
@@ -125,6 +129,7 @@ async fn serve(
                     Ok(batches) => batches.into_iter().for_each(&commit),
                     Err(unreadable) => files.report(vec![unreadable.into()]),
                 }
+                told(&files.problems);
             }
         }
     }
@@ -171,16 +176,31 @@ impl Files {
         Ok(Ok(batches))
     }
 
-    /// Logs the problems that are new.
+    /// Logs the problems that are new, as far as anybody reads on.
     fn report(&mut self, problems: Vec<Problem>) {
         weir_metrics::FILES_RELOADS.counter().add(1, &[]);
         weir_metrics::FILES_PROBLEMS.gauge().record(problems.len() as u64, &[]);
-        for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
-            let Problem { origin, reason } = problem;
+        let (fresh, more) = news(&self.problems, &problems);
+        for Problem { origin, reason } in fresh {
             tracing::error!(file = %origin.file.display(), line = origin.line, reason, "bad resource file");
+        }
+        if more > 0 {
+            tracing::error!(
+                problems = more,
+                "more is wrong with resource files: `weir lint` shows all of it"
+            );
         }
         self.problems = problems;
     }
+}
+
+/// The problems that were not known, as many as anybody reads; and how many more there are.
+fn news<'a>(known: &[Problem], found: &'a [Problem]) -> (Vec<&'a Problem>, usize) {
+    let known: BTreeSet<_> = known.iter().collect();
+    let mut fresh: Vec<_> = found.iter().filter(|problem| !known.contains(problem)).collect();
+    let more = fresh.len().saturating_sub(MOST);
+    fresh.truncate(MOST);
+    (fresh, more)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use weir_database::DemandChange;
 use weir_types::Batch;
 
-use super::super::{Error, Settings, serve};
+use super::super::{Error, Settings, news, serve};
 use super::*;
 use weir_watch::Watch;
 
@@ -28,7 +28,7 @@ impl Served {
             move |batch| sender.send(batch).unwrap_or_default(),
             settings,
             receiver,
-            || {},
+            |_| {},
         ));
         Self { commits, demand, task }
     }
@@ -44,6 +44,20 @@ impl Served {
         let removed = batch.removals.iter().map(|key| format!("-{}", key.name));
         added.chain(removed).collect()
     }
+}
+
+#[test]
+fn f01_a_problem_is_told_once_and_a_flood_of_them_is_counted() {
+    let problem = |i: u32| {
+        let file = std::path::Path::new("a.yaml").into();
+        Problem { origin: Origin { file, line: Some(1) }, reason: format!("problem {i}") }
+    };
+    let few: Vec<_> = (0..3).map(problem).collect();
+    assert_eq!(news(&[], &few), (few.iter().collect(), 0));
+    assert_eq!(news(&few[..2], &few), (vec![&few[2]], 0));
+    let flood: Vec<_> = (0..8_000).map(problem).collect();
+    let (told, more) = news(&few, &flood);
+    assert_eq!((told.len(), told[0], more), (20, &flood[3], 7_977));
 }
 
 #[tokio::test]
