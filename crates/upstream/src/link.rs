@@ -349,16 +349,16 @@ pub(crate) fn describe(status: &tonic::Status) -> String {
         "" => status.code().to_string(),
         message => format!("{}: {message}", status.code()),
     };
-    match std::error::Error::source(status) {
-        Some(cause) => format!("{text}: {}", chain(cause)),
-        None => text,
-    }
+    with_causes(text, std::error::Error::source(status))
 }
 
 /// An error with its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.dedup();
-    texts.join(": ")
+    with_causes(error.to_string(), error.source())
+}
+
+/// Each is said once: many errors already say their cause.
+fn with_causes(text: String, cause: Option<&(dyn std::error::Error + 'static)>) -> String {
+    let causes = std::iter::successors(cause, |cause| cause.source()).map(ToString::to_string);
+    causes.fold(text, |text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
 }
