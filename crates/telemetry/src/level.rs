@@ -14,13 +14,15 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
 /// Libraries, and the level from which on they talk about every frame, every poll or themselves.
-const QUIET: [(&str, &str); 7] = [
+const QUIET: [(&str, &str); 8] = [
     ("h2", "debug"),
     ("hyper", "debug"),
     ("hyper_util", "debug"),
     // A file that is removed is so for whoever watches it and for whoever watches its directory: it warns of one of them.
     ("notify::inotify", "warn"),
     ("opentelemetry", "info"),
+    // It warns of each attempt that fails: see `collector/noted.rs`.
+    ("opentelemetry-otlp", "warn"),
     ("tonic", "debug"),
     ("tower", "debug"),
 ];
@@ -186,11 +188,11 @@ mod tests {
         let shown = |level: &str| Filter::parse(level).unwrap().directives();
         assert_eq!(
             shown("debug"),
-            "debug,h2=info,hyper=info,hyper_util=info,notify::inotify=error,opentelemetry=warn,tonic=info,tower=info"
+            "debug,h2=info,hyper=info,hyper_util=info,notify::inotify=error,opentelemetry=warn,opentelemetry-otlp=error,tonic=info,tower=info"
         );
         assert_eq!(
             shown("warn"),
-            "warn,h2=warn,hyper=warn,hyper_util=warn,notify::inotify=error,opentelemetry=warn,tonic=warn,tower=warn"
+            "warn,h2=warn,hyper=warn,hyper_util=warn,notify::inotify=error,opentelemetry=warn,opentelemetry-otlp=error,tonic=warn,tower=warn"
         );
         assert_eq!(shown("info,h2=debug"), "info,h2=debug");
         assert_eq!(shown("off"), "off");

@@ -9,6 +9,8 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
 
+use crate::collector::Noted;
+
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
@@ -36,7 +38,7 @@ impl Metrics {
     /// As [`Self::install`], of `resource`, and for a collector too.
     pub(crate) fn install_for(
         resource: &Resource,
-        collector: Option<PeriodicReader<MetricExporter>>,
+        collector: Option<PeriodicReader<Noted<MetricExporter>>>,
     ) -> Result<Self, MetricsError> {
         let registry = Registry::new();
         let exporter = opentelemetry_prometheus::exporter()

@@ -1,6 +1,7 @@
 //! What is told to collectors over OTLP: traces, and metrics beside those that Prometheus fetches.
 
 mod client;
+mod noted;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use self::client::Client;
+pub(crate) use self::noted::Noted;
 use crate::environment::{Environment, Signal, Target};
 use crate::error::TelemetryError;
 use crate::metrics::Metrics;
@@ -89,22 +91,31 @@ impl Collector {
 }
 
 impl Target {
-    fn traces(&self) -> Result<SpanExporter, TelemetryError> {
+    fn traces(&self) -> Result<Noted<SpanExporter>, TelemetryError> {
         let builder = SpanExporter::builder();
         let built = match self.protocol {
             Protocol::Grpc => self.addressed(builder.with_tonic()).build(),
             Protocol::HttpProtobuf => self.over_http(builder.with_http()).build(),
         };
-        built.map_err(|source| self.failed(source))
+        self.noted("traces", built)
     }
 
-    fn metrics(&self) -> Result<MetricExporter, TelemetryError> {
+    fn metrics(&self) -> Result<Noted<MetricExporter>, TelemetryError> {
         let builder = MetricExporter::builder();
         let built = match self.protocol {
             Protocol::Grpc => self.addressed(builder.with_tonic()).build(),
             Protocol::HttpProtobuf => self.over_http(builder.with_http()).build(),
         };
-        built.map_err(|source| self.failed(source))
+        self.noted("metrics", built)
+    }
+
+    fn noted<E>(
+        &self,
+        what: &'static str,
+        built: Result<E, ExporterBuildError>,
+    ) -> Result<Noted<E>, TelemetryError> {
+        let exporter = built.map_err(|source| self.failed(source))?;
+        Ok(Noted::new(exporter, what, &self.endpoint))
     }
 
     fn addressed<B: WithExportConfig>(&self, builder: B) -> B {

@@ -1,0 +1,109 @@
+//! Whether a collector can be told anything, said once when that changes. The libraries say it of every attempt.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::metrics::Temporality;
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+
+/// An exporter whose failures are noted here.
+#[derive(Debug)]
+pub(crate) struct Noted<E> {
+    exporter: E,
+    /// What it tells: `traces`, `metrics`.
+    what: &'static str,
+    endpoint: String,
+    standing: Standing,
+}
+
+impl<E> Noted<E> {
+    pub(super) fn new(exporter: E, what: &'static str, endpoint: &str) -> Self {
+        Self { exporter, what, endpoint: endpoint.to_owned(), standing: Standing::default() }
+    }
+
+    /// What the library may know of an outcome: nothing that is said here.
+    fn note(&self, outcome: OTelSdkResult) -> OTelSdkResult {
+        let Self { what, endpoint, .. } = self;
+        match (self.standing.turn(outcome.is_err()), outcome) {
+            (Some(Turn::Lost), Err(error)) => {
+                tracing::warn!(what, endpoint, reason = %error, "the collector cannot be told; what it is not told is lost");
+            }
+            (Some(Turn::Back), _) => tracing::info!(what, endpoint, "the collector is told again"),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether the last attempt failed.
+#[derive(Debug, Default)]
+struct Standing(AtomicBool);
+
+/// That it is not as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Lost,
+    Back,
+}
+
+impl Standing {
+    fn turn(&self, fails: bool) -> Option<Turn> {
+        match (self.0.swap(fails, Ordering::Relaxed), fails) {
+            (false, true) => Some(Turn::Lost),
+            (true, false) => Some(Turn::Back),
+            _ => None,
+        }
+    }
+}
+
+impl<E: SpanExporter> SpanExporter for Noted<E> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        self.note(self.exporter.export(batch).await)
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+impl<E: PushMetricExporter> PushMetricExporter for Noted<E> {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        self.note(self.exporter.export(metrics).await)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn temporality(&self) -> Temporality {
+        self.exporter.temporality()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_changes_is_said() {
+        let standing = Standing::default();
+        let turns = [false, true, true, false, false, true].map(|fails| standing.turn(fails));
+        assert_eq!(turns, [None, Some(Turn::Lost), None, Some(Turn::Back), None, Some(Turn::Lost)]);
+    }
+}
