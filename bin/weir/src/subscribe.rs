@@ -16,7 +16,7 @@ pub(crate) use self::held::{Change, Held};
 use crate::inputs::{NodeArgs, Pair, parameters, resource_name};
 use crate::output::note;
 use crate::progress::Progress;
-use crate::trust::TrustArgs;
+use crate::trust::{Hint, TrustArgs};
 
 /// How much longer than for a single resource is waited for an answer at all.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -135,7 +135,7 @@ pub(crate) struct Wanted<'a> {
     /// Whether to go on with changes.
     pub(crate) watch: bool,
     /// What may be behind a connection that ends.
-    pub(crate) hint: &'static str,
+    pub(crate) hint: Hint,
 }
 
 /// Subscribes, and gives `sink` the answer and, if they are watched, all changes. Returns what is held at the end.
@@ -198,7 +198,7 @@ impl<'a> Subscription<'a> {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
             Event::Disconnected { endpoint, reason } => {
-                bail!("{endpoint}: {reason}{}", self.wanted.hint)
+                bail!("{endpoint}: {reason}{}", self.wanted.hint.of(&reason))
             }
             Event::Applied(Applied { batch, rejected, errors, .. }, _) => {
                 rejected.iter().for_each(|rejected| note(&format!("rejected: {rejected}")));

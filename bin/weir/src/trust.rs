@@ -9,24 +9,26 @@ use weir_upstream::Credentials;
 /// What errors and logs call the files.
 const PLACE: &str = "command line";
 
+/// Where help has these. Said of each of them, since what follows would be taken for one of them otherwise.
+const HEADING: &str = "TLS and tokens";
+
 /// TLS, and a token.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "TLS and tokens")]
 pub(crate) struct TrustArgs {
     /// Who vouches for the server, as PEM; without it, whom the system trusts
-    #[arg(long, value_name = "FILE", env = "WEIR_TLS_CA")]
+    #[arg(long, value_name = "FILE", env = "WEIR_TLS_CA", help_heading = HEADING)]
     tls_ca: Option<PathBuf>,
     /// The certificate to show, as PEM
-    #[arg(long, value_name = "FILE", env = "WEIR_TLS_CERT", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", env = "WEIR_TLS_CERT", help_heading = HEADING, requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its private key, as PEM
-    #[arg(long, value_name = "FILE", env = "WEIR_TLS_KEY", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", env = "WEIR_TLS_KEY", help_heading = HEADING, requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// What the server's certificate is for; without it, the host that is connected to
-    #[arg(long, value_name = "NAME", env = "WEIR_TLS_SERVER_NAME")]
+    #[arg(long, value_name = "NAME", env = "WEIR_TLS_SERVER_NAME", help_heading = HEADING)]
     tls_server_name: Option<String>,
     /// A file with the bearer token to send
-    #[arg(long, value_name = "FILE", env = "WEIR_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "WEIR_TOKEN_FILE", help_heading = HEADING)]
     token_file: Option<PathBuf>,
 }
 
@@ -60,13 +62,9 @@ impl TrustArgs {
         Client::start(PLACE, settings).map(Some).map_err(|error| describe(&error))
     }
 
-    /// What may be behind a connection that ends as soon as it begins: in TLS 1.3 a server that has not seen a
-    /// certificate may be gone before it has said so.
-    pub(crate) fn hint(&self, is_https: bool) -> &'static str {
-        match is_https && self.tls_cert.is_none() {
-            true => "; if the server demands a certificate, give one by --tls-cert and --tls-key",
-            false => "",
-        }
+    /// What may be behind a connection to a server that fails.
+    pub(crate) fn hint(&self, is_https: bool) -> Hint {
+        Hint { is_https, is_anonymous: self.tls_cert.is_none() }
     }
 
     /// The token that is sent.
@@ -85,6 +83,34 @@ impl TrustArgs {
         let token = self.token_file.as_deref().map(|path| Token::keep(PLACE, path));
         let token = token.transpose().map_err(|error| describe(&error))?;
         Ok(Credentials { token, ..Credentials::default() })
+    }
+}
+
+/// What to do about a connection that fails.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hint {
+    is_https: bool,
+    /// Whether there is no certificate to show.
+    is_anonymous: bool,
+}
+
+impl Hint {
+    /// A remedy for `reason`, to be appended to it.
+    pub(crate) fn of(self, reason: &str) -> &'static str {
+        let says = |words| reason.contains(words);
+        match self.is_https {
+            // An alert of TLS, read as a frame of HTTP/2.
+            false if says("frame with invalid size") => "; if the server speaks TLS, write https://",
+            false => "",
+            true if says("does not speak TLS") => "; write http:// for a server without TLS",
+            true if says("not valid for name") => "; say what it is for by --tls-server-name",
+            true if says("of no authority that is trusted") => "; name its authority by --tls-ca",
+            // In TLS 1.3 a server that has not seen a certificate may be gone before it has said so.
+            true if self.is_anonymous => {
+                "; if the server demands a certificate, give one by --tls-cert and --tls-key"
+            }
+            true => "",
+        }
     }
 }
 
@@ -113,6 +139,24 @@ mod tests {
 
     fn trust(arguments: &[&str]) -> Result<TrustArgs, clap::Error> {
         Command::try_parse_from([&["x"], arguments].concat()).map(|command| command.trust)
+    }
+
+    #[test]
+    fn what_fails_has_a_remedy() {
+        let (plain, tls) = (trust(&[]).unwrap().hint(false), trust(&[]).unwrap().hint(true));
+        for (hint, reason, wanted) in [
+            (plain, "http2 error: connection error detected: frame with invalid size", "https://"),
+            (plain, "Connection refused", ""),
+            (tls, "the other side does not speak TLS", "http://"),
+            (tls, "the other side's certificate is of no authority that is trusted here", "--tls-ca"),
+            (tls, "certificate not valid for name \"a\"", "--tls-server-name"),
+            (tls, "connection reset", "--tls-cert and --tls-key"),
+        ] {
+            let told = hint.of(reason);
+            assert!(told.contains(wanted) && told.is_empty() == wanted.is_empty(), "{reason}{told}");
+        }
+        let known = trust(&["--tls-cert", "/a.pem", "--tls-key", "/a.key"]).unwrap().hint(true);
+        assert_eq!(known.of("connection reset"), "");
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use rustls::{AlertDescription, CertificateError, OtherError};
+use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 
 /// Which of the files an error is about: each has a key of its own in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub(crate) fn explain(error: &io::Error) -> String {
         }
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
             "the other side's certificate is of no authority that is trusted here"
+        }
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        )) => "the other side's certificate has expired",
+        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "the other side does not speak TLS"
         }
         Some(rustls::Error::NoCertificatesPresented) => "the other side showed no certificate",
         Some(rustls::Error::AlertReceived(AlertDescription::UnknownCA)) => {

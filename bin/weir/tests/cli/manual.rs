@@ -18,6 +18,20 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
+fn what_help_says_of_tls_is_of_nothing_else() {
+    for command in commands() {
+        let help = weir(&[&command, "--help"]).stdout;
+        let Some((_, section)) = help.split_once("\nTLS and tokens:\n") else { continue };
+        let section = section.split("\n\nExamples:").next().unwrap_or_default();
+        let section = section.split("\nNode:\n").next().unwrap_or_default();
+        let flags = section.lines().map(str::trim_start).filter(|line| line.starts_with(['-', '<', '[']));
+        let other: Vec<_> =
+            flags.filter(|line| !line.starts_with("--t") && !line.starts_with("[env:")).collect();
+        assert!(other.is_empty(), "{command}: {other:?}");
+    }
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_one_line() {
     let outcome = weir(&["man", "/dev/null/x"]);
     assert_eq!(outcome.code, 2);

@@ -22,7 +22,7 @@ async fn a_server_refuses_a_certificate_that_is_missing_expired_or_of_another_au
     world.theirs.issue(&["spiffe://ours/client"]).write(world.path(), "foreign");
     for (name, wanted) in [
         (None, "the TLS handshake failed: the other side showed no certificate"),
-        (Some("expired"), "the TLS handshake failed: invalid peer certificate: certificate expired"),
+        (Some("expired"), "the TLS handshake failed: the other side's certificate has expired"),
         (
             Some("foreign"),
             "the TLS handshake failed: the other side's certificate is of no authority that is trusted here",
@@ -33,6 +33,23 @@ async fn a_server_refuses_a_certificate_that_is_missing_expired_or_of_another_au
         let error = server.unwrap_err();
         assert!(error.starts_with(wanted), "{name:?}: {error}");
     }
+}
+
+#[tokio::test]
+async fn who_does_not_speak_tls_is_told_so_by_either_side() {
+    let world = World::new();
+    let wanted = "does not speak TLS";
+    let acceptor = Acceptor::start("server", world.server()).unwrap();
+    let (mut near, far) = duplex(1024);
+    near.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    let refused = acceptor.accept(far, async |_| Ok(())).await.map(drop).unwrap_err().to_string();
+    assert!(refused.ends_with(wanted), "{refused}");
+
+    let client = Client::start("client", world.client()).unwrap();
+    let (near, mut far) = duplex(1024);
+    far.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    let refused = client.connect("host.example", near).await.map(drop).unwrap_err().to_string();
+    assert!(refused.ends_with(wanted), "{refused}");
 }
 
 #[tokio::test]
@@ -80,7 +97,7 @@ async fn a_client_refuses_a_server_that_is_expired_of_another_authority_or_someb
     let by_names =
         |names| ClientSettings { server_name: None, subject_alt_names: named(names), ..world.client() };
     for (server, client, wanted) in [
-        (expired, world.client(), Some("certificate expired")),
+        (expired, world.client(), Some("the other side's certificate has expired")),
         (world.server(), trusting("other-ca.pem"), Some("is of no authority that is trusted here")),
         (world.server(), by_name(None), Some("not valid for name \"host.example\"")),
         (world.server(), by_names(&["spiffe://ours/server"]), None),

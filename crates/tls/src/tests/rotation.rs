@@ -93,7 +93,7 @@ async fn an_expired_certificate_is_better_than_none_at_the_start() {
     world.ours.issue_expired(&["server.example"]).write(world.path(), "server");
     let acceptor = Acceptor::start("server", world.server()).unwrap();
     let client = Client::start("client", world.client()).unwrap();
-    assert!(shake(&acceptor, &client).await.1.unwrap_err().contains("certificate expired"));
+    assert!(shake(&acceptor, &client).await.1.unwrap_err().contains("certificate has expired"));
     world.ours.issue(&["server.example"]).write(world.path(), "server");
     until("the new certificate to be in use", || async { shake(&acceptor, &client).await.1.ok() }).await;
 }

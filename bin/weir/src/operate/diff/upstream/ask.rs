@@ -19,6 +19,7 @@ use crate::convert;
 use crate::operate::admin::Admin;
 use crate::operate::output::text;
 use crate::subscribe::{Change, Held, Sink, Wanted, follow, literal};
+use crate::trust::Hint;
 
 /// Where the resources of each authority come from.
 pub(super) struct Sources {
@@ -110,7 +111,7 @@ impl Sources {
             server: &server,
             timeout: self.timeout,
             watch: false,
-            hint: "",
+            hint: Hint::default(),
         };
         follow(wanted, Client::start_on(settings, &lane), &mut Nobody).await
     }
