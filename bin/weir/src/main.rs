@@ -10,6 +10,7 @@ mod inputs;
 mod instance;
 mod lifetime;
 mod lint;
+mod listeners;
 mod loaded;
 mod manual;
 mod operate;

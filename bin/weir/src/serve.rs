@@ -1,14 +1,11 @@
 //! `weir serve`: everything put together, until it is told to stop.
 
-use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,13 +19,11 @@ use weir_telemetry::{LogLevel, Metrics};
 use crate::convert;
 use crate::instance::Instance;
 use crate::lifetime::{self, Drain, Signals};
+use crate::listeners::{Addresses, Listeners};
 use crate::loaded::Loaded;
 use crate::ready::Readiness;
 use crate::reload::{Operators, Parts, Reload, Upstreams};
 use crate::service_manager::ServiceManager;
-
-/// How many connections may wait to be accepted: a fleet that lost its connections comes back all at once.
-const BACKLOG: u32 = 4096;
 
 /// How long connections may take to end beyond what they are given.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -66,14 +61,6 @@ struct Telemetry {
     manager: ServiceManager,
 }
 
-/// What listens.
-struct Listeners {
-    clients: Vec<TcpListener>,
-    /// Without TLS, although there is some.
-    plaintext: Vec<TcpListener>,
-    admin: Option<TcpListener>,
-}
-
 async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let (mut signals, hangups) = (Signals::listen()?, lifetime::hangups()?);
     let config = &reload.config().clone();
@@ -82,10 +69,11 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let telemetry = Telemetry { metrics: collector.metrics().clone(), log_level, manager: manager.clone() };
     let store = convert::store(config)?;
     let listeners = Listeners::bind(config)?;
-    listeners.announce(config, path)?;
+    let addresses = listeners.addresses()?;
     let stop = CancellationToken::new();
     let loaded = Loaded::new(path.to_owned(), config.clone());
     let (mut tasks, parts, drain) = start(config, store.as_ref(), listeners, telemetry, loaded, &stop)?;
+    announce(config, path, &addresses);
     let stopped = stop.clone();
     tasks.spawn(
         async move { stopped.run_until_cancelled(reload.run(hangups, parts)).await.unwrap_or(Ok(())) },
@@ -211,54 +199,26 @@ async fn export(
     }
 }
 
-impl Listeners {
-    fn bind(config: &Config) -> Result<Self> {
-        let for_clients = |addresses: &[SocketAddr]| {
-            addresses.iter().map(|address| bind(*address, "clients")).collect::<Result<Vec<_>>>()
-        };
-        let clients = for_clients(&config.downstream.listen)?;
-        let plaintext = for_clients(&config.downstream.listen_plaintext)?;
-        let admin = match &config.admin {
-            Some(admin) => Some(bind(admin.listen, "the admin interface")?),
-            None => None,
-        };
-        Ok(Self { clients, plaintext, admin })
-    }
-
-    /// The startup line. It has the ports that were taken, where any was asked for.
-    fn announce(&self, config: &Config, path: &Path) -> Result<()> {
-        let addresses =
-            self.clients.iter().chain(&self.plaintext).map(|listener| Ok(listener.local_addr()?.to_string()));
-        let clients = addresses.collect::<Result<Vec<_>>>()?.join(",");
-        let admin = match &self.admin {
-            Some(listener) => listener.local_addr()?.to_string(),
-            None => "none".to_owned(),
-        };
-        let upstreams: Vec<_> = config.upstreams.iter().map(sources).collect();
-        tracing::info!(
-            version = env!("CARGO_PKG_VERSION"),
-            config = %path.display(),
-            node = config.node.id,
-            clients,
-            admin,
-            upstream = upstreams.join(","),
-            "weir serves"
+/// The startup line. It has the ports that were taken, where any was asked for.
+fn announce(config: &Config, path: &Path, addresses: &Addresses) {
+    let upstreams: Vec<_> = config.upstreams.iter().map(sources).collect();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        config = %path.display(),
+        node = config.node.id,
+        clients = addresses.clients,
+        admin = addresses.admin,
+        upstream = upstreams.join(","),
+        "weir serves"
+    );
+    // Meant in an upgrade; else half of those who connect find another Weir than they look for.
+    if !addresses.shared.is_empty() {
+        let shared = &addresses.shared;
+        tracing::warn!(
+            addresses = shared,
+            "another process listens here too, and gets a part of the connections"
         );
-        Ok(())
     }
-}
-
-fn bind(address: SocketAddr, whom: &str) -> Result<TcpListener> {
-    listen(address).with_context(|| format!("listen on {address} for {whom}"))
-}
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_reuseaddr(true)?;
-    // A second instance may listen here too, and takes over when this one is drained.
-    socket.set_reuseport(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
 }
 
 /// Where the resources of an upstream come from.

@@ -46,6 +46,18 @@ fn the_startup_line_has_every_address() {
 }
 
 #[test]
+fn who_shares_an_address_with_another_process_says_so() {
+    let directory = directory(&[("weir.toml", CONFIG), ("resources/none.yaml", "resources: []")]);
+    let first = Server::start(&directory.path().join("weir.toml"));
+    let (one, _) = first.address().split_once(',').unwrap();
+    let shared = CONFIG.replacen("127.0.0.1:0", one, 1);
+    std::fs::write(directory.path().join("second.toml"), shared).unwrap();
+    let mut second = Server::start(&directory.path().join("second.toml"));
+    let warning = second.wait_for("another process listens here too, and gets a part of the connections");
+    assert_eq!((&warning["level"], &warning["addresses"]), (&"WARN".into(), &one.into()));
+}
+
+#[test]
 fn it_is_not_ready_without_its_control_plane() {
     // Who holds a port without listening keeps others from it.
     let held = TcpSocket::new_v4().unwrap();
