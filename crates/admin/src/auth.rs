@@ -140,22 +140,25 @@ impl Refusal {
         weir_metrics::ADMIN_DENIED.counter().add(1, &[]);
         tracing::warn!(
             peer = peer.map(|peer| peer.address.to_string()), identity = peer.and_then(Peer::name), method = %request.method(),
-            path = request.uri().path(), ?wish, reason = ?self, "a request to the admin server is denied"
+            path = request.uri().path(), reason = self.text(wish), "a request to the admin server is denied"
         );
     }
 
-    fn answer(self, wish: Wish) -> Response {
-        let text = match (self, wish) {
-            (Self::Browser, _) => "a request from a web page cannot change anything\n",
-            (Self::Unknown, Wish::Look) => "this takes a token (admin.token_file) or a certificate\n",
-            (Self::Unknown, Wish::Change) => {
-                "this takes a token (admin.change_token_file) or a certificate\n"
-            }
-            (Self::NotAllowed, Wish::Look) => "the token or certificate is not good for this\n",
+    /// What whoever asked is told, and the log.
+    fn text(self, wish: Wish) -> &'static str {
+        match (self, wish) {
+            (Self::Browser, _) => "a request from a web page cannot change anything",
+            (Self::Unknown, Wish::Look) => "this takes a token (admin.token_file) or a certificate",
+            (Self::Unknown, Wish::Change) => "this takes a token (admin.change_token_file) or a certificate",
+            (Self::NotAllowed, Wish::Look) => "the token or certificate is not good for this",
             (Self::NotAllowed, Wish::Change) => {
-                "the token or certificate is not good to change anything (admin.change_token_file)\n"
+                "the token or certificate is not good to change anything (admin.change_token_file)"
             }
-        };
+        }
+    }
+
+    fn answer(self, wish: Wish) -> Response {
+        let text = format!("{}\n", self.text(wish));
         match self {
             Self::Unknown => {
                 (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], text).into_response()

@@ -71,7 +71,7 @@ impl AccessRules {
             rules: self.clone(),
             keys: Arc::clone(keys),
             enforced,
-            who: identity.map_or_else(|| "(no certificate)".to_owned(), Identity::to_string),
+            who: identity.map_or_else(|| "no certificate".to_owned(), Identity::to_string),
             denied: weir_metrics::DOWNSTREAM_DENIED.counter(),
         })))
     }

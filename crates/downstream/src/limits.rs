@@ -130,6 +130,7 @@ impl Limits {
 
 /// As much of the reason for a rejection as goes any further.
 pub(crate) fn shortened(mut reason: String) -> String {
+    reason.truncate(reason.trim_end().len());
     if reason.len() > LONGEST_REASON {
         reason
             .truncate((0..=LONGEST_REASON).rev().find(|at| reason.is_char_boundary(*at)).unwrap_or_default());
@@ -163,6 +164,7 @@ mod tests {
     fn e05_long_reasons_are_cut_between_characters() {
         let length = |reason: &str| shortened(reason.to_owned()).len();
         assert_eq!(shortened("short".to_owned()), "short");
+        assert_eq!(shortened("a line, as Envoy says it\n".to_owned()), "a line, as Envoy says it");
         assert_eq!(length(&"ä".repeat(LONGEST_REASON)), LONGEST_REASON + "…".len());
         assert_eq!(length(&format!("x{}", "ä".repeat(LONGEST_REASON))), LONGEST_REASON - 1 + "…".len());
     }

@@ -191,7 +191,9 @@ impl Writer {
         let mut status = self.shared.status.lock();
         status.size = size;
         status.pending = self.backlog.len();
-        status.failure = None;
+        if status.failure.take().is_some() {
+            tracing::info!(path = %self.settings.path.display(), "the store works again");
+        }
         status.written = written.or(status.written);
         self.metrics.stands(size, status.pending);
     }

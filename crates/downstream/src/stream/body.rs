@@ -9,6 +9,7 @@ use futures_util::future::AbortHandle;
 use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use tonic::Status;
+use weir_database::Subscriber;
 
 use super::Stream;
 use crate::admission::Opened;
@@ -62,7 +63,7 @@ impl Drop for ResponseBody {
         let was_open = self.stream.state.lock().open.take().is_some();
         self.within.stream_ended(was_open || self.ended);
         if was_open {
-            tracing::info!("client gone");
+            tracing::info!(node = &*self.stream.signal.name(), "client gone");
         }
     }
 }

@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use weir_database::DemandChange;
 use weir_types::Batch;
 
-use super::super::{Error, Settings, news, serve};
+use super::super::{Error, Origin, Problem, Settings, news, serve};
 use super::*;
 use weir_watch::Watch;
 
@@ -49,7 +49,7 @@ impl Served {
 #[test]
 fn f01_a_problem_is_told_once_and_a_flood_of_them_is_counted() {
     let problem = |i: u32| {
-        let file = std::path::Path::new("a.yaml").into();
+        let file = Path::new("a.yaml").into();
         Problem { origin: Origin { file, line: Some(1) }, reason: format!("problem {i}") }
     };
     let few: Vec<_> = (0..3).map(problem).collect();
