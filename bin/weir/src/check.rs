@@ -2,31 +2,36 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
-use weir_config::{Acknowledge, Config, ControlPlane, NackUpstream, Parameters, Protocol, Source, Transport};
+use weir_config::{
+    Acknowledge, ClientCertificate, Config, ControlPlane, NackUpstream, Parameters, Protocol, Source,
+    Transport,
+};
 use weir_database::explain::overlaps;
 use weir_types::{Name, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
 
 use crate::convert;
 use crate::operate::output::{Format, show};
-use crate::output::{complain, count, whether};
+use crate::output::{TROUBLE, complain, count, describe, whether};
 use crate::table::Table;
 
 /// Validate a configuration and show what was understood
 ///
-/// Reads the resource files too, where an upstream has them, and certificates, keys and tokens. Warns where two variants of a resource can match
-/// the same client.
+/// Reads the resource files too, where an upstream has them, and certificates, keys and tokens. Warns where two
+/// variants of a resource can match the same client, and of directories that are not there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   weir check --config config/quickstart.toml
 
-Exits with 1 if the configuration, a resource file, a certificate or a token is bad.")]
+Exits with 1 if the configuration, a resource file, a certificate, a key or a token is bad, and with 2 if the
+configuration cannot be read.")]
 pub(crate) struct Args {
     /// The configuration file
     #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
@@ -46,21 +51,22 @@ struct Report {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut report = Report::default();
     let mut understood = Vec::new();
-    check(args, &mut report, &mut understood)?;
+    let is_readable = check(args, &mut report, &mut understood)?;
     let good = report.problems.is_empty();
     let document = json!({ "valid": good, "problems": report.problems, "warnings": report.warnings });
     show(args.output, &document, out, |out| Ok(out.write_all(&understood)?))?;
-    Ok(whether(good))
+    Ok(if is_readable { whether(good) } else { ExitCode::from(TROUBLE) })
 }
 
-/// Writes what was understood, and finds what is wrong.
-fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<()> {
+/// Writes what was understood, and finds what is wrong. False where there is nothing to be read.
+fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<bool> {
     let config = match weir_config::load(&args.config) {
         Ok(config) => config,
         Err(bad) => {
+            let is_readable = !matches!(bad, weir_config::Error::Unreadable { .. });
             report.problems.push(bad.to_string());
             complain(&bad.into());
-            return Ok(());
+            return Ok(is_readable);
         }
     };
     write_instance(&config, out)?;
@@ -72,12 +78,31 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<()> {
         }
     }
     write_rules(&config, out)?;
-    for problem in convert::tls::problems(&config) {
+    let store_key = convert::store_key(&config).err().map(|error| describe(&error));
+    for problem in convert::tls::problems(&config).into_iter().chain(store_key) {
         writeln!(out, "\nproblem: {problem}")?;
-        report.problems.push(problem.to_string());
+        report.problems.push(problem);
+    }
+    for warning in missing_directories(&config) {
+        writeln!(out, "\nwarning: {warning}")?;
+        report.warnings.push(warning);
     }
     let verdict = if report.problems.is_empty() { "valid" } else { "bad" };
-    Ok(writeln!(out, "\n{} is {verdict}", args.config.display())?)
+    writeln!(out, "\n{} is {verdict}", args.config.display())?;
+    Ok(true)
+}
+
+/// Directories that have to be there before something can be written, and are not. They may still come.
+fn missing_directories(config: &Config) -> Vec<String> {
+    let store = config.store.iter().map(|store| ("store.path".to_owned(), &store.path));
+    let exports =
+        config.exports.iter().enumerate().map(|(i, export)| (format!("export[{i}].to"), &export.to));
+    let is_missing = |path: &Path| match path.parent() {
+        Some(parent) if parent != Path::new("") => !parent.is_dir(),
+        _ => false,
+    };
+    let missing = store.chain(exports).filter(|(_, path)| is_missing(path));
+    missing.map(|(key, path)| format!("{key}: there is no directory for {}", path.display())).collect()
 }
 
 fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
@@ -85,9 +110,33 @@ fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
     let cluster = &config.node.cluster;
     let cluster = if cluster.is_empty() { String::new() } else { format!(" in cluster {cluster}") };
     table.row(["node", &format!("{}{cluster}", config.node.id)]);
-    let listen: Vec<_> = config.downstream.listen.iter().map(ToString::to_string).collect();
-    table.row(["clients", &listen.join(", ")]);
+    let downstream = &config.downstream;
+    let addresses = |all: &[SocketAddr]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let clients = match &downstream.tls {
+        None => addresses(&downstream.listen),
+        Some(tls) => {
+            let certificates = match tls.client_certificate {
+                ClientCertificate::Required => " with client certificates",
+                ClientCertificate::Optional => " with or without client certificates",
+                ClientCertificate::None => "",
+            };
+            format!("{} over TLS{certificates}", addresses(&downstream.listen))
+        }
+    };
+    table.row(["clients", &clients]);
+    if !downstream.listen_plaintext.is_empty() {
+        table.row(["", &format!("{} without TLS", addresses(&downstream.listen_plaintext))]);
+    }
     table.row(["admin", &config.admin.as_ref().map_or("none".to_owned(), |admin| admin.listen.to_string())]);
+    if let Some(store) = &config.store {
+        table.row(["store", &store.path.display().to_string()]);
+    }
+    if !config.access.is_empty() {
+        table.row(["access", &count(config.access.len(), "rule")]);
+    }
+    if let Some(collector) = &config.telemetry.endpoint {
+        table.row(["collector", collector]);
+    }
     Ok(table.write(out, "")?)
 }
 

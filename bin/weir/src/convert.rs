@@ -175,13 +175,22 @@ pub(crate) fn admission(config: &Config) -> Admission {
 
 /// Opens what outlives the process, if anything does.
 pub(crate) fn store(config: &Config) -> Result<Option<Store>> {
-    let Some(weir_config::Store { path, max_size, keep_unwanted, key_file }) = &config.store else {
+    let Some(weir_config::Store { path, max_size, keep_unwanted, .. }) = &config.store else {
         return Ok(None);
     };
-    let key = key_file.as_deref().map(Key::read).transpose().context("store.key_file")?;
+    let key = store_key(config)?;
     let settings =
         weir_store::Settings { path: path.clone(), max_size: *max_size, keep_unwanted: *keep_unwanted, key };
     Store::open(settings).map(Some).context("start the store")
+}
+
+/// With what the secrets in the store are encrypted, if they are stored.
+///
+/// # Errors
+/// When the file does not hold a key.
+pub(crate) fn store_key(config: &Config) -> Result<Option<Key>> {
+    let file = config.store.as_ref().and_then(|store| store.key_file.as_deref());
+    file.map(Key::read).transpose().context("store.key_file")
 }
 
 /// How clients are moved elsewhere.

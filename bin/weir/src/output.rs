@@ -33,7 +33,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// The error with its causes, each said once: some errors already contain their cause.
-fn describe(error: &anyhow::Error) -> String {
+pub(crate) fn describe(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {

@@ -20,7 +20,7 @@ pub struct Key(XChaCha20Poly1305);
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// It cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
+    #[error("{path}: it cannot be read: {source}", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ mod tests {
             assert!(error.contains(&format!("found are {} bytes", text.len())), "{error}");
         }
         let error = Key::read(Path::new("/nonexistent/key")).err().unwrap().to_string();
-        assert!(error.starts_with("cannot read /nonexistent/key: "), "{error}");
+        assert!(error.starts_with("/nonexistent/key: it cannot be read: "), "{error}");
         assert_eq!(format!("{:?}", key(&"5f".repeat(32)).unwrap()), "Key");
     }
 }

@@ -7,7 +7,8 @@ fn every_example_is_good() {
         let outcome = weir(&["check", "--config", &path]);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
         assert!(outcome.stdout.ends_with(&format!("\n{path} is valid\n")), "{}", outcome.stdout);
-        assert!(!outcome.stdout.contains("warning"), "{}", outcome.stdout);
+        let mut warnings = outcome.stdout.lines().filter(|line| line.contains("warning"));
+        assert!(warnings.all(|line| line.contains("/var/lib/weir/store")), "{}", outcome.stdout);
     }
 }
 
@@ -39,6 +40,35 @@ upstream for names without an authority
 config/control-plane.toml is valid
 ";
     assert_eq!(outcome.stdout, wanted);
+}
+
+#[test]
+fn what_is_written_and_who_may_connect_is_shown() {
+    let text = "[store]\npath = 'nowhere/store'\npersist_secrets = true\nkey_file = 'store.key'\n\
+                [[export]]\ntype = 'cds'\nto = 'nowhere/cds.yaml'\n[[access]]\n";
+    let directory = directory(&[("weir.toml", &format!("{FILES}{text}")), ("store.key", "no key")]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let shown: Vec<_> = outcome.stdout.lines().collect();
+    let nowhere = directory.path().join("nowhere");
+    for wanted in [
+        &format!("store    {}", nowhere.join("store").display()),
+        "access   1 rule",
+        &format!("warning: store.path: there is no directory for {}", nowhere.join("store").display()),
+        &format!("warning: export[0].to: there is no directory for {}", nowhere.join("cds.yaml").display()),
+    ] {
+        assert!(shown.contains(&wanted), "{wanted}\n{}", outcome.stdout);
+    }
+    assert!(outcome.stdout.contains("\nproblem: store.key_file: "), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_no_answer() {
+    let outcome = weir(&["check", "--output", "json", "--config", "/none/weir.toml"]);
+    let document: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((outcome.code, &document["valid"]), (2, &false.into()), "{outcome:?}");
+    assert_eq!(outcome.stderr, "weir: /none/weir.toml: No such file or directory (os error 2)\n");
 }
 
 #[test]
