@@ -39,14 +39,9 @@ function planes(fleet, add) {
     ...place, id: `upstream ${upstream.id}`, kind: "upstream", label: upstream.endpoint ?? "not connected", state: upstream.state,
     content: [h("span", { class: "label" }, h("code", {}, upstream.endpoint ?? "not connected")),
       h("span", { class: "more" }, upstream.authority ? h("span", { class: "chip" }, upstream.authority) : null,
-        chips(parametersOf(upstream)), upstream.carries),
+        chips(upstream.parameters ?? {}), upstream.carries),
       h("span", { class: "end" }, state(upstream.state))],
   }));
-}
-
-/** The parameters of a stream to a control plane; summary and list write them in ways of their own. */
-export function parametersOf({ parameters }) {
-  return Array.isArray(parameters) ? Object.fromEntries(parameters) : parameters ?? {};
 }
 
 function weir(fleet, add) {

@@ -2,6 +2,7 @@
 
 mod removals;
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use axum::extract::State as Extract;
@@ -104,7 +105,7 @@ pub(crate) struct Shown {
     /// `in-sync`, `syncing` (connected, and something is not answered yet) or `disconnected`.
     state: State,
     /// The dynamic parameters that it is for; null where one stream serves all.
-    parameters: Option<Vec<(String, String)>>,
+    parameters: Option<BTreeMap<String, String>>,
     /// What it carries.
     carries: String,
     /// Where it is connected to; for files, where they are.

@@ -5,7 +5,7 @@ import { ago, count, counted, pairs, time, typeName, typePath, words } from "../
 import { glyph, h } from "../dom.js";
 import { Pages, pager } from "../pages.js";
 import { bar, code, facts, lacking, moment, section, state, tally } from "../parts.js";
-import { parametersOf, viewName } from "../rows.js";
+import { viewName } from "../rows.js";
 
 const PAGE = 25;
 
@@ -30,7 +30,7 @@ export function upstreams(wanted) {
 }
 
 function upstream(one) {
-  const parameters = one.parameters === null ? null : pairs(parametersOf(one)).join(" ") || "no parameters";
+  const parameters = one.parameters === null ? null : pairs(one.parameters).join(" ") || "no parameters";
   return section(one.endpoint ?? "Not connected",
     h("p", { class: "lead" }, state(one.state), h("span", { class: "calm" }, " since ", moment(one.since, `${time(one.since)} · ${ago(one.since)}`))),
     facts([["Names of", one.authority || "no authority"], ["Carries", one.carries], ["For clients with", parameters],

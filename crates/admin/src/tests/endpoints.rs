@@ -66,7 +66,7 @@ async fn upstreams_are_listed_with_what_went_wrong() {
     assert_eq!(page["next"], Value::Null);
     let [first, second] = &page["items"].as_array().unwrap()[..] else { panic!("{page}") };
     assert_eq!((&first["state"], &first["endpoint"]), (&json!("in-sync"), &json!("http://10.0.0.1:18000")));
-    assert_eq!(first["parameters"], json!([["env", "prod"]]));
+    assert_eq!(first["parameters"], json!({ "env": "prod" }));
     assert_eq!(first["since"], "2023-11-14T22:13:20Z");
     assert_eq!((&second["authority"], &second["state"]), (&json!("other"), &json!("disconnected")));
     assert_eq!(second["last_error"]["message"], "connection refused");
