@@ -82,8 +82,8 @@ function since(type) {
   return [...owes, ...lacking(type)].map((words) => h("div", { class: "calm" }, words));
 }
 
-function versions({ sent, accepted }) {
-  if (!sent) return "nothing was sent yet";
+function versions({ state, sent, accepted }) {
+  if (!sent) return state === "in-sync" ? "had the newest when it came" : "nothing was sent yet";
   if (sent.version === accepted?.version) return [code(sent.version), " accepted"];
   return [h("div", {}, code(sent.version), " sent"), h("div", {}, accepted ? [code(accepted.version), " accepted"] : "none accepted")];
 }
