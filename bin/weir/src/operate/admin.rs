@@ -76,6 +76,15 @@ impl Admin {
         Ok(body)
     }
 
+    /// What stands at a path; none where nothing does.
+    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>> {
+        match self.send(Method::GET, path, None)? {
+            (200, body) => Ok(Some(body)),
+            (404, _) => Ok(None),
+            (status, body) => Err(problem(path, status, &body)),
+        }
+    }
+
     /// Puts something there, and gives what then stands there.
     pub(crate) fn put(&self, path: &str, body: &Value) -> Result<Value> {
         let (status, answer) = self.send(Method::PUT, path, Some(body))?;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, list, show, table, text};
-use crate::output::whether;
+use super::output::{Format, age, colour, list, set, show, table, text};
+use crate::output::{describe, note, whether};
 
 /// How often it is looked at while it is watched.
 const EACH: Duration = Duration::from_secs(2);
@@ -44,11 +44,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
     let painted = colour();
+    let mut asked = false;
     loop {
-        let status = gather(&admin)?;
+        let gathered = gather(&admin);
         if args.watch && painted && args.output == Format::Table {
             write!(out, "{CLEAR}")?;
         }
+        let status = match gathered {
+            // Who watches sees it through a restart.
+            Err(error) if args.watch && asked => {
+                out.flush()?;
+                note(&format!("{}; asking again", describe(&error)));
+                pause();
+                continue;
+            }
+            gathered => gathered?,
+        };
+        asked = true;
         show(args.output, &status, out, |out| write_status(&status, painted, out))?;
         if !args.watch {
             let rejecting = status["clients"]["rejecting"].as_u64().unwrap_or_default();
@@ -67,7 +79,8 @@ fn pause() {
 
 fn gather(admin: &Admin) -> Result<Value> {
     let ready = admin.get("/ready")?;
-    let upstreams = admin.list("/upstreams", &[])?;
+    let mut upstreams = admin.list("/upstreams", &[])?;
+    upstreams.sort_by_cached_key(|upstream| (text(&upstream["authority"]), whom(upstream)));
     let clients = admin.list("/clients", &[])?;
     let mut by_type: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     let mut versions: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
@@ -82,18 +95,17 @@ fn gather(admin: &Admin) -> Result<Value> {
             }
         }
     }
+    let config = admin.find("/config")?.map(|config| {
+        json!({ "last_reload": config["last_reload"], "waiting_for_restart": config["waiting_for_restart"] })
+    });
     Ok(json!({
         "ready": ready["ready"], "pending": ready["pending"], "upstreams": upstreams,
+        "config": config, "store": admin.find("/store")?,
         "clients": states, "types": by_type, "versions": versions,
     }))
 }
 
 const STATES: [&str; 3] = ["in-sync", "behind", "rejecting"];
-
-/// What all upstreams have in a list of theirs.
-fn upstream_lists<'a>(status: &'a Value, key: &'a str) -> impl Iterator<Item = &'a Value> {
-    list(&status["upstreams"]).iter().flat_map(move |upstream| list(&upstream[key]))
-}
 
 fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()> {
     if status["ready"] == true {
@@ -105,21 +117,9 @@ fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()
         }
     }
     writeln!(out)?;
-    let mut upstreams = table(["AUTHORITY", "STATE", "ENDPOINT", "SINCE", "LAST ERROR"], painted);
-    for upstream in status["upstreams"].as_array().into_iter().flatten() {
-        upstreams.row([
-            format!("{:?}", text(&upstream["authority"])),
-            text(&upstream["state"]),
-            text(&upstream["endpoint"]),
-            age(upstream["age_seconds"].as_f64().unwrap_or_default()),
-            text(&upstream["last_error"]["message"]),
-        ]);
-    }
-    upstreams.write(out, "")?;
-    for withheld in upstream_lists(status, "withheld") {
-        let names: Vec<_> = list(&withheld["names"]).iter().map(text).collect();
-        let [removals, of, type_url] = ["removals", "of", "type"].map(|key| text(&withheld[key]));
-        writeln!(out, "withheld: {removals} of {of} {type_url} removals: {}", names.join(", "))?;
+    write_upstreams(list(&status["upstreams"]), painted, out)?;
+    for trouble in troubles(status) {
+        writeln!(out, "{trouble}")?;
     }
     writeln!(out)?;
     let mut clients = table(["CLIENTS", "IN SYNC", "BEHIND", "REJECTING", "VERSIONS"], painted);
@@ -132,4 +132,99 @@ fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()
         clients.row([name.clone(), in_sync, behind, rejecting, versions.to_string()]);
     }
     Ok(clients.write(out, "")?)
+}
+
+fn write_upstreams(upstreams: &[Value], painted: bool, out: &mut dyn Write) -> Result<()> {
+    let mut rows = table(["AUTHORITY", "FOR", "STATE", "ENDPOINT", "SINCE", "LAST ERROR"], painted);
+    for upstream in upstreams {
+        let error = &upstream["last_error"];
+        let at = error["at"].as_str().and_then(|at| at.get(.."2026-03-02T09:12:44".len()));
+        rows.row([
+            format!("{:?}", text(&upstream["authority"])),
+            whom(upstream),
+            text(&upstream["state"]),
+            text(&upstream["endpoint"]),
+            age(upstream["age_seconds"].as_f64().unwrap_or_default()),
+            at.map(|at| format!("{at}Z {}", text(&error["message"]))).unwrap_or_default(),
+        ]);
+    }
+    Ok(rows.write(out, "")?)
+}
+
+/// Whom an upstream is for.
+fn whom(upstream: &Value) -> String {
+    match &upstream["parameters"] {
+        Value::Null => "anyone".to_owned(),
+        parameters => set(parameters),
+    }
+}
+
+/// What an operator has to see to, though clients are served.
+fn troubles(status: &Value) -> Vec<String> {
+    let mut troubles = Vec::new();
+    for upstream in list(&status["upstreams"]) {
+        for withheld in list(&upstream["withheld"]) {
+            let names: Vec<_> = list(&withheld["names"]).iter().map(text).collect();
+            let [removals, of, type_url] = ["removals", "of", "type"].map(|key| text(&withheld[key]));
+            let (whom, names) = (whom(upstream), names.join(", "));
+            troubles.push(format!("withheld for {whom}: {removals} of {of} {type_url} removals: {names}"));
+        }
+    }
+    let config = &status["config"];
+    let refused = config["last_reload"]["error"].as_str();
+    troubles.extend(refused.map(|error| format!("the configuration file is not in force: {error}")));
+    let waiting: Vec<_> = list(&config["waiting_for_restart"]).iter().map(text).collect();
+    if !waiting.is_empty() {
+        troubles.push(format!("changed, and not in force until a restart: {}", waiting.join(", ")));
+    }
+    let failure = status["store"]["failure"].as_str();
+    troubles.extend(failure.map(|failure| format!("nothing is stored: {failure}")));
+    troubles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_operator_has_to_see_to_is_said() {
+        let status = json!({
+            "upstreams": [
+                { "parameters": { "env": "prod" }, "withheld": [{ "type": "cds", "removals": 3, "of": 4, "names": ["a", "b"] }] },
+                { "parameters": null, "withheld": [] },
+            ],
+            "config": { "last_reload": { "error": "weir.toml:3: no" }, "waiting_for_restart": ["store", "node"] },
+            "store": { "failure": "disk full" },
+        });
+        assert_eq!(
+            troubles(&status),
+            [
+                "withheld for {env=prod}: 3 of 4 cds removals: a, b",
+                "the configuration file is not in force: weir.toml:3: no",
+                "changed, and not in force until a restart: store, node",
+                "nothing is stored: disk full",
+            ]
+        );
+        let calm = json!({
+            "upstreams": [], "config": { "last_reload": null, "waiting_for_restart": [] }, "store": null,
+        });
+        assert_eq!(troubles(&calm), [""; 0]);
+    }
+
+    #[test]
+    fn streams_that_differ_by_whom_they_are_for_are_told_apart() {
+        let error = json!({ "at": "2026-03-02T09:12:44.104123Z", "message": "refused" });
+        let upstreams = [
+            json!({ "authority": "", "parameters": { "env": "test" }, "state": "in-sync", "endpoint": "http://a/", "age_seconds": 3.0 }),
+            json!({ "authority": "b", "parameters": null, "state": "disconnected", "age_seconds": 300.0, "last_error": error }),
+        ];
+        let mut out = Vec::new();
+        write_upstreams(&upstreams, false, &mut out).unwrap();
+        let wanted = "\
+AUTHORITY  FOR         STATE         ENDPOINT   SINCE  LAST ERROR
+\"\"         {env=test}  in-sync       http://a/  3.0 s
+\"b\"        anyone      disconnected             5 m    2026-03-02T09:12:44Z refused
+";
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
+    }
 }

@@ -123,7 +123,7 @@ fn status_tells_how_many_are_in_sync() {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let rows = rows(&outcome);
     assert_eq!(rows[0], "ready");
-    assert!(rows.iter().any(|row| row.starts_with("\"\" in-sync ")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with("\"\" anyone in-sync ")), "{rows:?}");
     assert!(rows.contains(&"all 2 0 0".to_owned()) && rows.contains(&"eds 2 0 0 2".to_owned()), "{rows:?}");
     let status = bed.json(&["status"]);
     assert_eq!((&status["ready"], &status["clients"]["in-sync"]), (&json!(true), &json!(2)));
