@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::Value;
+use weir_types::TypeUrl;
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, number, show, table, text};
+use super::output::{Format, age, colour, list, number, show, table, text};
 use crate::output::whether;
 
 /// List the clients of a running instance
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,
     /// Only nodes whose id begins with this
-    #[arg(long)]
+    #[arg(long, value_name = "PREFIX")]
     node: Option<String>,
     /// Only nodes of this cluster
     #[arg(long)]
@@ -34,8 +35,8 @@ pub(crate) struct Args {
     #[arg(long)]
     state: Option<String>,
     /// Only who is subscribed to this type
-    #[arg(long = "type", short)]
-    type_url: Option<String>,
+    #[arg(long = "type", short, value_name = "TYPE")]
+    type_url: Option<TypeUrl>,
     /// Only from whom something is kept, whatever upstream has: any, denied, over-limit, away
     #[arg(long)]
     obstacle: Option<String>,
@@ -50,29 +51,29 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
     let filters = [
-        ("node", &args.node),
-        ("cluster", &args.cluster),
-        ("state", &args.state),
-        ("type", &args.type_url),
-        ("obstacle", &args.obstacle),
+        ("node", args.node.as_deref()),
+        ("cluster", args.cluster.as_deref()),
+        ("state", args.state.as_deref()),
+        ("type", args.type_url.as_ref().map(TypeUrl::as_str)),
+        ("obstacle", args.obstacle.as_deref()),
     ];
-    let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+    let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value?)));
     let parameters = args.parameters.iter().map(|parameter| ("param", parameter.as_str()));
     let clients = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
     let none = clients.is_empty();
     let clients = Value::Array(clients);
-    show(args.output, &clients, out, |out| write_clients(&clients, out))?;
+    show(args.output, &clients, out, |out| write_clients(args, &clients, out))?;
     Ok(whether(!none))
 }
 
-fn write_clients(clients: &Value, out: &mut dyn Write) -> Result<()> {
+fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()> {
     let heading =
         ["ID", "NODE", "CLUSTER", "SPEAKS", "TYPE", "STATE", "LACKS", "SENT", "ACCEPTED", "LAG", "LAST NACK"];
     let mut rows = table(heading, colour());
     for client in clients.as_array().into_iter().flatten() {
         let who = [&client["id"], &client["node"]["id"], &client["node"]["cluster"], &client["dialect"]];
         let [id, node, cluster, speaks] = who.map(text);
-        for of_type in client["types"].as_array().into_iter().flatten() {
+        for of_type in list(&client["types"]).iter().filter(|of_type| args.asks_for(of_type)) {
             let fields = [
                 &of_type["type"],
                 &of_type["state"],
@@ -88,6 +89,22 @@ fn write_clients(clients: &Value, out: &mut dyn Write) -> Result<()> {
         }
     }
     Ok(rows.write(out, "")?)
+}
+
+impl Args {
+    /// Whether this type of a client that was found is what was asked for.
+    fn asks_for(&self, of_type: &Value) -> bool {
+        let counts = match self.obstacle.as_deref() {
+            None => &[][..],
+            Some("denied") => &["denied"],
+            Some("over-limit") => &["over_limit"],
+            Some("away") => &["away"],
+            Some(_) => &["denied", "over_limit", "away"],
+        };
+        self.type_url.as_ref().is_none_or(|type_url| of_type["type_url"] == type_url.as_str())
+            && self.state.as_ref().is_none_or(|state| of_type["state"] == **state)
+            && (counts.is_empty() || counts.iter().any(|count| number(&of_type[count]) > 0))
+    }
 }
 
 /// Of how much there is nothing to give, and why: `1 unanswered, 2 denied`.
@@ -109,6 +126,31 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn only_what_was_asked_for_is_shown() {
+        #[derive(clap::Parser)]
+        struct Command {
+            #[command(flatten)]
+            args: Args,
+        }
+        let rejecting = json!({
+            "type_url": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "state": "rejecting", "denied": 1,
+        });
+        for (arguments, shown) in [
+            (&[][..], true),
+            (&["--type", "cds"], true),
+            (&["--type", "lds"], false),
+            (&["--state", "rejecting"], true),
+            (&["--state", "in-sync"], false),
+            (&["--obstacle", "any"], true),
+            (&["--obstacle", "denied", "--type", "cds"], true),
+            (&["--obstacle", "away"], false),
+        ] {
+            let command = <Command as clap::Parser>::parse_from([&["clients"], arguments].concat());
+            assert_eq!(command.args.asks_for(&rejecting), shown, "{arguments:?}");
+        }
+    }
 
     #[test]
     fn what_is_lacking_is_said_with_the_reason() {

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,
     /// Only of this type: cds, eds, lds, …, or a type URL
-    #[arg(long = "type", short)]
+    #[arg(long = "type", short, value_name = "TYPE")]
     type_url: Option<String>,
     /// Only names that begin with this
     #[arg(long)]
