@@ -156,7 +156,10 @@ impl Follow {
         }
         let [streams, accepted, rejected] =
             ["streams", "accepted", "rejected"].map(|key| number(&progress[key]));
-        self.bar.set(accepted, streams);
+        match streams {
+            0 => self.bar.wait("somebody to subscribe to it"),
+            _ => self.bar.set(accepted, streams),
+        }
         if let Some(open) = list(&progress["open"]).first() {
             self.slowest = Some((text(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
         }
@@ -173,9 +176,15 @@ fn write(args: &Args, document: &Value, out: &mut dyn Write) -> Result<()> {
     let what = format!("{} {}", args.type_url.short_name(), args.name);
     let versions: Vec<_> =
         document["versions"].as_object().into_iter().flatten().map(|(v, _)| v.as_str()).collect();
-    let versions = if versions.is_empty() { "nothing".to_owned() } else { versions.join(", ") };
+    let versions = match versions.is_empty() {
+        true => "of which there is nothing here".to_owned(),
+        false => format!("version {}", versions.join(", ")),
+    };
     let took = age(document["seconds"].as_f64().unwrap_or_default());
-    writeln!(out, "{what}, version {versions}: {} after {took}", text(&document["outcome"]))?;
+    writeln!(out, "{what}, {versions}: {} after {took}", text(&document["outcome"]))?;
+    if number(&document["streams"]) == 0 {
+        return Ok(writeln!(out, "nobody is subscribed to it")?);
+    }
     let [accepted, unanswered, waiting, rejected] =
         ["accepted", "unanswered", "waiting", "rejected"].map(|key| number(&document[key]));
     let clients = count(number(&document["streams"]), "client");

@@ -97,7 +97,11 @@ fn e04_a_change_is_followed_to_all_clients() {
 
     let outcome = bed.run(&["trace-change", "eds", "nobody", "--timeout", "1ms"]);
     assert_eq!(outcome.code, 3, "{outcome:?}");
-    assert!(outcome.stdout.starts_with("eds nobody, version nothing: timed-out after "), "{outcome:?}");
+    assert!(
+        outcome.stdout.starts_with("eds nobody, of which there is nothing here: timed-out after "),
+        "{outcome:?}"
+    );
+    assert!(outcome.stdout.ends_with("\nnobody is subscribed to it\n"), "{outcome:?}");
 }
 
 #[test]
