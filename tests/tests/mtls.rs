@@ -109,8 +109,11 @@ async fn weir_and_a_control_plane_refuse_each_other_without_a_right_certificate(
     let mut cases =
         vec![("right", right.clone(), None), ("of another name", elsewhere, Some("not valid for name"))];
     for (what, certificate) in pki.bad("localhost") {
-        let reason =
-            if what == "expired" { "certificate expired" } else { "of no authority that is trusted here" };
+        let reason = if what == "expired" {
+            "certificate has expired"
+        } else {
+            "of no authority that is trusted here"
+        };
         cases.extend(certificate.map(|bad| (what, server(Some(bad)), Some(reason))));
     }
     for (what, server, refusal) in cases {
