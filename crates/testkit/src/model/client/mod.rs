@@ -216,7 +216,10 @@ impl Client {
         let (type_url, now) = (response.type_url.clone(), self.now);
         let of_type = self.types.entry(type_url.clone()).or_default();
         of_type.nonce.clone_from(&response.nonce);
-        of_type.version = Some(response.version);
+        let wanted = |sent| of_type.wanted.iter().any(|selector| asks_for(selector, sent));
+        // What was given up meanwhile is left out, though the version stands for it.
+        let all = response.resources.iter().filter(|sent| !sent.is_heartbeat()).all(wanted);
+        of_type.version = all.then_some(response.version);
         if response.everything {
             of_type.held.clear();
         }
