@@ -210,7 +210,9 @@ async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped
     // stream, and nothing comes of it.
     let expired = Secured::new(newest.issue_expired(&["localhost"]), &newest);
     let wrong = Secured::new(pki.wrong.issue(&["localhost"]), &newest);
-    for (bad, reason) in [(expired, "certificate expired"), (wrong, "of no authority that is trusted here")] {
+    for (bad, reason) in
+        [(expired, "certificate has expired"), (wrong, "of no authority that is trusted here")]
+    {
         control_plane.secure(&bad);
         control_plane.restart().await;
         weir.child().wait_for_line(&["upstream is", reason]).await;
