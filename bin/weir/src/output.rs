@@ -34,13 +34,7 @@ pub(crate) fn note(text: &str) {
 
 /// The error with its causes, each said once: some errors already contain their cause.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
+    weir_types::with_causes(error.to_string(), error.source())
 }
 
 /// Whether the reader of our output went away, as `weir get … | head` does.

@@ -49,9 +49,7 @@ impl Problem {
         let (field, value) = (Some(field.into()), Some(value.into()));
         Self { field, value, ..Self::new(StatusCode::NOT_FOUND, detail) }
     }
-}
 
-impl Problem {
     /// There is no such path.
     pub(crate) fn nowhere(path: &str) -> Self {
         Self::missing("path", path, format!("there is no {path}; see /openapi.json"))

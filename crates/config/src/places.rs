@@ -88,7 +88,10 @@ fn is_secret(key: &str) -> bool {
 
 /// What is wrong with a value, without the value.
 fn without_value(message: String) -> String {
-    message.split_once(", expected ").map_or(message.clone(), |(_, wanted)| format!("expected {wanted}"))
+    match message.split_once(", expected ") {
+        Some((_, wanted)) => format!("expected {wanted}"),
+        None => message,
+    }
 }
 
 /// What serde calls by the names of Rust, and what people call it.

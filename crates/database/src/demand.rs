@@ -137,7 +137,7 @@ impl Limits {
         quota: Option<&Arc<Quota>>,
         now: Option<Instant>,
     ) -> Result<Option<Charge>, Refusal> {
-        self.check_client(locator, quota, now)?;
+        self.check_client(Item::Name, || format!("{:?}", shown(locator)), quota, now)?;
         if let Some((authority, state)) = &mut of {
             let limits = self.demand.get(*authority).copied().unwrap_or_default();
             if let Some(max) = limits.subscriptions.filter(|max| state.subscriptions >= *max) {
@@ -163,52 +163,37 @@ impl Limits {
             state.subscriptions += 1;
             state.new_subscriptions.put();
         }
-        Ok(quota.map(|quota| {
-            quota.used().new_names.put();
-            Charge::new(quota, Item::Name)
-        }))
+        Ok(quota.map(|quota| Charge::new(quota, Item::Name)))
     }
 
-    /// Whether who asks may ask for one more name.
+    /// Whether who asks may be the first to ask for one more item, which is told of as `what`.
     fn check_client(
         &self,
-        locator: &ResourceLocator,
+        item: Item,
+        what: impl FnOnce() -> String,
         quota: Option<&Arc<Quota>>,
         now: Option<Instant>,
     ) -> Result<(), Refusal> {
         let Some(quota) = quota else { return Ok(()) };
-        let (mut used, ClientLimits { names, new_names, .. }) = (quota.used(), self.per_client);
-        if let Some(max) = names.filter(|max| used.names >= *max) {
-            let what = format!("{:?}", shown(locator));
-            return Err(Refusal::TooManyOfClient { what, limit: "limits.max_new_names_per_client", max });
-        }
-        match new_names {
-            Some(limit) if !used.new_names.has_room(limit, now) => {
-                too_fast(format!("{:?}", shown(locator)), "limits.new_names_per_client", limit)
+        let ClientLimits { names, parameter_sets, new_names, new_parameter_sets } = self.per_client;
+        let (max, limit, new, rate) = match item {
+            Item::Name => {
+                (names, "limits.max_new_names_per_client", new_names, "limits.new_names_per_client")
             }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether who asks may be the first to ask for these parameters.
-    fn check_set_of_client(
-        &self,
-        parameters: &DynamicParameters,
-        quota: Option<&Arc<Quota>>,
-        now: Option<Instant>,
-    ) -> Result<(), Refusal> {
-        let Some(quota) = quota else { return Ok(()) };
+            Item::ParameterSet => (
+                parameter_sets,
+                "limits.max_new_parameter_sets_per_client",
+                new_parameter_sets,
+                "limits.new_parameter_sets_per_client",
+            ),
+        };
         let mut used = quota.used();
-        let ClientLimits { parameter_sets, new_parameter_sets, .. } = self.per_client;
-        let what = || format!("parameters {parameters}");
-        if let Some(max) = parameter_sets.filter(|max| used.parameter_sets >= *max) {
-            let (what, limit) = (what(), "limits.max_new_parameter_sets_per_client");
-            return Err(Refusal::TooManyOfClient { what, limit, max });
+        let account = used.account(item);
+        if let Some(max) = max.filter(|max| account.wanted >= *max) {
+            return Err(Refusal::TooManyOfClient { what: what(), limit, max });
         }
-        match new_parameter_sets {
-            Some(limit) if !used.new_parameter_sets.has_room(limit, now) => {
-                too_fast(what(), "limits.new_parameter_sets_per_client", limit)
-            }
+        match new {
+            Some(per_second) if !account.new.has_room(per_second, now) => too_fast(what(), rate, per_second),
             _ => Ok(()),
         }
     }
@@ -230,7 +215,7 @@ impl Limits {
         if state.sets.len() >= max {
             return Err(Refusal::TooManyParameterSets { parameters, max });
         }
-        self.check_set_of_client(&parameters, quota, now)?;
+        self.check_client(Item::ParameterSet, || format!("parameters {parameters}"), quota, now)?;
         if let Some(limit) = limits.new_parameter_sets {
             if !state.new_sets.has_room(limit, now) {
                 let what = format!("parameters {parameters}");
@@ -238,10 +223,7 @@ impl Limits {
             }
             state.new_sets.put();
         }
-        let charge = quota.map(|quota| {
-            quota.used().new_parameter_sets.put();
-            Charge::new(quota, Item::ParameterSet)
-        });
+        let charge = quota.map(|quota| Charge::new(quota, Item::ParameterSet));
         state.sets.insert(parameters, Set { subscriptions: 1, charge });
         Ok(())
     }

@@ -113,12 +113,17 @@ pub struct Quota(Mutex<Used>);
 /// What is used of a quota.
 #[derive(Debug, Default)]
 pub(crate) struct Used {
+    names: Account,
+    parameter_sets: Account,
+}
+
+/// What is used of a quota for one kind of item.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
     /// Of late.
-    pub(crate) new_names: Bucket,
-    pub(crate) new_parameter_sets: Bucket,
+    pub(crate) new: Bucket,
     /// And still wanted by somebody.
-    pub(crate) names: usize,
-    pub(crate) parameter_sets: usize,
+    pub(crate) wanted: usize,
 }
 
 impl Quota {
@@ -135,7 +140,7 @@ pub(crate) enum Item {
 }
 
 impl Used {
-    fn count(&mut self, item: Item) -> &mut usize {
+    pub(crate) fn account(&mut self, item: Item) -> &mut Account {
         match item {
             Item::Name => &mut self.names,
             Item::ParameterSet => &mut self.parameter_sets,
@@ -143,20 +148,23 @@ impl Used {
     }
 }
 
-/// Counts in a quota for as long as it lives.
+/// Counts in a quota for as long as it lives; as new, too, for as long as that lasts.
 #[derive(Debug)]
 pub(crate) struct Charge(Arc<Quota>, Item);
 
 impl Charge {
     pub(crate) fn new(quota: &Arc<Quota>, item: Item) -> Self {
-        *quota.used().count(item) += 1;
+        let mut used = quota.used();
+        let account = used.account(item);
+        account.wanted += 1;
+        account.new.put();
         Self(Arc::clone(quota), item)
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        *self.0.used().count(self.1) -= 1;
+        self.0.used().account(self.1).wanted -= 1;
     }
 }
 

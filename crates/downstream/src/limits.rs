@@ -103,25 +103,22 @@ impl Limits {
 
     /// Checks the length of `what` a client names.
     pub(crate) fn check_text(&self, what: &dyn Display, text: &str) -> Result<(), Status> {
-        if text.len() <= self.name_length {
-            return Ok(());
-        }
-        let begin: String = text.chars().take(40).collect();
-        self.too_long(what, text.len(), &begin)
+        self.check_length(what, text.len(), text)
     }
 
     /// Checks the dynamic parameters of a locator.
     pub(crate) fn check_parameters(&self, field: &str, locator: &ResourceLocator) -> Result<(), Status> {
         let length = locator.dynamic_parameters.iter().map(|(key, value)| key.len() + value.len()).sum();
-        if length <= self.name_length {
-            return Ok(());
-        }
-        let begin: String = locator.name.chars().take(40).collect();
-        self.too_long(&format_args!("the dynamic parameters of a {field} name"), length, &begin)
+        self.check_length(&format_args!("the dynamic parameters of a {field} name"), length, &locator.name)
     }
 
-    fn too_long(&self, what: &dyn Display, length: usize, begin: &str) -> Result<(), Status> {
+    /// Checks the length of `what`, which `text` tells from others.
+    fn check_length(&self, what: &dyn Display, length: usize, text: &str) -> Result<(), Status> {
         let limit = self.name_length;
+        if length <= limit {
+            return Ok(());
+        }
+        let begin: String = text.chars().take(40).collect();
         Err(Status::invalid_argument(format!(
             "{what} of {length} bytes is over the limit of {limit} (limits.max_name_length): {begin}…"
         )))

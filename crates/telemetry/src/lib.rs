@@ -11,6 +11,7 @@ mod error;
 mod level;
 mod logs;
 mod metrics;
+mod noted;
 mod process;
 mod settings;
 

@@ -9,7 +9,7 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
 
-use crate::collector::Noted;
+use crate::noted::Noted;
 
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@
 //! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.
 
 mod batch;
+mod causes;
 mod commit;
 pub mod constraints;
 mod dialect;
@@ -23,6 +24,7 @@ mod variant;
 pub mod xdstp;
 
 pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Reach, Scope, Undecided};
+pub use causes::with_causes;
 pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
 pub use dialect::Dialect;

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 use weir_database::{Observer, Watch};
 use weir_protocol::client::{Applied, ClientStream, Handover, Shrink};
-use weir_types::{Batch, ResourceLocator, TypeUrl};
+use weir_types::{Batch, ResourceLocator, TypeUrl, with_causes};
 
 use crate::acknowledgement::{About, Release, Waiting};
 use crate::arrival::Arrival;
@@ -355,10 +355,4 @@ pub(crate) fn describe(status: &tonic::Status) -> String {
 /// An error with its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     with_causes(error.to_string(), error.source())
-}
-
-/// Each is said once: many errors already say their cause.
-fn with_causes(text: String, cause: Option<&(dyn std::error::Error + 'static)>) -> String {
-    let causes = std::iter::successors(cause, |cause| cause.source()).map(ToString::to_string);
-    causes.fold(text, |text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
 }

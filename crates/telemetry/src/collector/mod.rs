@@ -1,7 +1,6 @@
 //! What is told to collectors over OTLP: traces, and metrics beside those that Prometheus fetches.
 
 mod client;
-mod noted;
 
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use self::client::Client;
-pub(crate) use self::noted::Noted;
 use crate::environment::{Environment, Signal, Target};
 use crate::error::TelemetryError;
 use crate::metrics::Metrics;
+use crate::noted::Noted;
 use crate::settings::{Collector, Protocol};
 
 /// How long the last words to a collector may take.

@@ -21,7 +21,7 @@ pub(crate) struct Noted<E> {
 }
 
 impl<E> Noted<E> {
-    pub(super) fn new(exporter: E, what: &'static str, endpoint: &str) -> Self {
+    pub(crate) fn new(exporter: E, what: &'static str, endpoint: &str) -> Self {
         Self { exporter, what, endpoint: endpoint.to_owned(), standing: Standing::default() }
     }
 
