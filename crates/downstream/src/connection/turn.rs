@@ -156,8 +156,8 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Future for Turns<H, S> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         this.due.begin_turn(cx.waker());
+        this.admit();
         for _ in 0..ROUNDS {
-            this.admit();
             let due = this.due.take();
             if due == 0 {
                 break;
@@ -172,6 +172,8 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Future for Turns<H, S> {
                 _ = this.socket.end_turn(cx);
                 return Poll::Ready(Ok(ended?));
             }
+            // Also after the last round: what has begun is due.
+            this.admit();
         }
         // Where there is no room, HTTP waits for it.
         this.socket.end_turn(&mut Context::from_waker(&this.http_waker))?;

@@ -129,6 +129,29 @@ fn a_turn_ends_and_what_is_still_due_is_for_the_next() {
     assert!(times.load(Ordering::Relaxed) > once);
 }
 
+/// Counts, and begins the next, whose number is one less.
+fn begin(within: &Within, left: usize, begun: &Arc<AtomicUsize>) {
+    let (inner, counted) = (within.clone(), Arc::clone(begun));
+    within.execute(poll_fn(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        if left > 1 {
+            begin(&inner, left - 1, &counted);
+        }
+        Poll::Ready(())
+    }));
+}
+
+#[test]
+fn what_begins_at_the_end_of_a_turn_is_for_the_next() {
+    let mut turned = Turned::new();
+    let begun = Arc::new(AtomicUsize::new(0));
+    begin(&turned.turns.within.clone(), ROUNDS + 1, &begun);
+    assert!(turned.turn().is_pending());
+    assert_eq!((begun.load(Ordering::Relaxed), turned.woken()), (ROUNDS, 1));
+    assert!(turned.turn().is_pending());
+    assert_eq!((begun.load(Ordering::Relaxed), turned.woken()), (ROUNDS + 1, 0));
+}
+
 #[test]
 fn a_connection_is_drained_when_it_should_end() {
     let mut turned = Turned::new();
