@@ -17,6 +17,7 @@ use tonic::{Extensions, Status, Streaming};
 use weir_protocol::Dialect;
 use weir_protocol::client::{Request, Response};
 use weir_types::TypeUrl;
+use weir_wire::call::SingleCall;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
 use crate::arrival::{self, Arrival, Moment, Timed};
@@ -89,7 +90,7 @@ pub(crate) fn open(settings: &Settings, peer: Peer, method: &Method, writer: Wri
 fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Writer) -> Open {
     let (requests, outgoing) = mpsc::channel(REQUEST_BUFFER);
     let outgoing = ReceiverStream::new(outgoing);
-    let client = Grpc::new(channel)
+    let client = Grpc::new(SingleCall::over(channel))
         .max_decoding_message_size(settings.max_message_size)
         .max_encoding_message_size(usize::MAX);
     let metadata = MetadataMap::from_headers(settings.credentials.headers());
@@ -123,7 +124,7 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
 type Told<R> = (Option<SpanContext>, (Moment, R));
 
 fn call<Q, R>(
-    mut client: Grpc<Channel>,
+    mut client: Grpc<SingleCall<Channel>>,
     path: &'static str,
     metadata: MetadataMap,
     outgoing: impl Stream<Item = Q> + Send + 'static,

@@ -14,6 +14,7 @@ pub mod status {
 
 pub mod json;
 
+pub mod call;
 pub mod constraints;
 pub mod file;
 pub mod frame;

@@ -20,7 +20,7 @@ pub(crate) async fn run(number: usize, server: SocketAddr, pace: Pace, shown: wa
     let mut client = Client { number, dialect: DIALECTS[number / 2 % 2], versions: BTreeMap::new(), shown };
     loop {
         if let Some(connection) = Connection::kept_alive(server, pace.keepalive, pace.patience).await {
-            client.stream(&connection).await;
+            client.stream(connection).await;
         }
         tokio::time::sleep(BACKOFF).await;
     }
@@ -35,10 +35,12 @@ struct Client {
 }
 
 impl Client {
-    async fn stream(&mut self, connection: &Connection) {
+    async fn stream(&mut self, connection: Connection) {
         let env = ENVIRONMENTS[self.number % 2];
         let node = node(&format!("client-{}", self.number)).metadata("env", env);
         let mut stream = connection.open(&Service::Ads.path(self.dialect), self.dialect, &node);
+        // As for Weir's own streams: who holds on to a connection that dies at the wrong moment waits for ever.
+        drop(connection);
         self.subscribe(&mut stream, type_url("cds"), vec!["*".to_owned()]);
         self.subscribe(&mut stream, PROBE, wanted_names(self.number));
         while let Some(Ok(received)) = stream.try_receive(Duration::MAX).await {

@@ -170,8 +170,10 @@ impl World {
                     .filter(|(key, text)| held.get(*key) != Some(*text))
                     .chain(held.iter().filter(|(key, _)| !wanted.contains_key(*key)))
                     .collect();
+                let seen = self.weir.admin(&format!("/clients?node=client-{number}")).await.body;
                 panic!(
-                    "after {after}, client {number} does not converge; of these it has other or more: {wrong:#?}"
+                    "after {after}, client {number} does not converge; of these it has other or more: {wrong:#?}; \
+                     Weir has of it: {seen}"
                 );
             }
         }

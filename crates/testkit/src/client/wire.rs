@@ -8,6 +8,7 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 use tonic_prost::ProstCodec;
+use weir_wire::call::SingleCall;
 use weir_wire::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
 };
@@ -73,7 +74,7 @@ impl<Q: Message + 'static, R: Message + Default + 'static> Side<Q, R> {
         let (requests, outbound) = mpsc::unbounded_channel();
         let path = PathAndQuery::try_from(path).expect("a path");
         let opening = tokio::spawn(async move {
-            let mut client = Grpc::new(channel);
+            let mut client = Grpc::new(SingleCall::over(channel));
             client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
             let outbound = tonic::Request::new(UnboundedReceiverStream::new(outbound));
             let opened = client.streaming(outbound, path, ProstCodec::<Q, R>::default()).await;
