@@ -1,15 +1,18 @@
 //! New streams take turns with their first responses, so that a herd does not keep those that run from being served.
 //!
 //! A turn lasts until the client has answered its first response, or is gone, or was given time enough. Turns are
-//! given in the order in which they were asked for.
+//! given in the order in which they were asked for. Time passes also for a stream that does not take its turn: it may
+//! have nothing to say any more, or a client that does not read.
 
+use std::mem;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::FutureExt as _;
 use tokio::sync::oneshot;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// How long a client may take to answer its first response before another's turn begins.
@@ -33,50 +36,79 @@ pub(crate) enum Turn {
     /// There was nothing to say yet.
     Ahead(Arc<Semaphore>),
     /// It waits.
-    Waits(BoxFuture<'static, Option<OwnedSemaphorePermit>>),
+    Waits(Box<Waiting>),
     /// It may be sent its first response now.
-    Now(OwnedSemaphorePermit),
+    Now(Place),
     /// It was, and has yet to answer.
-    Served { _turn: Served },
+    Served { _place: Place },
     /// It is a stream that runs.
     Over,
 }
 
-/// Ends a turn when dropped.
-pub(crate) struct Served {
-    _over: oneshot::Sender<()>,
+/// In the queue, or before its head. Given up when dropped.
+pub(crate) struct Place {
+    turns: Arc<Semaphore>,
+    /// Closed when it was held for long enough.
+    held: oneshot::Sender<()>,
+}
+
+/// In the queue. Boxed, since most streams are not.
+pub(crate) struct Waiting {
+    begins: oneshot::Receiver<()>,
+    place: Place,
 }
 
 impl Turn {
     /// Waits for the turn of a stream that may have something to say. Those that run do not wait.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Self::Ahead(turns) = self {
-            let turns = Arc::clone(turns);
-            *self = match Arc::clone(&turns).try_acquire_owned() {
-                Ok(permit) => Self::Now(permit),
-                Err(_) => Self::Waits(Box::pin(async { turns.acquire_owned().await.ok() })),
-            };
-        }
-        if let Self::Waits(turn) = self {
-            match turn.as_mut().poll(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(permit) => *self = permit.map_or(Self::Over, Self::Now),
+        loop {
+            match self {
+                Self::Ahead(turns) => *self = Self::ask(turns),
+                Self::Waits(waiting) => {
+                    let begun = ready!(Pin::new(&mut waiting.begins).poll(cx));
+                    *self = mem::replace(self, Self::Over).begin(begun.is_ok());
+                }
+                Self::Now(_) | Self::Served { .. } | Self::Over => return Poll::Ready(()),
             }
         }
-        Poll::Ready(())
+    }
+
+    /// Gets in line.
+    fn ask(turns: &Arc<Semaphore>) -> Self {
+        let mut permit = Box::pin(Arc::clone(turns).acquire_owned());
+        let (held, given_up) = oneshot::channel();
+        let place = Place { turns: Arc::clone(turns), held };
+        match (&mut permit).now_or_never() {
+            Some(permit) => {
+                tokio::spawn(hold(permit, given_up));
+                Self::Now(place)
+            }
+            None => {
+                let (begin, begins) = oneshot::channel();
+                tokio::spawn(wait(permit, begin, given_up));
+                Self::Waits(Box::new(Waiting { begins, place }))
+            }
+        }
+    }
+
+    /// The turn of who has waited, unless that was over before it was taken.
+    fn begin(self, begun: bool) -> Self {
+        match self {
+            Self::Waits(waiting) if begun && waiting.place.held.is_closed() => {
+                Self::Ahead(waiting.place.turns)
+            }
+            Self::Waits(waiting) => Self::Now(waiting.place),
+            other => other,
+        }
     }
 
     /// Whether it was sent something now that it may be. Who has nothing to be sent lets others go first.
     pub(crate) fn used(&mut self, used: bool) {
-        if let Self::Now(_) = self
-            && let Self::Now(permit) = std::mem::replace(self, Self::Over)
-        {
-            *self = if used {
-                Self::Served { _turn: serve(permit) }
-            } else {
-                Self::Ahead(Arc::clone(permit.semaphore()))
-            };
-        }
+        *self = match mem::replace(self, Self::Over) {
+            Self::Now(place) if used => Self::Served { _place: place },
+            Self::Now(place) => Self::Ahead(place.turns),
+            other => other,
+        };
     }
 
     /// The client has answered.
@@ -87,14 +119,27 @@ impl Turn {
     }
 }
 
-/// Keeps `permit` until the turn is over, or its time.
-fn serve(permit: OwnedSemaphorePermit) -> Served {
-    let (over, is_over) = oneshot::channel();
-    tokio::spawn(async move {
-        _ = timeout(PATIENCE, is_over).await;
-        drop(permit);
-    });
-    Served { _over: over }
+type Permit = Result<OwnedSemaphorePermit, AcquireError>;
+
+/// Keeps `permit` until it is given up, or its time is over.
+async fn hold(permit: Permit, given_up: oneshot::Receiver<()>) {
+    _ = timeout(PATIENCE, given_up).await;
+    drop(permit);
+}
+
+/// Waits for `permit`, and keeps it.
+async fn wait(
+    permit: impl Future<Output = Permit>,
+    begin: oneshot::Sender<()>,
+    mut given_up: oneshot::Receiver<()>,
+) {
+    tokio::select! {
+        _ = &mut given_up => {}
+        permit = permit => {
+            _ = begin.send(());
+            hold(permit, given_up).await;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -106,7 +151,8 @@ mod tests {
     use super::*;
 
     async fn taken(turn: &mut Turn) {
-        poll_fn(|cx| turn.poll(cx)).await;
+        let comes = timeout(Duration::from_secs(60), poll_fn(|cx| turn.poll(cx)));
+        comes.await.expect("every turn comes");
         turn.used(true);
     }
 
@@ -146,6 +192,22 @@ mod tests {
         taken(&mut next).await;
         assert_eq!(start.elapsed(), PATIENCE);
         silent.end();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_take_its_turn_holds_up_nobody_for_long_and_may_ask_again() {
+        let turns = Turns::new(1);
+        let (mut first, mut late, mut next) = (turns.next(), turns.next(), turns.next());
+        taken(&mut first).await;
+        assert!(poll_fn(|cx| Poll::Ready(late.poll(cx))).await.is_pending());
+        let start = Instant::now();
+        first.end();
+        taken(&mut next).await;
+        assert_eq!(start.elapsed(), PATIENCE);
+        assert!(poll_fn(|cx| Poll::Ready(late.poll(cx))).await.is_pending(), "it is another's turn");
+        next.end();
+        taken(&mut late).await;
+        assert_eq!(start.elapsed(), PATIENCE);
     }
 
     #[tokio::test(start_paused = true)]
