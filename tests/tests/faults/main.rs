@@ -1,6 +1,6 @@
-//! A campaign of faults: a control plane, a Weir with a store, and many clients, with networks in between. A seed
+//! A campaign of faults: two control planes, a Weir with a store, and many clients, with networks in between. A seed
 //! breaks the networks and kills the parties while everything changes; after each fault, everyone has what the
-//! control plane has, and in the end nothing is left over.
+//! control planes have, and in the end nothing is left over.
 //!
 //! `WEIR_FAULTS` says how many faults, `WEIR_FAULTS_CLIENTS` how many clients, `WEIR_FAULTS_SEED` which campaign.
 //! A campaign that fails prints its seed, and each fault with its number.

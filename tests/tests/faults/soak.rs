@@ -28,7 +28,7 @@ struct Sample {
 fn draw(world: &mut World) -> Trouble {
     loop {
         match Trouble::draw(world.random(), STEADY) {
-            Trouble::Kill(Party::Weir | Party::WeirAndControlPlane) => {}
+            Trouble::Kill(Party::Weir | Party::WeirAndControlPlanes) => {}
             trouble => return trouble,
         }
     }

@@ -1,16 +1,38 @@
 //! What may go wrong.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use weir_testkit::Fault;
 
-use super::world::Pace;
+use super::world::{CONTROL_PLANES, Pace};
+
+/// Which of the control planes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    One(usize),
+    All,
+}
+
+impl Which {
+    fn draw(random: &mut fastrand::Rng) -> Self {
+        if random.bool() { Self::One(random.usize(..CONTROL_PLANES)) } else { Self::All }
+    }
+
+    /// Their numbers.
+    pub(crate) fn numbers(self) -> Range<usize> {
+        match self {
+            Self::One(number) => number..number + 1,
+            Self::All => 0..CONTROL_PLANES,
+        }
+    }
+}
 
 /// Where there is a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
-    /// Between the control plane and Weir.
-    Upstream,
+    /// Between control planes and Weir.
+    Upstream(Which),
     /// Between Weir and the clients.
     Downstream,
 }
@@ -18,10 +40,10 @@ pub(crate) enum Link {
 /// Who may be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Party {
-    ControlPlane,
+    ControlPlanes(Which),
     Weir,
-    /// Both, of which Weir comes back first and serves what it has stored.
-    WeirAndControlPlane,
+    /// All of them, of which Weir comes back first and serves what it has stored.
+    WeirAndControlPlanes,
     /// Half of them, which come back knowing nothing.
     Clients,
 }
@@ -40,13 +62,13 @@ impl Trouble {
     pub(crate) fn draw(random: &mut fastrand::Rng, pace: Pace) -> Self {
         match random.u32(..4) {
             0 => Self::Kill(match random.u32(..4) {
-                0 => Party::ControlPlane,
+                0 => Party::ControlPlanes(Which::draw(random)),
                 1 => Party::Weir,
-                2 => Party::WeirAndControlPlane,
+                2 => Party::WeirAndControlPlanes,
                 _ => Party::Clients,
             }),
             _ => {
-                let link = if random.bool() { Link::Upstream } else { Link::Downstream };
+                let link = if random.bool() { Link::Upstream(Which::draw(random)) } else { Link::Downstream };
                 Self::Network(link, Fault::draw(random), pace.longest().mul_f64(random.f64()))
             }
         }

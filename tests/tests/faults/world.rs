@@ -11,11 +11,13 @@ use weir_testkit::process::Weir;
 use weir_testkit::wait::until;
 
 use super::client;
-use super::trouble::{Link, Party, Trouble};
+use super::trouble::{Link, Party, Trouble, Which};
 use super::truth::{Held, Truth};
 
 /// How long it may take until all have what they should: a dead connection has to be noticed first.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Weir takes everything from one of them at a time, the first where it can.
+pub(crate) const CONTROL_PLANES: usize = 2;
 /// How much memory Weir may have in the end, in bytes: many times what this takes.
 const MEMORY: f64 = 256e6;
 
@@ -45,13 +47,26 @@ pub(crate) struct World {
     pace: Pace,
     random: fastrand::Rng,
     truth: Truth,
-    /// A Weir of files is a control plane that can be killed, and that speaks both dialects and TP2.
-    control_plane: Weir,
-    upstream: FaultProxy,
+    control_planes: Vec<ControlPlane>,
     weir: Weir,
     downstream: FaultProxy,
     clients: Vec<Client>,
     _store: TempDir,
+}
+
+/// A Weir of files is one that can be killed, and that speaks both dialects and TP2.
+struct ControlPlane {
+    process: Weir,
+    /// Between it and Weir.
+    network: FaultProxy,
+}
+
+impl ControlPlane {
+    async fn start(truth: &Truth, seed: u64) -> Self {
+        let process = Weir::builder().log_level("info").resources(&truth.resources()).start().await;
+        let network = FaultProxy::seeded(process.address(), seed).await;
+        Self { process, network }
+    }
 }
 
 struct Client {
@@ -72,26 +87,31 @@ impl Client {
 impl World {
     pub(crate) async fn start(protocol: &str, clients: usize, seed: u64, pace: Pace) -> Self {
         let truth = Truth::new();
-        let control_plane = Weir::builder().log_level("info").resources(&truth.resources()).start().await;
-        let upstream = FaultProxy::seeded(control_plane.address(), seed).await;
+        let mut control_planes = Vec::new();
+        for _ in 0..CONTROL_PLANES {
+            control_planes.push(ControlPlane::start(&truth, seed).await);
+        }
+        let endpoints: Vec<_> = control_planes.iter().map(|place| place.network.uri()).collect();
         let store = tempfile::tempdir().unwrap();
         let weir = Weir::builder()
             .log_level("info")
             .parameter_from_metadata("env")
             .downstream(&pace.keys())
             .section(&format!("[store]\npath = \"{}\"\n", store.path().join("store").display()))
-            .upstream_at(upstream.address(), protocol, "native")
             .section(&format!(
-                "{}connect_timeout = \"{:?}\"\nbackoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n",
-                pace.keys(),
-                pace.patience
+                "[[upstream]]\nauthority = \"\"\nendpoints = {endpoints:?}\nprotocol = \"{protocol}\"\n\
+                 dynamic_parameters = \"native\"\nconnect_timeout = \"{0:?}\"\nanswer_timeout = \"{0:?}\"\n\
+                 stable_after = \"{1:?}\"\nbackoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n{2}",
+                pace.patience,
+                pace.keepalive,
+                pace.keys()
             ))
             .start()
             .await;
         let downstream = FaultProxy::seeded(weir.address(), seed).await;
         let clients = (0..clients).map(|number| Client::start(number, downstream.address(), pace)).collect();
         let random = fastrand::Rng::with_seed(seed);
-        Self { pace, random, truth, control_plane, upstream, weir, downstream, clients, _store: store }
+        Self { pace, random, truth, control_planes, weir, downstream, clients, _store: store }
     }
 
     pub(crate) fn random(&mut self) -> &mut fastrand::Rng {
@@ -101,7 +121,8 @@ impl World {
     /// Changes several things at once.
     pub(crate) fn change(&mut self) {
         self.truth.change(&mut self.random);
-        self.control_plane.write_resources(&self.truth.resources());
+        let resources = self.truth.resources();
+        self.control_planes.iter().for_each(|place| place.process.write_resources(&resources));
     }
 
     /// Has it happen, amid changes, and be over.
@@ -109,45 +130,45 @@ impl World {
         self.change();
         match trouble {
             Trouble::Network(link, fault, duration) => {
-                self.network(link).inject(fault);
+                self.networks(link).into_iter().for_each(|network| network.inject(fault));
                 self.change();
                 if fault.lasts() {
                     tokio::time::sleep(duration).await;
                     self.change();
                 }
-                self.network(link).heal();
+                self.networks(link).into_iter().for_each(FaultProxy::heal);
             }
             Trouble::Kill(party) => self.kill(party).await,
         }
     }
 
-    fn network(&self, link: Link) -> &FaultProxy {
+    fn networks(&self, link: Link) -> Vec<&FaultProxy> {
         match link {
-            Link::Upstream => &self.upstream,
-            Link::Downstream => &self.downstream,
+            Link::Upstream(which) => {
+                self.control_planes[which.numbers()].iter().map(|place| &place.network).collect()
+            }
+            Link::Downstream => vec![&self.downstream],
         }
     }
 
     async fn kill(&mut self, party: Party) {
         match party {
-            Party::ControlPlane => {
-                self.control_plane.kill().await;
+            Party::ControlPlanes(which) => {
+                self.kill_control_planes(which).await;
                 self.change();
-                self.control_plane.restart().await;
+                self.restart_control_planes(which).await;
             }
             Party::Weir => {
-                self.expect_no_panic();
-                self.weir.kill().await;
+                self.kill_weir().await;
                 self.change();
                 self.weir.restart().await;
             }
-            Party::WeirAndControlPlane => {
-                self.expect_no_panic();
-                self.control_plane.kill().await;
-                self.weir.kill().await;
+            Party::WeirAndControlPlanes => {
+                self.kill_control_planes(Which::All).await;
+                self.kill_weir().await;
                 self.change();
                 self.weir.restart().await;
-                self.control_plane.restart().await;
+                self.restart_control_planes(Which::All).await;
             }
             Party::Clients => {
                 let server = self.downstream.address();
@@ -156,6 +177,23 @@ impl World {
                 }
             }
         }
+    }
+
+    async fn kill_control_planes(&mut self, which: Which) {
+        for place in &mut self.control_planes[which.numbers()] {
+            place.process.kill().await;
+        }
+    }
+
+    async fn restart_control_planes(&mut self, which: Which) {
+        for place in &mut self.control_planes[which.numbers()] {
+            place.process.restart().await;
+        }
+    }
+
+    async fn kill_weir(&mut self) {
+        self.expect_no_panic();
+        self.weir.kill().await;
     }
 
     /// Waits until every client holds what it should.
@@ -199,10 +237,10 @@ impl World {
     }
 
     fn expect_no_panic(&self) {
-        for (who, output) in
-            [("Weir", self.weir.child().output()), ("the control plane", self.control_plane.child().output())]
-        {
-            assert!(!output.contains("panicked"), "{who} panicked:\n{output}");
+        let control_planes = self.control_planes.iter().map(|place| &place.process);
+        for process in control_planes.chain([&self.weir]) {
+            let output = process.child().output();
+            assert!(!output.contains("panicked"), "somebody panicked:\n{output}");
         }
     }
 }
