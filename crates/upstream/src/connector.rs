@@ -1,7 +1,7 @@
 //! Connections to endpoints, for gRPC and REST alike.
 //!
 //! Owns the way from a URL to bytes: a name is looked up for each connection, since what it stands for changes; every
-//! address is tried, one after another, IPv6 and IPv4 in turns; and TLS is spoken where the URL is `https`.
+//! address is tried, one after another; and TLS is spoken where the URL is `https`.
 
 use std::future::Future;
 use std::io;
@@ -14,16 +14,18 @@ use http::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use crate::Settings;
+use crate::lookup::{Lookup, System};
 
 /// Makes connections.
 #[derive(Clone, Debug)]
-pub(crate) struct Connector {
+pub(crate) struct Connector<L = System> {
+    lookup: L,
     tls: Option<weir_tls::Client>,
     /// How long it may take in all.
     timeout: Duration,
@@ -55,9 +57,11 @@ fn list(tried: &[(SocketAddr, io::Error)]) -> String {
 
 impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { tls: settings.tls.clone(), timeout: settings.connect_timeout, to: None }
+        Self { lookup: System, tls: settings.tls.clone(), timeout: settings.connect_timeout, to: None }
     }
+}
 
+impl<L: Lookup> Connector<L> {
     /// Connects to `uri` only.
     pub(crate) fn to(self, uri: Uri) -> Self {
         Self { to: Some(uri), ..self }
@@ -76,9 +80,8 @@ impl Connector {
         let is_https = uri.scheme_str() == Some("https");
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-        let found = lookup_host((host, port)).await;
-        let found = found.map_err(|error| ConnectError::Lookup { host: host.to_owned(), error })?;
-        let addresses = in_turns(found.collect());
+        let found = self.lookup.addresses(host, port).await;
+        let addresses = found.map_err(|error| ConnectError::Lookup { host: host.to_owned(), error })?;
         if addresses.is_empty() {
             return Err(ConnectError::NoAddress(host.to_owned()));
         }
@@ -93,21 +96,6 @@ impl Connector {
             (None, true) => return Err(ConnectError::NoTls(uri.clone())),
         };
         Ok(Io(TokioIo::new(stream)))
-    }
-}
-
-/// The addresses, of IPv6 and IPv4 in turns, beginning with the kind of the first.
-fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let Some(first) = addresses.first().map(SocketAddr::is_ipv6) else { return addresses };
-    let (preferred, others): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|a| a.is_ipv6() == first);
-    let (mut preferred, mut others) = (preferred.into_iter(), others.into_iter());
-    let mut turns = Vec::new();
-    loop {
-        let pair = [preferred.next(), others.next()];
-        if pair == [None, None] {
-            return turns;
-        }
-        turns.extend(pair.into_iter().flatten());
     }
 }
 
@@ -134,7 +122,7 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Service<Uri> for Connector {
+impl<L: Lookup> Service<Uri> for Connector<L> {
     type Response = Io;
     type Error = ConnectError;
     type Future = Pin<Box<dyn Future<Output = Result<Io, ConnectError>> + Send>>;
@@ -248,25 +236,48 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
     use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
-    fn address(text: &str) -> SocketAddr {
-        text.parse().unwrap()
+    fn connector<L>(lookup: L) -> Connector<L> {
+        Connector { lookup, tls: None, timeout: Duration::from_secs(10), to: None }
     }
 
-    #[test]
-    fn u03_addresses_of_both_kinds_take_turns() {
-        let found = ["[::1]:1", "[::2]:1", "10.0.0.1:1", "[::3]:1"].map(address).to_vec();
-        let wanted = ["[::1]:1", "10.0.0.1:1", "[::2]:1", "[::3]:1"].map(address).to_vec();
-        assert_eq!(in_turns(found), wanted);
-        assert!(in_turns(Vec::new()).is_empty());
+    /// What every name stands for at the time.
+    #[derive(Clone)]
+    struct Told(Arc<Mutex<SocketAddr>>);
+
+    impl Lookup for Told {
+        async fn addresses(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+            Ok(vec![*self.0.lock()])
+        }
+    }
+
+    #[tokio::test]
+    async fn u03_a_name_is_looked_up_for_each_connection() {
+        let (first, second) = (listener().await, listener().await);
+        let told = Arc::new(Mutex::new(first.local_addr().unwrap()));
+        let mut connector = connector(Told(Arc::clone(&told)));
+        let mut connect = || connector.call(Uri::from_static("http://control-plane.example"));
+        assert!(connect().await.is_ok());
+        first.accept().await.unwrap();
+        *told.lock() = second.local_addr().unwrap();
+        drop(first);
+        assert!(connect().await.is_ok());
+        second.accept().await.unwrap();
+    }
+
+    async fn listener() -> TcpListener {
+        TcpListener::bind("127.0.0.1:0").await.unwrap()
     }
 
     #[tokio::test]
     async fn u03_every_address_is_tried() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = listener().await;
         let good = listener.local_addr().unwrap();
         // Nobody listens on a port that is merely held.
         let held = TcpSocket::new_v4().unwrap();
@@ -280,12 +291,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_wrong_with_an_endpoint_is_said() {
-        let connector = Connector { tls: None, timeout: Duration::from_secs(10), to: None };
+        let connector = connector(System);
         let error = |uri: &'static str| {
             let connecting = connector.connect(Uri::from_static(uri));
             async { connecting.await.err().map(|error| error.to_string()).unwrap_or_default() }
         };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = listener().await;
         let uri = format!("https://{}", listener.local_addr().unwrap()).leak();
         assert_eq!(error(uri).await, format!("{uri}/ is https, and nothing is said of TLS"));
         let found = error("http://no-such-host.invalid:1").await;

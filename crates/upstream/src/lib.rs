@@ -16,6 +16,7 @@ mod failover;
 pub mod files;
 mod link;
 mod links;
+mod lookup;
 mod memory;
 mod metrics;
 mod node;
