@@ -170,7 +170,10 @@ fn start(
         };
         let (tls, auth, shutdown) = (tls.clone(), auth.subscribe(), stop.clone().cancelled_owned());
         let admin = weir_admin::serve(listener, tls, auth, Arc::new(instance), shutdown);
-        tasks.spawn(async move { admin.await.context("serve the admin interface") });
+        tasks.spawn(async {
+            admin.await;
+            Ok(())
+        });
     }
     Ok((tasks, parts, drain))
 }

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -110,7 +110,7 @@ async fn check(State(auth): State<watch::Receiver<Auth>>, request: Request, next
     if wish == Wish::Look && (PROBES.contains(&path) || site::has(path)) {
         return next.run(request).await;
     }
-    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.clone());
+    let peer = request.extensions().get::<Peer>().cloned();
     let identity = peer.as_ref().and_then(|peer| peer.identity.as_ref());
     let judged = auth.borrow().judge(wish, request.headers(), identity);
     match judged {

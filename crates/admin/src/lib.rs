@@ -22,6 +22,7 @@ mod propagation;
 mod query;
 mod refused;
 mod resources;
+mod server;
 mod site;
 mod store;
 mod summary;
@@ -34,7 +35,6 @@ mod views;
 mod tests;
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 
 use axum::Router;
@@ -170,23 +170,19 @@ const TAG: &str = "admin";
 
 /// Answers on `listener`, over TLS if there is any, whomever the newest `auth` lets do what they ask for, until
 /// `shutdown` is done and the requests under way are answered.
-///
-/// # Errors
-/// When the listener fails for good.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Acceptor>,
     auth: watch::Receiver<Auth>,
     instance: Arc<dyn Instance>,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) {
     let events = Arc::new(Events::of(Arc::clone(&instance)));
     let router: Router = openapi::routes().with_state(State { instance, events: Arc::clone(&events) });
-    let service = auth::guard(router, auth).into_make_service_with_connect_info::<Peer>();
     let shutdown = async move {
         shutdown.await;
         // What has no end of its own would hold up the end of the server.
         events.end();
     };
-    axum::serve(Operators::new(listener, tls), service).with_graceful_shutdown(shutdown).await
+    server::serve(Operators::new(listener, tls), auth::guard(router, auth), shutdown).await;
 }

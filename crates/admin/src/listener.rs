@@ -9,8 +9,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::connect_info::Connected;
-use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -54,30 +52,9 @@ impl Operators {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         Self { listener, tls, handshakes: JoinSet::new(), room, said: false }
     }
-}
 
-async fn shake(
-    tls: Acceptor,
-    client: TcpStream,
-    address: SocketAddr,
-    room: OwnedSemaphorePermit,
-) -> Option<Accepted> {
-    match tls.accept(client, TcpStream::readable).await {
-        Ok((stream, identity)) => {
-            Some((Connection { bytes: Box::new(stream), _room: room }, Peer { address, identity }))
-        }
-        Err(error) => {
-            tracing::info!(peer = %address, reason = %error, "an operator is not let in");
-            None
-        }
-    }
-}
-
-impl Listener for Operators {
-    type Io = Connection;
-    type Addr = Peer;
-
-    async fn accept(&mut self) -> Accepted {
+    /// The next who is let in. Cancel-safe.
+    pub(crate) async fn accept(&mut self) -> Accepted {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match (accepted, &self.tls) {
@@ -104,9 +81,22 @@ impl Listener for Operators {
             }
         }
     }
+}
 
-    fn local_addr(&self) -> io::Result<Peer> {
-        Ok(Peer { address: self.listener.local_addr()?, identity: None })
+async fn shake(
+    tls: Acceptor,
+    client: TcpStream,
+    address: SocketAddr,
+    room: OwnedSemaphorePermit,
+) -> Option<Accepted> {
+    match tls.accept(client, TcpStream::readable).await {
+        Ok((stream, identity)) => {
+            Some((Connection { bytes: Box::new(stream), _room: room }, Peer { address, identity }))
+        }
+        Err(error) => {
+            tracing::info!(peer = %address, reason = %error, "an operator is not let in");
+            None
+        }
     }
 }
 
@@ -131,12 +121,6 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.bytes).poll_shutdown(cx)
-    }
-}
-
-impl Connected<IncomingStream<'_, Operators>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Operators>) -> Self {
-        stream.remote_addr().clone()
     }
 }
 

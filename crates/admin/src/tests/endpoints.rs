@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fake::Fake;
 use super::{get, request};
 
-fn instance(clients: u64) -> Arc<Fake> {
+pub(super) fn instance(clients: u64) -> Arc<Fake> {
     Fake::new(clients)
 }
 

@@ -4,6 +4,7 @@ mod described;
 mod endpoints;
 pub(crate) mod fake;
 mod obstacles;
+mod patience;
 mod resources;
 mod site;
 
@@ -48,7 +49,7 @@ async fn request(instance: &Arc<Fake>, method: &str, target: &str, body: &str) -
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     drop(stop);
-    server.await.unwrap().unwrap();
+    server.await.unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     Answer {
