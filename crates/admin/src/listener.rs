@@ -2,14 +2,11 @@
 //!
 //! Handshakes go on beside each other: one that is slow holds up no other.
 
-use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -24,18 +21,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 const CONNECTIONS: usize = 512;
 
 /// The bytes of a connection.
-trait Bytes: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Bytes: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytes for T {}
 
-/// A connection that was let in; there is room for another one when it is dropped.
-pub(crate) struct Connection {
-    bytes: Box<dyn Bytes>,
-    _room: OwnedSemaphorePermit,
-}
-
 /// Whoever was let in.
-type Accepted = (Connection, Peer);
+pub(crate) struct Accepted {
+    pub(crate) bytes: Box<dyn Bytes>,
+    pub(crate) peer: Peer,
+    /// There is room for another one when it is dropped.
+    pub(crate) room: OwnedSemaphorePermit,
+}
 
 /// Accepts operators.
 pub(crate) struct Operators {
@@ -67,8 +63,8 @@ impl Operators {
                         };
                         self.said = false;
                         let Some(tls) = tls else {
-                            let connection = Connection { bytes: Box::new(client), _room: room };
-                            return (connection, Peer { address, identity: None });
+                            let peer = Peer { address, identity: None };
+                            return Accepted { bytes: Box::new(client), peer, room };
                         };
                         self.handshakes.spawn(shake(tls.clone(), client, address, room));
                     }
@@ -91,36 +87,12 @@ async fn shake(
 ) -> Option<Accepted> {
     match tls.accept(client, TcpStream::readable).await {
         Ok((stream, identity)) => {
-            Some((Connection { bytes: Box::new(stream), _room: room }, Peer { address, identity }))
+            Some(Accepted { bytes: Box::new(stream), peer: Peer { address, identity }, room })
         }
         Err(error) => {
             tracing::info!(peer = %address, reason = %error, "an operator is not let in");
             None
         }
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.bytes).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.bytes).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.bytes).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.bytes).poll_shutdown(cx)
     }
 }
 

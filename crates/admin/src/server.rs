@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tower_service::Service as _;
 
-use crate::listener::Operators;
+use crate::listener::{Accepted, Operators};
 
 /// How long the header of a request may take, from the connection or the answer before it on.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ pub(crate) async fn serve(mut operators: Operators, router: Router, shutdown: im
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let (running, mut shutdown) = (GracefulShutdown::new(), pin!(shutdown));
     loop {
-        let (connection, peer) = tokio::select! {
+        let Accepted { bytes, peer, room } = tokio::select! {
             accepted = operators.accept() => accepted,
             () = &mut shutdown => break,
         };
@@ -34,11 +34,12 @@ pub(crate) async fn serve(mut operators: Operators, router: Router, shutdown: im
             request.extensions_mut().insert(peer.clone());
             router.clone().call(request)
         });
-        let served = running.watch(http.serve_connection(TokioIo::new(connection), service));
-        tokio::spawn(async {
+        let served = running.watch(http.serve_connection(TokioIo::new(bytes), service));
+        tokio::spawn(async move {
             if let Err(error) = served.await {
                 tracing::debug!(%error, "the connection of an operator has ended");
             }
+            drop(room);
         });
     }
     drop(operators);
