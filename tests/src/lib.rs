@@ -1,1 +1,3 @@
-//! Nothing: the tests are in `tests/`, beside this.
+//! What runs beside the tests, in processes of its own. The tests are in `tests/`, beside this.
+
+pub mod client;

@@ -11,7 +11,7 @@
     reason = "a test ends at the first thing that is wrong"
 )]
 
-mod client;
+mod fleet;
 mod soak;
 mod trouble;
 mod truth;
@@ -20,8 +20,10 @@ mod world;
 use std::str::FromStr;
 use std::time::Duration;
 
+use weir_tests::client::Pace;
+
 use self::trouble::Trouble;
-use self::world::{Pace, World};
+use self::world::World;
 
 /// What a run of all tests can afford.
 const FAULTS: usize = 50;

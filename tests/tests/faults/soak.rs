@@ -4,8 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use weir_tests::client::Pace;
+
 use super::trouble::{Party, Trouble};
-use super::world::{Pace, World};
+use super::world::World;
 use super::{SEED, setting};
 
 const SECONDS: u64 = 3600;

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use weir_testkit::Fault;
+use weir_tests::client::Pace;
 
-use super::world::{CONTROL_PLANES, Pace};
+use super::fleet::PROCESSES;
+use super::world::CONTROL_PLANES;
 
 /// Which of the control planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +46,8 @@ pub(crate) enum Party {
     Weir,
     /// All of them, of which Weir comes back first and serves what it has stored.
     WeirAndControlPlanes,
-    /// Half of them, which come back knowing nothing.
-    Clients,
+    /// A process of them, which come back knowing nothing.
+    Clients(usize),
 }
 
 /// One fault.
@@ -65,7 +67,7 @@ impl Trouble {
                 0 => Party::ControlPlanes(Which::draw(random)),
                 1 => Party::Weir,
                 2 => Party::WeirAndControlPlanes,
-                _ => Party::Clients,
+                _ => Party::Clients(random.usize(..PROCESSES)),
             }),
             _ => {
                 let link = if random.bool() { Link::Upstream(Which::draw(random)) } else { Link::Downstream };

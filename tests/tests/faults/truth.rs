@@ -6,18 +6,10 @@ use serde_json::{Value, json};
 use weir_testkit::resource::PROBE;
 use weir_testkit::resources::{constrained, text};
 use weir_testkit::type_url;
+use weir_tests::client::{ENVIRONMENTS, Held, NOTES, note_name, wanted};
 
-/// How many clusters there may be, and how many notes there are.
+/// How many clusters there may be.
 const CLUSTERS: usize = 20;
-const NOTES: usize = 20;
-/// How many notes a client wants.
-const WANTED: usize = 5;
-
-/// The values of the dynamic parameter.
-pub(crate) const ENVIRONMENTS: [&str; 2] = ["prod", "test"];
-
-/// By type and name, the text.
-pub(crate) type Held = BTreeMap<(String, String), String>;
 
 /// All resources: clusters, which come and go and are subscribed to by wildcard, one of them in a variant for each
 /// environment; and notes, which are subscribed to by name and change.
@@ -69,22 +61,8 @@ impl Truth {
     }
 }
 
-/// The notes that a client wants.
-fn wanted(client: usize) -> impl Iterator<Item = usize> {
-    (0..WANTED).map(move |n| (client * 3 + n) % NOTES)
-}
-
-/// Their names.
-pub(crate) fn wanted_names(client: usize) -> Vec<String> {
-    wanted(client).map(note_name).collect()
-}
-
 fn cluster_name(number: usize) -> String {
     format!("cluster-{number}")
-}
-
-fn note_name(number: usize) -> String {
-    format!("note-{number}")
 }
 
 fn cluster(name: &str, change: u64) -> Value {

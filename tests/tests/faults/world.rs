@@ -1,18 +1,16 @@
 //! Everybody who takes part.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 use weir_testkit::FaultProxy;
 use weir_testkit::process::Weir;
 use weir_testkit::wait::until;
+use weir_tests::client::Pace;
 
-use super::client;
+use super::fleet::Fleet;
 use super::trouble::{Link, Party, Trouble, Which};
-use super::truth::{Held, Truth};
+use super::truth::Truth;
 
 /// How long it may take until all have what they should: a dead connection has to be noticed first.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -21,36 +19,18 @@ pub(crate) const CONTROL_PLANES: usize = 2;
 /// How much memory Weir may have in the end, in bytes: many times what this takes.
 const MEMORY: f64 = 256e6;
 
-/// How soon the dead are noticed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// After how much silence the other side is pinged.
-    pub(crate) keepalive: Duration,
-    /// How long it may take to answer, and to accept a connection, on a machine that is busy with all the others.
-    pub(crate) patience: Duration,
-}
-
-impl Pace {
-    /// How long what lasts may last.
-    pub(crate) fn longest(self) -> Duration {
-        self.keepalive + self.patience
-    }
-
-    /// As a configuration has it.
-    fn keys(self) -> String {
-        let Self { keepalive, patience } = self;
-        format!("keepalive_interval = \"{keepalive:?}\"\nkeepalive_timeout = \"{patience:?}\"\n")
-    }
+/// As a configuration has it.
+fn keys(Pace { keepalive, patience }: Pace) -> String {
+    format!("keepalive_interval = \"{keepalive:?}\"\nkeepalive_timeout = \"{patience:?}\"\n")
 }
 
 pub(crate) struct World {
-    pace: Pace,
     random: fastrand::Rng,
     truth: Truth,
     control_planes: Vec<ControlPlane>,
     weir: Weir,
     downstream: FaultProxy,
-    clients: Vec<Client>,
+    clients: Fleet,
     _store: TempDir,
 }
 
@@ -69,21 +49,6 @@ impl ControlPlane {
     }
 }
 
-struct Client {
-    held: watch::Receiver<Held>,
-    /// Ends with it.
-    _running: JoinSet<()>,
-}
-
-impl Client {
-    fn start(number: usize, server: SocketAddr, pace: Pace) -> Self {
-        let (shown, held) = watch::channel(Held::new());
-        let mut running = JoinSet::new();
-        running.spawn(client::run(number, server, pace, shown));
-        Self { held, _running: running }
-    }
-}
-
 impl World {
     pub(crate) async fn start(protocol: &str, clients: usize, seed: u64, pace: Pace) -> Self {
         let truth = Truth::new();
@@ -96,7 +61,7 @@ impl World {
         let weir = Weir::builder()
             .log_level("info")
             .parameter_from_metadata("env")
-            .downstream(&pace.keys())
+            .downstream(&keys(pace))
             .section(&format!("[store]\npath = \"{}\"\n", store.path().join("store").display()))
             .section(&format!(
                 "[[upstream]]\nauthority = \"\"\nendpoints = {endpoints:?}\nprotocol = \"{protocol}\"\n\
@@ -104,14 +69,14 @@ impl World {
                  stable_after = \"{1:?}\"\nbackoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n{2}",
                 pace.patience,
                 pace.keepalive,
-                pace.keys()
+                keys(pace)
             ))
             .start()
             .await;
         let downstream = FaultProxy::seeded(weir.address(), seed).await;
-        let clients = (0..clients).map(|number| Client::start(number, downstream.address(), pace)).collect();
+        let clients = Fleet::start(clients, downstream.address(), pace);
         let random = fastrand::Rng::with_seed(seed);
-        Self { pace, random, truth, control_planes, weir, downstream, clients, _store: store }
+        Self { random, truth, control_planes, weir, downstream, clients, _store: store }
     }
 
     pub(crate) fn random(&mut self) -> &mut fastrand::Rng {
@@ -170,12 +135,7 @@ impl World {
                 self.weir.restart().await;
                 self.restart_control_planes(Which::All).await;
             }
-            Party::Clients => {
-                let server = self.downstream.address();
-                for (number, client) in self.clients.iter_mut().enumerate().step_by(2) {
-                    *client = Client::start(number, server, self.pace);
-                }
-            }
+            Party::Clients(number) => self.clients.kill(number).await,
         }
     }
 
@@ -198,11 +158,11 @@ impl World {
 
     /// Waits until every client holds what it should.
     pub(crate) async fn converge(&mut self, after: &str) {
-        for (number, client) in self.clients.iter_mut().enumerate() {
+        for (number, mut held) in self.clients.held().enumerate() {
             let wanted = self.truth.of_client(number);
-            let converged = client.held.wait_for(|held| *held == wanted);
+            let converged = held.wait_for(|held| *held == wanted);
             if tokio::time::timeout(PATIENCE, converged).await.is_err() {
-                let held = client.held.borrow().clone();
+                let held = held.borrow().clone();
                 let wrong: Vec<_> = wanted
                     .iter()
                     .filter(|(key, text)| held.get(*key) != Some(*text))
@@ -224,7 +184,7 @@ impl World {
 
     /// Everybody goes, and nothing is left of them.
     pub(crate) async fn end(mut self) {
-        self.clients.clear();
+        self.clients.end().await;
         until("no stream of a client to be left", || async {
             (self.metric("weir_downstream_streams").await == 0.0).then_some(())
         })
