@@ -16,6 +16,8 @@ use super::truth::Truth;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Weir takes everything from one of them at a time, the first where it can.
 pub(crate) const CONTROL_PLANES: usize = 2;
+/// The longest that it waits for an answer before it asks the other one too.
+const ANSWER: Duration = Duration::from_secs(10);
 /// How much memory Weir may have in the end, in bytes: many times what this takes.
 const MEMORY: f64 = 256e6;
 
@@ -65,11 +67,12 @@ impl World {
             .section(&format!("[store]\npath = \"{}\"\n", store.path().join("store").display()))
             .section(&format!(
                 "[[upstream]]\nauthority = \"\"\nendpoints = {endpoints:?}\nprotocol = \"{protocol}\"\n\
-                 dynamic_parameters = \"native\"\nconnect_timeout = \"{0:?}\"\nanswer_timeout = \"{0:?}\"\n\
+                 dynamic_parameters = \"native\"\nconnect_timeout = \"{0:?}\"\nanswer_timeout = \"{3:?}\"\n\
                  stable_after = \"{1:?}\"\nbackoff_base = \"50ms\"\nbackoff_max = \"500ms\"\n{2}",
                 pace.patience,
                 pace.keepalive,
-                keys(pace)
+                keys(pace),
+                pace.patience.min(ANSWER)
             ))
             .start()
             .await;
