@@ -1,5 +1,6 @@
 //! The thread that has the file: it alone waits for the disk.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -153,7 +154,13 @@ impl Writer {
                     match told.wanted {
                         Some(true) => drop(self.wanted.entry(shelf.clone()).or_default().insert(locator())),
                         Some(false) => {
-                            self.wanted.get_mut(shelf).map(|wanted| wanted.remove(&locator()));
+                            let Entry::Occupied(mut wanted) = self.wanted.entry(shelf.clone()) else {
+                                continue;
+                            };
+                            wanted.get_mut().remove(&locator());
+                            if wanted.get().is_empty() {
+                                wanted.remove();
+                            }
                         }
                         None => {}
                     }
@@ -286,4 +293,49 @@ fn write(file: &mut Connection, settings: &Settings, changes: &Pending) -> rusql
         // What is written here is given up again: there is no room for it.
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_types::DynamicParameters;
+
+    use super::*;
+    use crate::Status;
+
+    #[test]
+    fn e05_types_that_nobody_wants_any_more_are_forgotten() {
+        let settings = Settings::new("unused");
+        let status = Status {
+            path: settings.path.clone(),
+            failure: None,
+            size: 0,
+            max_size: settings.max_size,
+            pending: 0,
+            written: None,
+            refused: 0,
+            unreadable: 0,
+            secrets: false,
+        };
+        let shared = Arc::new(Shared::new(status));
+        let (_tasks, receiver) = std::sync::mpsc::channel();
+        let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
+        let parameters = DynamicParameters::empty();
+        let origin = Arc::new(Origin { authority: String::new(), keys: None, parameters });
+        let mut tell = |number: usize, name: &str, wanted: bool| {
+            let type_url = TypeUrl::new(format!("type.googleapis.com/made.up.Type{number}"));
+            let locator = ResourceLocator::new(name, DynamicParameters::empty());
+            let shelf = Shelf::of(&origin, &type_url, &locator);
+            shared.change(|pending| pending.want(shelf, &locator, wanted));
+            writer.take_fresh();
+            writer.wanted.values().map(HashSet::len).collect::<Vec<_>>()
+        };
+        tell(0, "a", true);
+        assert_eq!(tell(0, "b", true), [2]);
+        assert_eq!(tell(0, "a", false), [1], "the other name is wanted");
+        for number in 1..100 {
+            tell(number, "a", true);
+            tell(number, "a", false);
+        }
+        assert_eq!(tell(0, "b", false), [0; 0]);
+    }
 }
