@@ -6,29 +6,28 @@
 //! nobody reads them, so they are dropped as they arrive.
 
 mod begun;
+mod frames;
 mod omit;
+mod whole;
 
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
-use http_body::{Body, Frame};
+use bytes::Bytes;
+use http_body::Body;
 use tonic::Status;
 use weir_protocol::Dialect;
 
-use self::begun::Begun;
-use self::omit::Omit;
-use crate::admission::{Admission, Gate, Refusal};
+use self::frames::Frames;
+pub(crate) use self::whole::Whole;
+use crate::admission::{Admission, Gate};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::request::Request;
-
-/// The length of a gRPC frame's header: a flag, and the length of the message.
-const HEADER: usize = 5;
+use crate::settings::Settings;
 
 /// How much is read.
 #[derive(Clone)]
@@ -44,6 +43,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// As `settings` have it, for clients of `gate`.
+    pub(crate) fn of(settings: &Settings, gate: &Gate) -> Self {
+        let Settings { limits, receive_timeout, .. } = settings;
+        let (message, names, gate) = (limits.message, limits.names, gate.clone());
+        Self { message, names, pace: *receive_timeout, gate }
+    }
+
     /// Of what `limits` say, 64 KiB of which take no longer than `pace`, for a client that is alone.
     pub fn alone(limits: &Limits, pace: Duration) -> Self {
         Self {
@@ -55,19 +61,9 @@ impl Bounds {
     }
 }
 
-/// What a body has next, if it goes on.
-type Arrived<B> = Option<Result<Frame<Bytes>, <B as Body>::Error>>;
-
 /// The messages of a body.
 pub struct Messages<R, B> {
-    body: B,
-    bounds: Bounds,
-    /// What nobody has looked at yet.
-    arrived: Bytes,
-    header: [u8; HEADER],
-    /// How much of the header has arrived.
-    have: usize,
-    begun: Option<Begun>,
+    frames: Frames<B>,
     /// Whether the node is left out: the client is known.
     omit_node: bool,
     request: PhantomData<fn() -> R>,
@@ -79,16 +75,7 @@ where
 {
     /// What is in `body`, within `bounds`.
     pub fn new(body: B, bounds: Bounds) -> Self {
-        Self {
-            body,
-            bounds,
-            arrived: Bytes::new(),
-            header: [0; HEADER],
-            have: 0,
-            begun: None,
-            omit_node: false,
-            request: PhantomData,
-        }
+        Self { frames: Frames::new(body, bounds), omit_node: false, request: PhantomData }
     }
 
     /// The next message; none when the client has nothing more to say. After an error, the stream is over. All
@@ -97,86 +84,16 @@ where
     /// # Errors
     /// CANCELLED when the client is gone; otherwise what is wrong with what it sent.
     pub async fn next(&mut self) -> Result<Option<R>, Status> {
-        loop {
-            if let Some(message) = self.take()? {
-                self.omit_node = true;
-                Limits::check_fields(self.bounds.names, &message, R::LOCATORS)?;
-                return R::decode(message)
-                    .map(Some)
-                    .map_err(|error| Status::internal(format!("cannot decode the request: {error}")));
-            }
-            match poll_fn(|cx| self.poll_frame(cx)).await? {
-                Some(Ok(frame)) => self.arrived = frame.into_data().unwrap_or_default(),
-                None if self.have == 0 && self.begun.is_none() => return Ok(None),
-                None => return Err(Status::internal("the stream ends inside of a message")),
-                Some(Err(error)) => {
-                    tracing::debug!(error = error.into(), "read a request");
-                    return Err(Status::cancelled("the client is gone"));
-                }
-            }
-        }
+        let Some(message) = poll_fn(|cx| self.poll_next(cx)).await? else { return Ok(None) };
+        self.omit_node = true;
+        Limits::check_fields(self.frames.bounds.names, &message, R::LOCATORS)?;
+        let request = R::decode(message);
+        request.map(Some).map_err(|error| Status::internal(format!("cannot decode the request: {error}")))
     }
 
-    /// What comes next of the body.
-    ///
-    /// # Errors
-    /// When it is too late for a message that has begun.
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Arrived<B>, Status>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
-            return Poll::Ready(Ok(frame));
-        }
-        match &mut self.begun {
-            Some(begun) => begun.poll_late(cx, self.bounds.pace).map(Err),
-            None => Poll::Pending,
-        }
-    }
-
-    /// The next message, if all of it has arrived. Otherwise nothing that has arrived is left over.
-    fn take(&mut self) -> Result<Option<Bytes>, Status> {
-        let mut begun = match self.begun.take() {
-            Some(begun) => begun,
-            None => {
-                let Some(length) = self.take_header()? else { return Ok(None) };
-                if self.arrived.len() >= length {
-                    return Ok(Some(self.take_arrived(length)));
-                }
-                Begun::new(length, self.omit_node.then(|| Omit::new(node(R::DIALECT))), &self.bounds)
-            }
-        };
-        begun.add(&self.take_arrived(begun.left), self.bounds.pace).map_err(Refusal::status)?;
-        if begun.left == 0 {
-            return begun.finish().map(Some).map_err(Refusal::status);
-        }
-        self.begun = Some(begun);
-        Ok(None)
-    }
-
-    /// The length of the next message, if its header has arrived.
-    fn take_header(&mut self) -> Result<Option<usize>, Status> {
-        let part = self.take_arrived(HEADER - self.have);
-        self.header[self.have..self.have + part.len()].copy_from_slice(&part);
-        self.have += part.len();
-        if self.have < HEADER {
-            return Ok(None);
-        }
-        self.have = 0;
-        let mut header = &self.header[..];
-        if header.get_u8() != 0 {
-            return Err(Status::unimplemented("compressed requests are not supported"));
-        }
-        let length = header.get_u32() as usize;
-        let limit = self.bounds.message;
-        if length > limit {
-            return Err(Status::resource_exhausted(format!(
-                "a request of {length} bytes is over the limit of {limit}"
-            )));
-        }
-        Ok(Some(length))
-    }
-
-    /// At most `length` bytes of what has arrived.
-    fn take_arrived(&mut self, length: usize) -> Bytes {
-        self.arrived.split_to(length.min(self.arrived.len()))
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
+        let omit = self.omit_node.then(|| node(R::DIALECT));
+        self.frames.poll_next(cx, omit)
     }
 }
 
@@ -191,6 +108,7 @@ fn node(dialect: Dialect) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::pin::Pin;
     use std::task::{Context, Poll};
 
     use bytes::BufMut;
@@ -292,7 +210,7 @@ mod tests {
                 }
             }
         });
-        (read, end, messages.arrived.is_empty() && messages.begun.is_none())
+        (read, end, messages.frames.is_at_rest())
     }
 
     fn bounds(message: usize, partial_requests: usize) -> Bounds {

@@ -58,10 +58,7 @@ impl Services {
             Ok(opened) => opened,
             Err(refusal) => return refusal.into_grpc::<Body>().map(Either::Right),
         };
-        let settings = self.shared.settings();
-        let (limits, pace) = (settings.limits, settings.receive_timeout);
-        let bounds =
-            Bounds { message: limits.message, names: limits.names, pace, gate: self.shared.gate.clone() };
+        let bounds = Bounds::of(&self.shared.settings(), &self.shared.gate);
         let requests = Messages::<R, _>::new(request.into_body(), bounds);
         let (shared, peer) = (Arc::clone(&self.shared), Arc::clone(&self.peer));
         let body = Stream::open(shared, service, requests, peer, &self.within, self.ending.clone(), opened);
@@ -105,7 +102,9 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
                 }
             };
             let settings = self.shared.settings();
-            let answer = self.operations.answer(request, &settings, &self.peer, self.ending.clone(), opened);
+            let bounds = Bounds::of(&settings, &self.shared.gate);
+            let who = (&*self.peer, opened);
+            let answer = self.operations.answer(request, bounds, &settings, who, self.ending.clone());
             return future::Either::Right(
                 answer.map(|answer| answer.map(Either::Right)).map(watched).boxed(),
             );

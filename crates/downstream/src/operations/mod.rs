@@ -8,9 +8,11 @@ mod csds;
 mod health;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::body::Body;
@@ -20,6 +22,7 @@ use weir_database::Database;
 
 use crate::admission::Opened;
 use crate::clients::Registry;
+use crate::messages::{Bounds, Whole};
 use crate::peer::Peer;
 use crate::settings::{Csds, Settings};
 use crate::stream::Shared;
@@ -61,27 +64,39 @@ impl Operations {
         path.strip_prefix(HEALTH) != Some("Check")
     }
 
-    /// The answer to a request for one of these services, which counts as a stream if it was `opened`.
+    /// The answer to a request for one of these services, which is read within `bounds`. It counts as a stream if it
+    /// was opened; else it has to arrive in time.
     pub(crate) fn answer<B>(
         &self,
         request: Request<B>,
+        bounds: Bounds,
         settings: &Settings,
-        peer: &Peer,
+        (peer, opened): (&Peer, Option<Opened>),
         ending: CancellationToken,
-        opened: Option<Opened>,
     ) -> BoxFuture<'static, Response<Body>>
     where
-        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B: http_body::Body<Data = bytes::Bytes> + Send + Unpin + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let mut routes = match self.routes(request.uri().path(), settings, peer) {
             Ok(routes) => routes.clone(),
             Err(refusal) => return Box::pin(async { refusal.into_http() }),
         };
-        let answer = routes.call(request.map(Body::new));
+        let (pace, lasts) = (bounds.pace, opened.is_some());
+        let answer = routes.call(request.map(|body| Body::new(Whole::new(body, bounds))));
         Box::pin(async move {
-            let Ok(response) = answer.await;
-            response.map(|body| Body::new(Ending::new(body, ending, opened)))
+            let answer = async {
+                let Ok(response) = answer.await;
+                response
+            };
+            tokio::select! {
+                biased;
+                response = answer => {
+                    response.map(|body| Body::new(Ending::new(body, ending.clone(), opened)))
+                }
+                () = ending.cancelled() => Status::unavailable("the connection ends").into_http(),
+                () = sleep(pace), if !lasts => late(pace).into_http(),
+            }
         })
     }
 
@@ -101,6 +116,12 @@ impl Operations {
         });
         reflection.and_then(Option::as_ref).ok_or_else(off)
     }
+}
+
+fn late(pace: Duration) -> Status {
+    Status::deadline_exceeded(format!(
+        "the request has not arrived within {pace:?} (downstream.receive_timeout)"
+    ))
 }
 
 /// Why this peer may not ask for the status of clients.
@@ -127,6 +148,14 @@ type SharedSources = Arc<Sources>;
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use bytes::Bytes;
+    use http_body::Frame;
+    use tokio::time::{Instant, timeout};
+    use tonic::Code;
+
     use super::*;
 
     #[test]
@@ -141,5 +170,65 @@ mod tests {
         assert_eq!(code(Csds::Loopback, "10.0.0.1:1"), Some(tonic::Code::PermissionDenied));
         assert_eq!(code(Csds::Any, "10.0.0.1:1"), None);
         assert_eq!(code(Csds::Off, "127.0.0.1:1"), Some(tonic::Code::Unimplemented));
+    }
+
+    /// A request of which this has arrived, and no more does.
+    struct Begun(Option<Bytes>);
+
+    impl http_body::Body for Begun {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            self.0.take().map_or(Poll::Pending, |arrived| Poll::Ready(Some(Ok(Frame::data(arrived)))))
+        }
+    }
+
+    /// The code of the answer to it, within an hour, and how many seconds it takes.
+    async fn answer(
+        method: &str,
+        arrived: &'static [u8],
+        lasts: bool,
+        ending: CancellationToken,
+    ) -> (i32, u64) {
+        let database = Database::new(weir_database::Settings::default());
+        let shared = Shared::new(Settings::default(), database);
+        let operations = Operations::new(&shared, Arc::new(|| true));
+        let request = Request::post(format!("{HEALTH}{method}"));
+        let request = request.header("content-type", "application/grpc");
+        let request = request.body(Begun(Some(Bytes::from_static(arrived)))).unwrap();
+        let opened = lasts.then(|| shared.gate.open(true).ok().unwrap());
+        let bounds = Bounds::of(&shared.settings(), &shared.gate);
+        let peer = Peer::new("10.0.0.1:1".parse().unwrap(), None);
+        let (start, settings) = (Instant::now(), shared.settings());
+        let answer = operations.answer(request, bounds, &settings, (&peer, opened), ending);
+        let answer = timeout(Duration::from_secs(3600), answer).await.expect("it is answered");
+        (answer.headers()["grpc-status"].to_str().unwrap().parse().unwrap(), start.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn e05_a_request_that_does_not_go_on_is_not_waited_for() {
+        let (late, pace) = (Code::DeadlineExceeded as i32, Settings::default().receive_timeout.as_secs());
+        let half = &[0, 0, 0x10, 0, 0, 1, 2, 3];
+        for (method, arrived, lasts) in
+            [("Check", &[][..], false), ("Check", half, false), ("Watch", half, true)]
+        {
+            let found = answer(method, arrived, lasts, CancellationToken::new()).await;
+            assert_eq!(found, (late, pace), "{method} {arrived:?}");
+        }
+        let huge = answer("Check", &[0, 0xff, 0, 0, 0], false, CancellationToken::new()).await;
+        assert_eq!(huge, (Code::ResourceExhausted as i32, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_not_complete_ends_with_its_connection() {
+        for (method, lasts) in [("Check", false), ("Watch", true)] {
+            let ending = CancellationToken::new();
+            ending.cancel();
+            assert_eq!(answer(method, &[], lasts, ending).await, (Code::Unavailable as i32, 0), "{method}");
+        }
     }
 }
