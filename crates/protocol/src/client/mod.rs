@@ -24,8 +24,8 @@
 //! - [`forget_versions`](ClientStream::forget_versions) before that, if the server is another one;
 //!   [`demand_answer`](ClientStream::demand_answer) after it, if a server that says nothing is to be told from one
 //!   that has nothing to say.
-//! - A new stream in place of the current one when [`needs_new_stream`](ClientStream::needs_new_stream) after a
-//!   subscription, [`recall`](ClientStream::recall) or [`renew`](ClientStream::renew).
+//! - A new stream in place of the current one when [`needs_new_stream`](ClientStream::needs_new_stream) after any of
+//!   these: subscribing, unsubscribing, [`recall`](ClientStream::recall), [`renew`](ClientStream::renew).
 //!
 //! [`disconnected`]: ClientStream::disconnected
 //! [`handle_response`]: ClientStream::handle_response
@@ -72,6 +72,9 @@ pub use self::verdicts::Ticket;
 use self::logical::Logical;
 use self::timers::Deadline;
 use crate::Dialect;
+
+/// How many types a stream may know that nobody wants any more: clients make up as many as they like.
+const MAX_IDLE_TYPES: usize = 256;
 
 /// How the server is asked for variants.
 #[derive(Clone, Debug)]
@@ -232,8 +235,15 @@ impl ClientStream {
     /// one opened. A state-of-the-world server that takes the empty list for a wildcard cannot be told that
     /// the wildcard is given up, and so not that it is wanted again; and no server has to send a collection again
     /// on the stream that it was sent on.
+    ///
+    /// Or too much was said on the current stream of types that nobody wants any more. While there is that stream it
+    /// cannot be forgotten: whoever wants one of them again has to go on from the last nonce, and the server still knows
+    /// what it was told.
     pub fn needs_new_stream(&self) -> bool {
-        self.types.values().any(|logical| logical.conversation.exhausted)
+        let types = self.types.values();
+        let heaped = types.len() > MAX_IDLE_TYPES
+            && types.clone().filter(|logical| logical.is_idle()).count() > MAX_IDLE_TYPES;
+        heaped || self.types.values().any(|logical| logical.conversation.exhausted)
     }
 
     /// Whether nothing is wanted.

@@ -6,6 +6,7 @@ mod crossing;
 mod delta;
 mod errors;
 mod holding;
+mod made_up;
 mod memory;
 mod rejected;
 mod renewal;
