@@ -1,5 +1,7 @@
 //! Errors, as RFC 9457 has them.
 
+use std::time::Duration;
+
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -48,6 +50,11 @@ impl Problem {
     pub(crate) fn missing(field: &str, value: &str, detail: impl Into<String>) -> Self {
         let (field, value) = (Some(field.into()), Some(value.into()));
         Self { field, value, ..Self::new(StatusCode::NOT_FOUND, detail) }
+    }
+
+    /// The request has not arrived in time.
+    pub(crate) fn late(limit: Duration) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, format!("the request was not complete within {limit:?}"))
     }
 
     /// There is no such path.

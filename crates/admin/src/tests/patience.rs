@@ -47,3 +47,31 @@ async fn a_connection_on_which_nothing_more_is_asked_is_closed() {
     }
     is_closed(&mut operator).await;
 }
+
+#[tokio::test]
+async fn who_does_not_read_is_not_waited_for() {
+    const ASKED: usize = 200;
+    let mut operator = connect().await;
+    operator.write_all(&b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(ASKED)).await.unwrap();
+    operator.readable().await.unwrap();
+    tokio::time::pause();
+    tokio::time::sleep(2 * PATIENCE).await;
+    tokio::time::resume();
+    let mut answers = Vec::new();
+    // The connection may have been reset.
+    _ = operator.read_to_end(&mut answers).await;
+    let answered = String::from_utf8_lossy(&answers).matches("HTTP/1.1 200 OK").count();
+    assert!(answered < ASKED, "{answered} were answered");
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_end_is_not_waited_for() {
+    let mut operator = connect().await;
+    let said = "PUT /log-level HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    operator.write_all(said.as_bytes()).await.unwrap();
+    tokio::time::pause();
+    let (start, mut answer) = (Instant::now(), String::new());
+    let read = timeout(10 * PATIENCE, operator.read_to_string(&mut answer)).await;
+    read.expect("the connection is closed").unwrap();
+    assert!(start.elapsed() >= PATIENCE && answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
