@@ -198,6 +198,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
         let mut turned = Turned::new();
         let body = http_body_util::Full::new(bytes::Bytes::from_static(b"x"));
         let mut body = turned.turns.within.watch(body);
+        let mut given = None;
         match stuck {
             // The client's end has room for a hundred bytes.
             true => {
@@ -206,7 +207,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
                 assert!(hyper::rt::Write::poll_write(Pin::new(&mut socket), &mut cx, &[0; 101]).is_ready());
             }
             false => {
-                let given = poll_fn(|cx| http_body::Body::poll_frame(Pin::new(&mut body), cx)).await;
+                given = poll_fn(|cx| http_body::Body::poll_frame(Pin::new(&mut body), cx)).await;
                 assert!(given.is_some());
             }
         }
@@ -219,5 +220,6 @@ async fn a_client_that_does_not_read_is_cut_off() {
         let mut cx = Context::from_waker(Waker::noop());
         let ended = Pin::new(&mut turned.turns).poll(&mut cx);
         assert!(matches!(ended, Poll::Ready(Err(ConnectionError::Stalled))), "stuck: {stuck}");
+        drop(given);
     }
 }
