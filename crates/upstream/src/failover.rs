@@ -71,14 +71,14 @@ impl Failover {
         Self { backoff, trial, endpoints, current: None, again: None }
     }
 
-    /// Which endpoint to try when there is no stream, and how long to wait before.
+    /// Which endpoint to try when there is no stream, and how long to wait before: for ever, where there is none.
     pub(crate) fn next(&mut self, now: Instant) -> (usize, Duration) {
         let due = |health: &Health| health.not_before.is_none_or(|at| at <= now);
         let first = self.again.take().or_else(|| self.endpoints.iter().position(due));
         let soonest = || (0..self.endpoints.len()).min_by_key(|i| self.endpoints[*i].not_before);
         let endpoint = first.or_else(soonest).unwrap_or_default();
-        let at = self.endpoints.get(endpoint).and_then(|health| health.not_before);
-        (endpoint, at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now)))
+        let Some(health) = self.endpoints.get(endpoint) else { return (endpoint, Duration::MAX) };
+        (endpoint, health.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now)))
     }
 
     /// A stream to `endpoint` is the current one now.

@@ -124,7 +124,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     /// Keeps a stream open for as long as anything is wanted.
     pub(crate) async fn run(mut self) {
         let mut place = None;
-        while self.wait_until_wanted().await {
+        while self.wait_until_wanted(&mut place).await {
             let Place { index, peer } = match place.take() {
                 Some(place) => place,
                 None => match self.next_place().await {
@@ -133,7 +133,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                     Err(_) => continue,
                 },
             };
-            let Some(endpoint) = self.settings.endpoints.get(index) else { return };
+            let Some(endpoint) = self.settings.endpoints.get(index) else { continue };
             let endpoint: Arc<str> = endpoint.as_str().into();
             match self.session(index, &endpoint, peer).await {
                 End::Closed => return,
@@ -160,11 +160,13 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         Ok(Place { index, peer: None })
     }
 
-    /// False when there will be no more commands.
-    async fn wait_until_wanted(&mut self) -> bool {
+    /// False when there will be no more commands. New settings meanwhile say nothing of the `next` place.
+    async fn wait_until_wanted(&mut self, next: &mut Option<Place>) -> bool {
         while self.stream.is_idle() {
             let Some(command) = self.commands.recv().await else { return false };
-            self.obey_all(command).await;
+            if self.obey_all(command).await == Needs::NewPlace {
+                *next = None;
+            }
         }
         true
     }

@@ -6,9 +6,9 @@ mod world;
 use std::time::Duration;
 
 use weir_protocol::Dialect;
-use weir_testkit::control_plane::State;
+use weir_testkit::control_plane::{Request, State};
 use weir_testkit::{FakeControlPlane, Published, type_url};
-use weir_upstream::{Change, Settings, ShrinkGuard, Source};
+use weir_upstream::{Change, Services, Settings, ShrinkGuard, Source, Trial};
 
 use crate::world::{World, streams};
 
@@ -119,4 +119,66 @@ async fn an_authority_that_comes_is_asked_for_what_was_refused_and_one_that_goes
     }
     plain.shows(&[("a", "1")]);
     world.until("one link to be left", |w| w.status.links().len() == 1).await;
+}
+
+/// A stream that nobody wants any more finds a better endpoint, which is not among the new settings' when it is wanted
+/// again. `before` that one are others that nobody listens at.
+async fn move_while_idle(before: usize) {
+    let resources = |text| ["cds", "eds"].map(|short| Published::text(type_url(short), "a", text));
+    let mut gone = FakeControlPlane::start().await;
+    let mut better = FakeControlPlane::start().await;
+    let (backup, new) = (FakeControlPlane::start().await, FakeControlPlane::start().await);
+    gone.stop().await;
+    better.stop().await;
+    better.pause();
+    better.set_all(resources("better"));
+    backup.set_all(resources("backup"));
+    new.set_all(resources("new"));
+    let settings = Settings {
+        services: Services::PerType,
+        trial: Trial { answer: HOUR, lasting: Duration::ZERO },
+        ..streams(&backup, Dialect::Delta, &[])
+    };
+    let preferred = std::iter::repeat_n(gone.uri(), before).chain([better.uri(), backup.uri()]);
+    let world = World::start(vec![Settings { endpoints: preferred.collect(), ..settings.clone() }]);
+    let (clusters, endpoints) = (world.view("cds", &["a"]), world.view("eds", &["a"]));
+    clusters.until_shows(&[("a", "backup")]).await;
+    endpoints.until_shows(&[("a", "backup")]).await;
+    better.restart().await;
+    let is_cds = |r: &Request| r.type_url == type_url("cds");
+    better.wait_for_request("a try", |r| is_cds(r) && r.asks_for("a")).await;
+    drop(clusters);
+    let given_up = |r: &Request| is_cds(r) && r.unsubscribed.contains(&"a".to_owned());
+    backup.wait_for_request("that it is given up", given_up).await;
+    better.resume();
+    let is_left = |state: &State| {
+        let mut open = state.streams.iter().filter(|stream| stream.open);
+        open.all(|stream| !stream.path.contains("Cluster")).then_some(())
+    };
+    backup.wait_for("that it is left", is_left).await;
+    world.change(put(Settings { endpoints: vec![new.uri()], ..settings }));
+    endpoints.until_shows(&[("a", "new")]).await;
+    world.view("cds", &["a"]).until_shows(&[("a", "new")]).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_idle_forgets_where_it_was_to_move() {
+    move_while_idle(0).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_idle_forgets_a_place_that_there_is_no_more() {
+    move_while_idle(1).await;
+}
+
+#[tokio::test]
+async fn a_control_plane_without_endpoints_is_away_until_it_has_some() {
+    let upstream = FakeControlPlane::start().await;
+    upstream.set(cluster("a", "1"));
+    let settings = streams(&upstream, Dialect::Delta, &[]);
+    let world = World::start(vec![Settings { endpoints: Vec::new(), ..settings.clone() }]);
+    let view = world.view("cds", &["a"]);
+    world.until("it is said that nobody can be asked", |_| view.is_away()).await;
+    world.change(put(settings));
+    view.until_shows(&[("a", "1")]).await;
 }

@@ -180,6 +180,11 @@ impl View {
         self.attachment.unsettled() == weir_database::Unsettled::default()
     }
 
+    /// Whether it is said of anything that nobody can be asked for it.
+    pub(crate) fn is_away(&self) -> bool {
+        self.attachment.unsettled().away != weir_database::Away::default()
+    }
+
     pub(crate) fn constraints_of(&self, name: &str) -> String {
         let variants = self.variants();
         let variant = variants.iter().find(|variant| &**variant.name() == name).expect("it is shown");
