@@ -97,6 +97,11 @@ impl Conversation {
         self.machine.poll_transmit(&mut frames)
     }
 
+    /// Whether there may be something to say: a response, or the end.
+    pub(crate) fn is_due(&self) -> bool {
+        self.machine.is_due() || self.end().is_some()
+    }
+
     /// Why the stream ends though the client goes on, if it does: there is nobody to ask.
     pub fn end(&self) -> Option<Status> {
         self.cold.end(&self.machine)

@@ -268,7 +268,7 @@ impl Stream {
         if open.conversation.refused() > 0 && !std::mem::replace(&mut open.retries, true) {
             self.within.execute(retry::from_time_to_time(Arc::downgrade(self)));
         }
-        Ok(open.conversation.machine().is_due())
+        Ok(open.conversation.is_due())
     }
 
     /// Makes the client's acquaintance by its first message.

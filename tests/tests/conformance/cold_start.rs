@@ -2,7 +2,7 @@
 
 use tonic::Code;
 use weir_downstream::{ColdStart, ColdStarts};
-use weir_testkit::client::DIALECTS;
+use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
 
@@ -103,6 +103,27 @@ async fn u14_a_wildcard_is_closed_too_where_that_is_configured() {
         let mut envoy = client(&weir, dialect, "envoy").await;
         envoy.subscribe(type_url("cds"), &[]);
         assert_eq!(envoy.closed().await.code(), Code::Unavailable);
+    }
+}
+
+#[tokio::test]
+async fn u14_a_stream_is_closed_too_that_has_its_first_request_late() {
+    let (cds, rds) = (type_url("cds"), type_url("rds"));
+    for dialect in DIALECTS {
+        let (_control_plane, weir) = cold(dialect, ColdStart::Close).await;
+        // What it asks for is asked for already, in vain: nothing changes when the next one asks.
+        let mut first = client(&weir, dialect, "told").await;
+        first.subscribe(cds, &[]);
+        nobody_to_ask(&weir, cds).await;
+        let connection = Connection::to(weir.proxy.address()).await;
+        let opened =
+            |user_agent| connection.ads(dialect, &node("n").metadata("env", "prod").user_agent(user_agent));
+        let mut late = opened("envoy");
+        let mut next = opened("told");
+        next.subscribe(rds, &["r"]);
+        assert_eq!(next.accept(rds).await.error_codes(), [("r", Code::Unavailable)], "both are open");
+        late.subscribe(cds, &[]);
+        assert_eq!(late.closed().await.code(), Code::Unavailable);
     }
 }
 

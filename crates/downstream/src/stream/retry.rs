@@ -18,7 +18,7 @@ impl Stream {
         let Some(open) = &mut state.open else { return false };
         open.conversation.retry();
         open.retries = open.conversation.refused() > 0;
-        if open.conversation.machine().is_due() {
+        if open.conversation.is_due() {
             self.signal.wake();
         }
         open.retries
