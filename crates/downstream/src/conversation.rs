@@ -90,6 +90,11 @@ impl Conversation {
         self.machine.retry();
     }
 
+    /// Has what waits for clusters wait no longer.
+    pub(crate) fn go_on(&mut self) {
+        self.machine.go_on();
+    }
+
     /// The next response, if there is anything to say.
     pub fn respond(&mut self, frames: &Frames) -> Option<Transmit<Bytes>> {
         let frames = frames.of_stream(self.wrapping).noted(self.client.takes_trace_context);

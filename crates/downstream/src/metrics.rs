@@ -53,6 +53,7 @@ pub(crate) struct Metrics {
     refused: Counter<u64>,
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
+    warming_timeouts: Counter<u64>,
     handshakes: Counter<u64>,
 }
 
@@ -67,6 +68,7 @@ impl Metrics {
             refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
+            warming_timeouts: weir_metrics::DOWNSTREAM_WARMING_TIMEOUTS.counter(),
             handshakes: weir_metrics::DOWNSTREAM_HANDSHAKES.counter(),
         }
     }
@@ -119,6 +121,11 @@ impl Metrics {
     /// A stream is closed, since nothing that it asks for is cached and there is nobody to ask.
     pub(crate) fn closed_cold(&self, speech: impl Into<Speech>) {
         self.closed_cold.add(1, &[speech.into().label()]);
+    }
+
+    /// What a client is to be told no longer waits for clusters.
+    pub(crate) fn warming_timeout(&self, speech: impl Into<Speech>) {
+        self.warming_timeouts.add(1, &[speech.into().label()]);
     }
 
     pub(crate) fn refused(&self, speech: impl Into<Speech>) {

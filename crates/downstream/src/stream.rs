@@ -8,6 +8,7 @@
 mod body;
 mod observe;
 mod retry;
+mod waiting;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -176,6 +177,8 @@ struct Open {
     told: Vec<Told>,
     /// Whether what was refused is asked for again, from time to time.
     retries: bool,
+    /// Whether it is seen to it that nothing waits for clusters for ever.
+    waits: bool,
     /// To be sent the first response.
     turn: Turn,
     _met: Option<Met>,
@@ -286,7 +289,7 @@ impl Stream {
         let turn = self.shared.gate.turn();
         let of = (self.service, self.dialect);
         let conversation = Conversation::new(of, client, wrapping, settings.limits, settings.cold_start);
-        Ok(Open { conversation, told: Vec::new(), retries: false, turn, _met: met })
+        Ok(Open { conversation, told: Vec::new(), retries: false, waits: false, turn, _met: met })
     }
 
     fn end(&self, status: Status) {
@@ -311,7 +314,7 @@ impl Stream {
     }
 
     /// The next response, the end, or nothing for now.
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+    fn poll(self: &Arc<Self>, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         self.signal.register(cx);
         let mut state = self.state.lock();
         if let Some(end) = state.end.take() {
@@ -349,7 +352,10 @@ impl Stream {
                 }
                 Poll::Ready(Ok(transmit.frame))
             }
-            None => Poll::Pending,
+            None => {
+                self.look_after(open);
+                Poll::Pending
+            }
         }
     }
 }

@@ -96,6 +96,8 @@ instruments! {
         "Open streams of clients";
     DOWNSTREAM_TURNED_AWAY = Counter "weir.downstream.turned_away" "{client}" ["reason"]
         "Connections and streams that there was no room for";
+    DOWNSTREAM_WARMING_TIMEOUTS = Counter "weir.downstream.warming_timeouts" "{timeout}" ["dialect"]
+        "Times that changes no longer waited for clusters that a client had not got ready";
     EXPORT_FAILURES = Counter "weir.export.failures" "{file}" []
         "Attempts to write a file that failed";
     EXPORT_WRITES = Counter "weir.export.writes" "{file}" []

@@ -4,9 +4,10 @@
 //! pending together.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_testkit::client::{Change, Received};
+use weir_testkit::client::{Change, DIALECTS, Received};
 use weir_testkit::resources::{assignment, eds_cluster, published, static_cluster};
 use weir_testkit::{Dialect, Published, XdsClient, node, type_url};
 
@@ -218,4 +219,28 @@ async fn o03_a_sotw_client_that_asks_again_while_it_warms_is_answered_before_it_
     assert_eq!(client.accept(eds).await.names(), ["a", "service", "static", "untouched"]);
     client.ack(&clusters);
     client.expect_nothing().await;
+}
+
+/// A client that never says what it thinks of clusters still learns where its routes point, if later.
+#[tokio::test]
+async fn o01_clusters_that_nobody_accepts_hold_up_nothing_for_ever() {
+    let [cds, eds, rds] = ["cds", "eds", "rds"].map(type_url);
+    for dialect in DIALECTS {
+        let (proxy, mut client, _) = warmed(dialect).await;
+        proxy.origin.set(Published::text(rds, "r", "1"));
+        client.subscribe(rds, &["r"]);
+        client.accept(rds).await;
+        proxy.origin.set_all(warmable("2s"));
+        let clusters = client.receive().await;
+        assert_eq!(&*clusters.type_url, cds);
+        if dialect == Dialect::Delta {
+            client.accept(eds).await;
+        }
+        proxy.origin.set(Published::text(rds, "r", "2"));
+        client.expect_nothing().await;
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(31)).await;
+        tokio::time::resume();
+        assert_eq!(client.accept(rds).await.resource("r").text(), "2", "{dialect:?}");
+    }
 }

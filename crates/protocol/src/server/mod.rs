@@ -16,6 +16,7 @@ mod inbound;
 mod logical;
 mod split;
 mod transmit;
+mod waiting;
 mod warming;
 
 #[cfg(test)]
@@ -94,6 +95,8 @@ pub struct ServerStream<V, F> {
     warming: Warming,
     /// Whether the clusters that were sent last take endpoints from EDS.
     awaits_endpoints: bool,
+    /// How often that has begun.
+    waits: u32,
     /// What is left of a step that takes more than one response.
     split: Option<Box<Split<F>>>,
 }
@@ -109,6 +112,7 @@ impl<V: View, F> ServerStream<V, F> {
             logical: Vec::new(),
             warming: Warming::default(),
             awaits_endpoints: false,
+            waits: 0,
             split: None,
         }
     }

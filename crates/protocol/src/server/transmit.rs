@@ -7,7 +7,7 @@
 //! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
 //! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
 //! yet. What may point at clusters waits until the client has answered for them, and what it then asked for
-//! is there or known to be missing. First responses do not wait: a client asks for those in an order of its own.
+//! is there or known to be missing, or until that has taken too long (`waiting`). First responses do not wait: a client asks for those in an order of its own.
 //! Nor do clusters and endpoints go before what takes their place is ready: upstream tells one type after the other,
 //! so that the route that moves may yet be on its way.
 
@@ -264,17 +264,6 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         )
     }
 
-    /// Whether the client has not got ready the clusters that it was sent last.
-    fn clusters_are_on_their_way(&self) -> bool {
-        self.aggregated
-            && self.awaits_endpoints
-            && self.logical.iter().any(|logical| match logical.type_url.kind() {
-                Kind::Cluster => logical.is_outstanding(),
-                Kind::ClusterLoadAssignment => logical.view.unsettled().0 > 0,
-                _ => false,
-            })
-    }
-
     fn others_have_additions(&self, index: usize) -> bool {
         (0..self.logical.len()).any(|i| i != index && self.has_additions(i))
     }
@@ -289,6 +278,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         framed: Framed<F>,
     ) -> Option<Transmit<F>> {
         let up_to_date = self.is_up_to_date(index);
+        let waits_already = self.clusters_are_on_their_way();
         let logical = &mut self.logical[index];
         let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
         let whole = full_state || self.polled;
@@ -318,6 +308,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             // A response that leaves behind another one does not make its clusters ready.
             self.awaits_endpoints &= logical.is_outstanding();
             self.awaits_endpoints |= framed.warming.is_some();
+            self.waits = self.waits.wrapping_add(u32::from(self.awaits_endpoints && !waits_already));
         }
         let last = framed.rest.is_none();
         logical.sent(nonce, framed.version, last && !hold_removals);
