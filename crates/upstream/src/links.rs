@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use weir_database::{Database, DemandChange};
 use weir_protocol::client::{self, ClientStream};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
@@ -71,11 +71,13 @@ impl Links {
                     let settings = Arc::clone(&settings.borrow_and_update());
                     self.adjust(settings);
                 }
+                Some(ended) = self.context.tasks.join_next() => self.context.note_end(ended),
             }
-            while self.context.tasks.try_join_next().is_some() {}
         }
         self.sets.clear();
-        while self.context.tasks.join_next().await.is_some() {}
+        while let Some(ended) = self.context.tasks.join_next().await {
+            self.context.note_end(ended);
+        }
     }
 
     /// Goes by other settings of the same control plane: every stream is opened anew, and what it holds stays.
@@ -182,8 +184,14 @@ impl LinkSet {
         let (to, from) = oneshot::channel();
         let [primary, secondary] =
             [Role::Primary, Role::Secondary].map(|role| context.settings.lane(role, type_url));
-        self.tell(primary, Command::HandOver(type_url.clone(), to), context);
-        if let Ok(Some(handover)) = from.await {
+        let link = self.tell(primary, Command::HandOver(type_url.clone(), to), context);
+        let handover = tokio::select! {
+            biased;
+            handover = from => handover.ok().flatten(),
+            // What comes while it ends stays unread.
+            () = link.closed() => None,
+        };
+        if let Some(handover) = handover {
             self.tell(secondary, Command::TakeOver(Box::new(handover)), context);
         }
     }
@@ -220,8 +228,13 @@ impl LinkSet {
         self.links.get(&settings.lane(role, type_url))
     }
 
-    /// Sends a command to a stream that ends only after us, and starts it where there is none yet.
-    fn tell(&mut self, lane: Lane, command: Command, context: &mut Context) {
+    /// Sends a command to a stream that ends only after us, but for a fault, and starts it where there is none yet.
+    fn tell(
+        &mut self,
+        lane: Lane,
+        command: Command,
+        context: &mut Context,
+    ) -> &mpsc::UnboundedSender<Command> {
         let link = match self.links.entry(lane) {
             Entry::Occupied(started) => started.into_mut(),
             Entry::Vacant(vacant) => {
@@ -230,6 +243,7 @@ impl LinkSet {
             }
         };
         _ = link.send(command);
+        link
     }
 }
 
@@ -290,5 +304,73 @@ impl Context {
         };
         self.tasks.spawn(link.run());
         commands
+    }
+
+    /// A stream ends when there will be no more commands; before that, by a fault of its own alone.
+    fn note_end(&self, ended: Result<(), JoinError>) {
+        if let Err(error) = ended {
+            let authority = &self.settings.authority;
+            tracing::error!(authority, %error, "a stream upstream has failed: what it carried stays as it is");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_testkit::wait::within;
+
+    use super::*;
+    use crate::NodeTemplate;
+
+    fn links() -> Links {
+        let keys: Arc<[Arc<str>]> = Arc::default();
+        let node = NodeTemplate::usual(&weir_wire::discovery::Node::default(), &keys);
+        let naming = Naming::Streams { keys, node };
+        let settings = Settings::new("shop.example", vec!["http://127.0.0.1:1".to_owned()], naming);
+        let database = Database::new(weir_database::Settings::default());
+        Links::new(database, Arc::new(settings), Status::default())
+    }
+
+    #[tokio::test]
+    async fn names_are_not_waited_for_from_a_stream_that_has_ended() {
+        let mut links = links();
+        let mut set = LinkSet::new(DynamicParameters::empty());
+        let (commands, mut stream) = mpsc::unbounded_channel();
+        set.links.insert(Lane::default(), commands);
+        let cds = TypeUrl::from_short_name("cds").unwrap();
+        // What it is sent while it ends stays unread, and is not dropped before the sender is.
+        let ends = async {
+            while stream.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            stream.close();
+        };
+        let displaced = async { tokio::join!(set.displace(&cds, &mut links.context), ends) };
+        within("the names, or that they do not come", displaced).await;
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_ends_by_a_fault_of_its_own_is_told_of() {
+        let told = tempfile::NamedTempFile::new().unwrap();
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(told.reopen().unwrap())).finish();
+        let _subscriber = tracing::subscriber::set_default(subscriber);
+        let mut links = links();
+        let (_settings, settings) = watch::channel(Arc::clone(&links.context.settings));
+        let (demand, changes) = mpsc::unbounded_channel();
+        links.context.tasks.spawn(async { panic!("it cannot be so") });
+        let is_told = async {
+            loop {
+                let text = std::fs::read_to_string(told.path()).unwrap();
+                if text.contains("ERROR") {
+                    break text;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let running = tokio::spawn(links.run(changes, settings));
+        let text = within("an error", is_told).await;
+        assert!(text.contains("shop.example") && text.contains("it cannot be so"), "{text}");
+        drop(demand);
+        within("the end", running).await.unwrap();
     }
 }
