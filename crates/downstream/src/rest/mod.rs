@@ -24,7 +24,7 @@ use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
-use crate::admission::{Partial, Refusal};
+use crate::admission::{Met, Opened, Partial, Refusal};
 use crate::limits::Limits;
 use crate::metrics::Speech;
 use crate::peer::Peer;
@@ -161,13 +161,27 @@ where
     let mut message = parse(&body, &type_url, path, &settings.limits)?;
     drop(body);
     message.type_url = type_url.to_string();
-    let _opened = shared.gate.open(message.version_info.is_empty())?;
+    let opened = shared.gate.open(message.version_info.is_empty())?;
     let mut poll = Poll::of_client(Arc::clone(shared), peer, &message)?;
     let outcome = match poll.handle(message) {
         Ok(()) => poll.answered(hold, ending).await,
         Err(status) => Err(status.into()),
     };
-    outcome.map_err(|failure| Failure { node: poll.client().id.clone(), ..failure })
+    let json = outcome.map_err(|failure| Failure { node: poll.client().id.clone(), ..failure })?;
+    Ok(json.map(|json| Bytes::from_owner(Unread { json, _opened: opened, _met: poll.over() })))
+}
+
+/// An answer that the HTTP library still has some of: it counts as the poll did.
+struct Unread {
+    json: Bytes,
+    _opened: Opened,
+    _met: Option<Met>,
+}
+
+impl AsRef<[u8]> for Unread {
+    fn as_ref(&self) -> &[u8] {
+        &self.json
+    }
 }
 
 fn respond(status: StatusCode, body: Bytes) -> Answer {

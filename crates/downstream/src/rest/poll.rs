@@ -41,7 +41,7 @@ pub(super) struct Poll {
     seen: Arc<Seen>,
     signal: Arc<Signal>,
     wrapping: Wrapping,
-    _met: Option<Met>,
+    met: Option<Met>,
 }
 
 /// What operators see of a poll.
@@ -103,7 +103,7 @@ impl Poll {
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
         signal.belongs_to(&client);
-        Ok(Self { shared, settings, machine, client, seen, signal, wrapping, _met: met })
+        Ok(Self { shared, settings, machine, client, seen, signal, wrapping, met })
     }
 
     /// Who polls.
@@ -163,6 +163,11 @@ impl Poll {
             Failure::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error.to_string())
         };
         json.map(Some).map_err(unsayable)
+    }
+
+    /// Ends the poll, and gives what its client counts by.
+    pub(super) fn over(mut self) -> Option<Met> {
+        self.met.take()
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Result<Json, Status>> {

@@ -360,6 +360,27 @@ async fn polls_that_there_is_no_room_for_are_told_when_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_counts_as_a_poll_until_it_is_read() {
+    for admission in [
+        Admission { streams: 1, ..Admission::default() },
+        Admission { streams_per_node: Some(1), ..Admission::default() },
+    ] {
+        let fixture = Fixture::admitting(admission);
+        fixture.publish("cds", vec![cluster("a", "1s")]);
+        let asked = json!({ "node": { "id": "n" } });
+        let request = Request::post(CLUSTERS).body(Full::<Bytes>::from(asked.to_string())).unwrap();
+        let unread = answer(Arc::clone(&fixture.shared), peer(), fixture.ending.clone(), request).await;
+        assert_eq!(unread.status(), StatusCode::OK);
+        let mut body = unread.into_body();
+        let chunk = body.frame().await.unwrap().unwrap();
+        drop(body);
+        assert_eq!(fixture.ask(CLUSTERS, &asked).await.0, 429, "the bytes are still here");
+        drop(chunk);
+        assert_eq!(fixture.ask(CLUSTERS, &asked).await.0, 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn polls_end_with_the_server() {
     let fixture = Fixture::new();
     let waiting = fixture.waits(ENDPOINTS, &json!({ "resource_names": ["a"] })).await;
