@@ -221,3 +221,18 @@ async fn what_has_been_written_out_is_not_waited_for() {
         assert!(served.is_none(), "{served:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_response_that_the_client_gives_up_is_not_waited_for() {
+    for body in [|| chunks(&[LARGE]), || Full::new(zeros(LARGE)).boxed()] {
+        for window in [0, 1, DEFAULT_WINDOW] {
+            let gives_up = |body: Incoming| async move {
+                sleep(LIMIT / 2).await;
+                drop(body);
+                pending().await
+            };
+            let served = serve(window, body, gives_up).await;
+            assert!(served.is_none(), "window {window}: {served:?}");
+        }
+    }
+}
