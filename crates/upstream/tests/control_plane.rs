@@ -3,8 +3,10 @@
 
 mod world;
 
+use std::collections::BTreeSet;
+
 use weir_protocol::Dialect;
-use weir_testkit::control_plane::Request;
+use weir_testkit::control_plane::{Request, State};
 use weir_testkit::{FakeControlPlane, Published, constraints, type_url};
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
@@ -294,4 +296,37 @@ async fn a_client_of_its_own_shows_what_comes() {
     };
     assert_eq!(&**applied.batch.upserts[0].name(), "a");
     assert!(applied.batch.upserts[0].key().constraints.is_unconstrained());
+}
+
+/// What a stream was asked for.
+fn types_on(state: &State, stream: usize) -> BTreeSet<&str> {
+    let said = state.requests.iter().filter(|request| request.stream == stream);
+    said.map(|request| &*request.type_url).collect()
+}
+
+#[tokio::test]
+async fn e05_a_stream_that_knows_too_many_types_gives_way_to_one_that_knows_what_is_wanted() {
+    for dialect in BOTH {
+        let upstream = FakeControlPlane::start().await;
+        upstream.set(cluster("a", "1"));
+        let world = World::start(vec![streams(&upstream, dialect, &[])]);
+        let view = world.view("cds", &["a"]);
+        view.until_shows(&[("a", "1")]).await;
+        let made_up = |number| weir_types::TypeUrl::new(format!("type.googleapis.com/made.up.Type{number}"));
+        let views: Vec<_> = (0..300).map(|number| world.view_of(&made_up(number), &["a"])).collect();
+        upstream.wait_for("all types", |state| (types_on(state, 0).len() == 301).then_some(())).await;
+        drop(views);
+        let next = |state: &State| {
+            let mut open = state.streams.iter().map(|stream| stream.open);
+            (open.next() == Some(false) && open.next() == Some(true)).then_some(())
+        };
+        upstream.wait_for("another stream", next).await;
+        upstream.set(cluster("a", "2"));
+        view.until_shows(&[("a", "2")]).await;
+        upstream.look(|state| {
+            let types = types_on(state, 1);
+            assert!(types.len() <= 300 - 256, "{dialect}: not those that had been given up: {types:?}");
+            assert_eq!(state.streams.len(), 2, "{dialect}");
+        });
+    }
 }
