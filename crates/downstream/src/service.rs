@@ -103,8 +103,8 @@ impl hyper::service::Service<HttpRequest<Incoming>> for Services {
             };
             let settings = self.shared.settings();
             let bounds = Bounds::of(&settings, &self.shared.gate);
-            let who = (&*self.peer, opened);
-            let answer = self.operations.answer(request, bounds, &settings, who, self.ending.clone());
+            let ending = self.ending.clone();
+            let answer = self.operations.answer(request, bounds, &settings, &self.peer, ending, opened);
             return future::Either::Right(
                 answer.map(|answer| answer.map(Either::Right)).map(watched).boxed(),
             );

@@ -71,8 +71,9 @@ impl Operations {
         request: Request<B>,
         bounds: Bounds,
         settings: &Settings,
-        (peer, opened): (&Peer, Option<Opened>),
+        peer: &Peer,
         ending: CancellationToken,
+        opened: Option<Opened>,
     ) -> BoxFuture<'static, Response<Body>>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + Unpin + 'static,
@@ -204,7 +205,7 @@ mod tests {
         let bounds = Bounds::of(&shared.settings(), &shared.gate);
         let peer = Peer::new("10.0.0.1:1".parse().unwrap(), None);
         let (start, settings) = (Instant::now(), shared.settings());
-        let answer = operations.answer(request, bounds, &settings, (&peer, opened), ending);
+        let answer = operations.answer(request, bounds, &settings, &peer, ending, opened);
         let answer = timeout(Duration::from_secs(3600), answer).await.expect("it is answered");
         (answer.headers()["grpc-status"].to_str().unwrap().parse().unwrap(), start.elapsed().as_secs())
     }
