@@ -2,8 +2,8 @@
 
 use parking_lot::Mutex;
 
-use crate::Status;
 use crate::pending::Pending;
+use crate::{Settings, Status};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -20,7 +20,19 @@ struct Fresh {
 }
 
 impl Shared {
-    pub(crate) fn new(status: Status) -> Self {
+    /// Of a store with these settings, of which nothing is known yet.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let status = Status {
+            path: settings.path.clone(),
+            failure: None,
+            size: 0,
+            max_size: settings.max_size,
+            pending: 0,
+            written: None,
+            refused: 0,
+            unreadable: 0,
+            secrets: settings.key.is_some(),
+        };
         Self { fresh: Mutex::default(), status: Mutex::new(status) }
     }
 

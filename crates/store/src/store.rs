@@ -48,18 +48,7 @@ impl Store {
     /// # Errors
     /// When there can be no thread that writes it.
     pub fn open(settings: Settings) -> io::Result<Self> {
-        let status = Status {
-            path: settings.path.clone(),
-            failure: None,
-            size: 0,
-            max_size: settings.max_size,
-            pending: 0,
-            written: None,
-            refused: 0,
-            unreadable: 0,
-            secrets: settings.key.is_some(),
-        };
-        let shared = Arc::new(Shared::new(status));
+        let shared = Arc::new(Shared::new(&settings));
         let (tasks, receiver) = channel();
         let (end, ended) = channel();
         let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);

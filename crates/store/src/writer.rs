@@ -300,23 +300,11 @@ mod tests {
     use weir_types::DynamicParameters;
 
     use super::*;
-    use crate::Status;
 
     #[test]
     fn e05_types_that_nobody_wants_any_more_are_forgotten() {
         let settings = Settings::new("unused");
-        let status = Status {
-            path: settings.path.clone(),
-            failure: None,
-            size: 0,
-            max_size: settings.max_size,
-            pending: 0,
-            written: None,
-            refused: 0,
-            unreadable: 0,
-            secrets: false,
-        };
-        let shared = Arc::new(Shared::new(status));
+        let shared = Arc::new(Shared::new(&settings));
         let (_tasks, receiver) = std::sync::mpsc::channel();
         let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
         let parameters = DynamicParameters::empty();
