@@ -149,11 +149,12 @@ type SharedSources = Arc<Sources>;
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
+    use std::future::ready;
 
     use bytes::Bytes;
+    use futures_util::{StreamExt as _, stream};
     use http_body::Frame;
+    use http_body_util::StreamBody;
     use tokio::time::{Instant, timeout};
     use tonic::Code;
 
@@ -173,22 +174,7 @@ mod tests {
         assert_eq!(code(Csds::Off, "127.0.0.1:1"), Some(tonic::Code::Unimplemented));
     }
 
-    /// A request of which this has arrived, and no more does.
-    struct Begun(Option<Bytes>);
-
-    impl http_body::Body for Begun {
-        type Data = Bytes;
-        type Error = Status;
-
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-            self.0.take().map_or(Poll::Pending, |arrived| Poll::Ready(Some(Ok(Frame::data(arrived)))))
-        }
-    }
-
-    /// The code of the answer to it, within an hour, and how many seconds it takes.
+    /// The code of the answer to a request of which this has `arrived`, and no more does, within an hour, and how many seconds it takes.
     async fn answer(
         method: &str,
         arrived: &'static [u8],
@@ -198,9 +184,11 @@ mod tests {
         let database = Database::new(weir_database::Settings::default());
         let shared = Shared::new(Settings::default(), database);
         let operations = Operations::new(&shared, Arc::new(|| true));
+        let arrived = ready(Ok::<_, Status>(Frame::data(Bytes::from_static(arrived))));
+        let body = StreamBody::new(stream::once(arrived).chain(stream::pending()));
         let request = Request::post(format!("{HEALTH}{method}"));
         let request = request.header("content-type", "application/grpc");
-        let request = request.body(Begun(Some(Bytes::from_static(arrived)))).unwrap();
+        let request = request.body(body).unwrap();
         let opened = lasts.then(|| shared.gate.open(true).ok().unwrap());
         let bounds = Bounds::of(&shared.settings(), &shared.gate);
         let peer = Peer::new("10.0.0.1:1".parse().unwrap(), None);
