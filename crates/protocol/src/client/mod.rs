@@ -240,9 +240,8 @@ impl ClientStream {
     /// cannot be forgotten: whoever wants one of them again has to go on from the last nonce, and the server still knows
     /// what it was told.
     pub fn needs_new_stream(&self) -> bool {
-        let types = self.types.values();
-        let heaped = types.len() > MAX_IDLE_TYPES
-            && types.clone().filter(|logical| logical.is_idle()).count() > MAX_IDLE_TYPES;
+        let idle = || self.types.values().filter(|logical| logical.is_idle()).count();
+        let heaped = self.types.len() > MAX_IDLE_TYPES && idle() > MAX_IDLE_TYPES;
         heaped || self.types.values().any(|logical| logical.conversation.exhausted)
     }
 

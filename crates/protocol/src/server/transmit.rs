@@ -7,7 +7,8 @@
 //! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
 //! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
 //! yet. What may point at clusters waits until the client has answered for them, and what it then asked for
-//! is there or known to be missing, or until that has taken too long (`waiting`). First responses do not wait: a client asks for those in an order of its own.
+//! is there or known to be missing, or until that has taken too long (`waiting`). First responses do not wait: a
+//! client asks for those in an order of its own.
 //! Nor do clusters and endpoints go before what takes their place is ready: upstream tells one type after the other,
 //! so that the route that moves may yet be on its way.
 
@@ -278,7 +279,6 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         framed: Framed<F>,
     ) -> Option<Transmit<F>> {
         let up_to_date = self.is_up_to_date(index);
-        let waits_already = self.clusters_are_on_their_way();
         let logical = &mut self.logical[index];
         let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
         let whole = full_state || self.polled;
@@ -305,6 +305,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         };
         let nonce = Nonce::next(logical.nonce, framed.to);
         if logical.type_url.kind() == Kind::Cluster {
+            let waits_already = self.awaits_endpoints;
             // A response that leaves behind another one does not make its clusters ready.
             self.awaits_endpoints &= logical.is_outstanding();
             self.awaits_endpoints |= framed.warming.is_some();
