@@ -168,6 +168,19 @@ impl Batch {
             && self.answered.is_empty()
     }
 
+    /// The same answers, for one parameter set of those that they are for. What a locator that others have asked for
+    /// already is answered with, one more parameter set needs alone.
+    #[must_use]
+    pub fn only_for(mut self, parameters: &DynamicParameters) -> Self {
+        let absent = self.absent.iter_mut().map(|absent| &mut absent.scope);
+        let errors = self.errors.iter_mut().map(|failed| &mut failed.scope);
+        let answered = self.answered.iter_mut().map(|answered| &mut answered.scope);
+        for scope in absent.chain(errors).chain(answered).filter(|scope| scope.covers(parameters)) {
+            *scope = Scope::Exactly(parameters.clone());
+        }
+        self
+    }
+
     /// Upstream's word that nothing matches this one locator.
     pub fn mark_absent(&mut self, locator: &ResourceLocator, absence: Absence) {
         let scope = Scope::Exactly(locator.parameters.clone());

@@ -59,7 +59,7 @@ impl fmt::Display for Code {
 }
 
 /// Why a resource is not delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceError {
     /// The variants that it is about; without constraints, whatever the name stands for.
     pub constraints: Constraints,

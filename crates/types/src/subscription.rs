@@ -75,7 +75,10 @@ impl Subscription {
         for selector in remove.iter().filter(|s| self.contains(s)) {
             fingerprint -= Fingerprint::of(selector);
         }
-        for selector in add.iter().filter(|s| !self.contains(s) || remove.contains(s)) {
+        let again: Vec<_> = add.iter().filter(|s| self.contains(s)).collect();
+        let removed: HashSet<_> = if again.is_empty() { HashSet::new() } else { remove.iter().collect() };
+        let stays = |selector: &Selector| self.contains(selector) && !removed.contains(selector);
+        for selector in add.iter().filter(|selector| !stays(selector)) {
             fingerprint += Fingerprint::of(selector);
         }
         fingerprint

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 use weir_database::{Observer, Watch};
 use weir_protocol::client::{Applied, ClientStream, Handover, Shrink};
-use weir_types::{Batch, ResourceLocator, TypeUrl, with_causes};
+use weir_types::{Batch, DynamicParameters, ResourceLocator, TypeUrl, with_causes};
 
 use crate::acknowledgement::{About, Release, Waiting};
 use crate::arrival::Arrival;
@@ -76,8 +76,8 @@ pub(crate) enum Command {
     Unsubscribe(TypeUrl, ResourceLocator),
     /// Has the server send again what it has for a locator.
     Renew(TypeUrl, ResourceLocator),
-    /// Says again what is known of a locator.
-    Recall(TypeUrl, ResourceLocator),
+    /// Commits again what is known of a locator, for the one parameter set that has come to ask for it.
+    Recall(TypeUrl, ResourceLocator, DynamicParameters),
     /// Gives up a type, and opens a new stream without it.
     HandOver(TypeUrl, oneshot::Sender<Option<Handover>>),
     TakeOver(Box<Handover>),
@@ -294,9 +294,9 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 self.note_wanted(&type_url, &locator, false);
                 self.stream.unsubscribe(&type_url, &locator);
             }
-            Command::Recall(type_url, locator) => {
+            Command::Recall(type_url, locator, asker) => {
                 let batch = self.stream.recall(&type_url, &locator);
-                self.commit(batch);
+                self.commit(batch.map(|batch| batch.only_for(&asker)));
             }
             Command::ConfirmRemovals(type_url) => {
                 let batch = self.stream.confirm_removals(&type_url);

@@ -99,10 +99,10 @@ impl Links {
         if settings.method(&settings.lane(Role::Primary, &type_url)).is_none() {
             return self.refuse(type_url, &locator);
         }
-        let (set, locator) = self.addressed(&locator);
+        let (set, addressed) = self.addressed(&locator);
         let context = &mut self.context;
         let set = self.sets.entry(set).or_insert_with_key(|parameters| LinkSet::new(parameters.clone()));
-        set.want(type_url, locator, context).await;
+        set.want(type_url, addressed, locator.parameters, context).await;
     }
 
     fn renew(&mut self, type_url: TypeUrl, locator: &ResourceLocator) {
@@ -162,13 +162,20 @@ impl LinkSet {
         Self { parameters, assignment, links, wanted }
     }
 
-    async fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator, context: &mut Context) {
+    /// Wants `locator`, for a client whose own parameters are `asker`.
+    async fn want(
+        &mut self,
+        type_url: TypeUrl,
+        locator: ResourceLocator,
+        asker: DynamicParameters,
+        context: &mut Context,
+    ) {
         let count = self.wanted.entry((type_url.clone(), locator.clone())).or_default();
         *count += 1;
         if *count > 1 {
             let role = self.assignment.role(&type_url, locator.is_wildcard());
             let lane = context.settings.lane(role, &type_url);
-            self.tell(lane, Command::Recall(type_url, locator), context);
+            self.tell(lane, Command::Recall(type_url, locator, asker), context);
             return;
         }
         let placement = self.assignment.place(&type_url, locator.is_wildcard());

@@ -6,7 +6,7 @@ use weir_database::{Database, DemandChange};
 use weir_types::xdstp::{MalformedName, canonical};
 use weir_types::{ResourceLocator, TypeUrl, authority};
 
-use crate::refusal::refuse;
+use crate::refusal::Refusals;
 use crate::supervisor::Running;
 
 /// Of how many authorities it is said that they have no source: clients make up as many as they like.
@@ -42,7 +42,14 @@ impl Router {
         self.sources.remove(authority)
     }
 
-    pub(crate) fn route(&mut self, change: DemandChange) {
+    /// Sends each of `changes` to its source, and refuses what has none.
+    pub(crate) fn route_all(&mut self, changes: Vec<DemandChange>) {
+        let mut refusals = Refusals::default();
+        changes.into_iter().for_each(|change| self.route(change, &mut refusals));
+        refusals.commit(&self.database);
+    }
+
+    fn route(&mut self, change: DemandChange, refusals: &mut Refusals) {
         let source = match canonical(&change.locator().name) {
             Ok(name) => self.sources.get(authority(&name)).ok_or(Refusal::UnknownAuthority),
             Err(error) => Err(Refusal::Malformed(error)),
@@ -51,14 +58,20 @@ impl Router {
             // A source that has ended is noticed where it is joined.
             (Ok(source), change) => _ = source.demand.send(change),
             (Err(reason), DemandChange::Wanted(type_url, locator)) => {
-                self.refuse(type_url, &locator, &reason)
+                self.refuse(type_url, &locator, &reason, refusals);
             }
             (Err(_), DemandChange::Renewed(..) | DemandChange::Dropped(..)) => {}
         }
     }
 
     /// Nothing will ever come for what no source has, so nobody has to wait for it.
-    fn refuse(&mut self, type_url: TypeUrl, locator: &ResourceLocator, reason: &Refusal) {
+    fn refuse(
+        &mut self,
+        type_url: TypeUrl,
+        locator: &ResourceLocator,
+        reason: &Refusal,
+        refusals: &mut Refusals,
+    ) {
         let authority = authority(&locator.name);
         let new = self.refused.len() < MAX_SAID && self.refused.insert(authority.to_owned());
         if new {
@@ -68,7 +81,7 @@ impl Router {
             "" => "no upstream is configured for names without an authority".to_owned(),
             authority => format!("no upstream is configured for the authority {authority:?}"),
         };
-        refuse(&self.database, type_url, locator, message);
+        refusals.add(&self.database, type_url, locator, message);
     }
 }
 

@@ -88,7 +88,7 @@ pub async fn run(
             () = &mut shutdown => break,
             Some(change) = changes.recv() => supervisor.change(change).await,
             () = changed.notified() => {
-                database.take_demand().into_iter().for_each(|change| supervisor.router.route(change));
+                supervisor.router.route_all(database.take_demand());
             }
             _ = sweep.tick() => database.sweep(Instant::now().into_std()),
             Some(ended) = supervisor.tasks.join_next() => ended.map_err(Error::Failed)??,

@@ -9,7 +9,6 @@ use weir_types::{
 };
 
 use super::Core;
-use super::generations::Generations;
 use crate::selection::Selection;
 use crate::view::{SelectionId, Shared, ViewId};
 
@@ -64,8 +63,8 @@ impl Core {
     fn keep(&mut self, undecided: &[Undecided]) -> Vec<SelectionId> {
         let mut kept = Vec::new();
         for Undecided { name, scope } in undecided {
-            let asked = self.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
-            kept.extend(asked.filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| id));
+            let asked = self.names.get(name).into_iter();
+            kept.extend(asked.flat_map(|entry| entry.selections.covered_by(scope)));
         }
         kept.iter().for_each(|id| self.selections[id.0].keep(true));
         kept
@@ -86,9 +85,8 @@ impl Core {
         for Answered { collection, scope } in answered {
             let one = collection.as_ref().map(|name| self.collections.get(name).into_iter());
             let all = collection.is_none().then(|| self.collections.values());
-            let asked =
-                one.into_iter().flatten().chain(all.into_iter().flatten()).flat_map(Generations::iter);
-            ids.extend(asked.filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| id));
+            let asked = one.into_iter().flatten().chain(all.into_iter().flatten());
+            ids.extend(asked.flat_map(|generations| generations.covered_by(scope)));
         }
         ids
     }
@@ -205,7 +203,7 @@ impl Core {
         let mut heard = names.clone();
         for Absent { name, scope, absence } in absent {
             let Some(entry) = self.names.get(name).filter(|_| *absence == Absence::Known) else { continue };
-            for (_, id) in entry.selections.iter().filter(|(parameters, _)| scope.covers(parameters)) {
+            for id in entry.selections.covered_by(scope) {
                 self.selections[id.0].hear(true);
             }
             heard.extend(self.aliases.get(name).into_iter().flatten().chain([name]).cloned());
@@ -248,9 +246,7 @@ impl Core {
 
     fn mark_absent(&mut self, absent: &Absent, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
         let Some(entry) = self.names.get(&absent.name) else { return };
-        let asked: Vec<SelectionId> =
-            entry.selections.iter().filter(|(p, _)| absent.scope.covers(p)).map(|(_, id)| id).collect();
-        for id in asked {
+        for id in entry.selections.covered_by(&absent.scope) {
             self.update(id, at, touched, |selection| selection.mark_absent(absent.absence, at));
         }
         debug_assert_ne!(absent.absence, Absence::Unknown, "a source speaks of what it knows");

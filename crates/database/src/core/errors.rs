@@ -1,13 +1,12 @@
 //! Errors on their way: from upstream to the selections, and from there to the streams.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::{Breadth, Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
 
 use super::Core;
 use super::diff::{Collector, identity};
-use super::generations::Generations;
 use super::question::{Errors, Failing, Shape};
 use crate::selection::{Failure, Selection};
 use crate::view::{SelectionId, Shared, ViewId};
@@ -16,9 +15,8 @@ impl Core {
     /// Gives an error to those whom it concerns.
     pub(super) fn fail(&mut self, failed: &Failed, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
         let named = self.names.get(&failed.name).map(|entry| &entry.selections);
-        let asked = named.into_iter().chain(self.collections.get(&failed.name)).flat_map(Generations::iter);
-        let asked = asked.filter(|(parameters, _)| failed.scope.covers(parameters));
-        let asked: Vec<SelectionId> = asked.map(|(_, id)| id).collect();
+        let asked = named.into_iter().chain(self.collections.get(&failed.name));
+        let asked: Vec<SelectionId> = asked.flat_map(|sets| sets.covered_by(&failed.scope)).collect();
         for id in asked {
             self.update(id, at, touched, |selection| selection.fail(&failed.error, at));
         }
@@ -84,6 +82,8 @@ pub(super) fn sort_out<'a>(
     sends: impl Fn(&Name, Option<&VariantKey>) -> bool,
 ) -> Errors {
     let mut sorted = Errors::default();
+    // Locators of one name may have equal errors, and a client may have any number of either.
+    let mut listed = HashSet::new();
     for (selector, Failure { error, .. }) in errors {
         let sent = shown(&selector).into_iter().flat_map(Selection::live).any(|member| {
             let (name, key) = identity(&member.variant, selector.form);
@@ -94,10 +94,9 @@ pub(super) fn sort_out<'a>(
             continue;
         }
         let (name, form) = (selector.locator.name, selector.form);
-        let same = |told: &Failing| (&told.name, told.form, &told.error) == (&name, form, error);
-        if !sorted.told.iter().any(same) {
-            let error: Arc<ResourceError> = Arc::clone(error);
-            sorted.told.push(Failing { name, form, error });
+        let error: &Arc<ResourceError> = error;
+        if listed.insert((name.clone(), form, error)) {
+            sorted.told.push(Failing { name, form, error: Arc::clone(error) });
         }
     }
     sorted

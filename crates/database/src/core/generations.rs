@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use weir_types::DynamicParameters;
+use weir_types::{DynamicParameters, Scope};
 
 use crate::view::SelectionId;
 
@@ -43,6 +43,17 @@ impl Generations {
                 false
             }
             None => self.youngest.remove(parameters).is_some(),
+        }
+    }
+
+    /// The selections that `scope` covers. One parameter set is looked up: a hot name has any number of them.
+    pub(super) fn covered_by(&self, scope: &Scope) -> Vec<SelectionId> {
+        match scope {
+            Scope::Exactly(parameters) => {
+                let older = self.older.iter().filter(|(of, _)| of == parameters).map(|(_, id)| *id);
+                self.youngest(parameters).into_iter().chain(older).collect()
+            }
+            _ => self.iter().filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| id).collect(),
         }
     }
 

@@ -4,24 +4,29 @@
 //! is gone by then and the client has not been told, only what was given up knows that it may have it. So the end of
 //! it is left to those that go on.
 
-use weir_types::{Breadth, Form, Name, Selector};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use weir_types::xdstp::collections_of;
+use weir_types::{Breadth, Form, Name, Selector, Variant};
 
 use super::Core;
 use super::subscribe::Standing;
 use crate::selection::{Selection, Tombstone};
-use crate::view::{SelectionId, ViewId};
+use crate::view::{SelectionId, View, ViewId};
 
 impl Core {
     /// Leaves to what goes on in `view` what a stream from `base` has not been told of what is `given_up`.
     pub(super) fn bequeath(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
+        let untold = self.untold(base, given_up);
+        if untold.is_empty() {
+            return;
+        }
+        let keepers = Keepers::of(&self.views[view.0]);
         let mut left: Vec<(SelectionId, Tombstone)> = Vec::new();
-        for selector in given_up.iter().filter(|selector| selector.form == Form::Located) {
-            let Some(id) = self.views[base.view.0].selections.get(selector) else { continue };
-            let untold = self.selections[id.0].gone().filter(|gone| gone.is_untold(base.cursor));
-            for gone in untold {
-                let heirs = self.heirs(gone, view).into_iter();
-                left.extend(heirs.map(|heir| (heir, gone.bequeathed())));
-            }
+        for gone in &untold {
+            let heirs = keepers.that_may_keep(&gone.variant).filter(|id| self.keeps_for_client(*id, gone));
+            left.extend(heirs.map(|heir| (heir, gone.bequeathed())));
         }
         for (heir, gone) in left {
             self.views[view.0].note(heir, gone.died);
@@ -29,17 +34,48 @@ impl Core {
         }
     }
 
-    /// What the view asks for by which a client keeps the variant, though it is not there.
-    fn heirs(&self, gone: &Tombstone, view: ViewId) -> Vec<SelectionId> {
-        let key = gone.variant.key();
+    /// The removed members of the located selectors in `given_up` that a stream at `base` may still hold, each once:
+    /// all locators of one name may have selected the same variant.
+    fn untold(&self, base: Standing, given_up: &[Selector]) -> Vec<Tombstone> {
+        let mut seen = HashSet::new();
+        let selections = &self.views[base.view.0].selections;
+        let located = given_up.iter().filter(|selector| selector.form == Form::Located);
+        let gone = located.filter_map(|selector| selections.get(selector));
+        let gone = gone.flat_map(|id| self.selections[id.0].gone());
+        let untold = gone.filter(|gone| gone.is_untold(base.cursor));
+        let life = |gone: &Tombstone| (Arc::as_ptr(&gone.variant), gone.born, gone.changed, gone.died);
+        untold.filter(|gone| seen.insert(life(gone))).map(Tombstone::bequeathed).collect()
+    }
+
+    /// Whether a client keeps the variant of `gone` for this selection, though the selection does not show it.
+    fn keeps_for_client(&self, id: SelectionId, gone: &Tombstone) -> bool {
+        let (selection, key) = (&self.selections[id.0], gone.variant.key());
         let named = |name: &Name| key.name == *name || gone.variant.content().aliases.contains(name);
         let asks = |selection: &Selection| match selection.breadth() {
             Breadth::Name => named(&selection.locator.name),
-            _ => weir_types::xdstp::collections_of(&key.name).any(|name| *name == *selection.locator.name),
+            _ => collections_of(&key.name).any(|name| *name == *selection.locator.name),
         };
-        let all = self.views[view.0].selections.iter().filter(|(selector, _)| selector.form == Form::Located);
-        let all = all.map(|(_, id)| (*id, &self.selections[id.0]));
-        let keeping = all.filter(|(_, s)| key.constraints.matches(&s.locator.parameters) && asks(s));
-        keeping.filter(|(_, selection)| !selection.has(key)).map(|(id, _)| id).collect()
+        key.constraints.matches(&selection.locator.parameters) && asks(selection) && !selection.has(key)
+    }
+}
+
+/// The located selectors of a view, by name.
+struct Keepers<'a>(HashMap<&'a str, Vec<SelectionId>>);
+
+impl<'a> Keepers<'a> {
+    fn of(view: &'a View) -> Self {
+        let mut by_name: HashMap<&str, Vec<SelectionId>> = HashMap::new();
+        for (selector, id) in view.selections.iter().filter(|(selector, _)| selector.form == Form::Located) {
+            by_name.entry(&selector.locator.name).or_default().push(*id);
+        }
+        Self(by_name)
+    }
+
+    /// The selections of the names and collections by which a client may keep `variant`.
+    fn that_may_keep(&self, variant: &Variant) -> impl Iterator<Item = SelectionId> {
+        let names = variant.content().aliases.iter().chain([variant.name()]);
+        let named = names.filter_map(|name| self.0.get(&**name));
+        let collections = collections_of(variant.name()).filter_map(|name| self.0.get(&*name));
+        named.chain(collections).flatten().copied()
     }
 }

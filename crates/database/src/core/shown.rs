@@ -10,15 +10,18 @@ use crate::selection::Selection;
 use crate::view::View;
 
 /// Everything that a view shows, to look up.
+#[derive(Default)]
 pub(super) struct Shown<'a> {
     collections: HashMap<&'a str, Vec<(Form, &'a Selection)>>,
     plain: HashSet<&'a Name>,
     located: HashSet<&'a VariantKey>,
+    /// The names of `located`.
+    located_names: HashSet<&'a Name>,
 }
 
 impl<'a> Shown<'a> {
     pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
-        let mut shown = Self { collections: HashMap::new(), plain: HashSet::new(), located: HashSet::new() };
+        let mut shown = Self::default();
         for (selector, id) in &view.selections {
             let selection = &core.selections[id.0];
             match selector.form {
@@ -27,7 +30,11 @@ impl<'a> Shown<'a> {
                     of_name.push((form, selection));
                 }
                 Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
-                Form::Located => shown.located.extend(selection.live().map(|member| member.variant.key())),
+                Form::Located => {
+                    let keys = || selection.live().map(|member| member.variant.key());
+                    shown.located.extend(keys());
+                    shown.located_names.extend(keys().map(|key| &key.name));
+                }
             }
         }
         shown
@@ -46,7 +53,7 @@ impl<'a> Shown<'a> {
     pub(super) fn any_of(&self, name: &Name) -> bool {
         self.plain.contains(name)
             || self.collecting(name).any(|(_, selection)| selection.shows(name))
-            || self.located.iter().any(|key| key.name == *name)
+            || self.located_names.contains(name)
     }
 
     /// The collections that the resource `name` may be part of.

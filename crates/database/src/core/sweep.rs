@@ -32,10 +32,12 @@ impl Core {
                 due.push(*id);
             }
         }
+        let mut unreached = Unreached::default();
         for id in due {
             self.idle.remove(&id);
-            self.give_up(id, demand, &mut names);
+            self.give_up(id, demand, &mut unreached);
         }
+        self.evict_all(unreached, &mut names);
         if !names.is_empty() {
             self.last = at();
             self.reselect_names(names, self.last, &mut touched);
@@ -48,7 +50,8 @@ impl Core {
         (touched.into_values().collect(), expired)
     }
 
-    fn give_up(&mut self, id: SelectionId, demand: &Demand, changed: &mut BTreeSet<Name>) {
+    /// Drops a selection, and notes the names of which its end may leave variants that nobody selects.
+    fn give_up(&mut self, id: SelectionId, demand: &Demand, unreached: &mut Unreached) {
         let selection = self.selections.remove(id.0);
         let locator = &selection.locator;
         if locator.parameters.is_withheld() {
@@ -67,18 +70,23 @@ impl Core {
                 self.collections.remove(&locator.name);
             }
             // What has expired, or must not be cached, is here without being selected.
-            let names = match locator.is_wildcard() {
-                true => self.names.keys().cloned().collect(),
-                false => self.directories.members(&locator.name).cloned().collect(),
-            };
-            let reach = if locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
-            return self.evict_unreachable(&names, reach, changed);
+            unreached.everything |= locator.is_wildcard();
+            if !locator.is_wildcard() {
+                unreached.globs.insert(locator.name.clone());
+            }
+            return;
         }
-        let aliased = self.aliases.get(&locator.name).into_iter().flatten().cloned();
-        let names = aliased.chain([locator.name.clone()]).collect();
-        self.evict_unreachable(&names, Reach::Named, changed);
-        self.evict_unreachable(&names, Reach::Wildcard, changed);
-        self.tidy_name(&locator.name);
+        let aliased = self.aliases.get(&locator.name).into_iter().flatten();
+        unreached.names.extend(aliased.chain([&locator.name]).cloned());
+    }
+
+    fn evict_all(&mut self, unreached: Unreached, changed: &mut BTreeSet<Name>) {
+        let Unreached { names: mut named, globs, everything } = unreached;
+        let wildcard = if everything { self.names.keys().cloned().collect() } else { named.clone() };
+        let members = globs.iter().flat_map(|glob| self.directories.members(glob));
+        named.extend(members.cloned());
+        self.evict_unreachable(&named, Reach::Named, changed);
+        self.evict_unreachable(&wildcard, Reach::Wildcard, changed);
     }
 
     /// Forgets the variants of `names` that nobody's subscription reaches any more: upstream will not keep
@@ -100,4 +108,14 @@ impl Core {
             self.tidy_name(name);
         }
     }
+}
+
+/// Where variants may be left that no subscription reaches. They are looked at when all selections that are due are
+/// dropped: those of one hot name would each look at all of the others.
+#[derive(Default)]
+struct Unreached {
+    names: BTreeSet<Name>,
+    globs: BTreeSet<Name>,
+    /// A wildcard was dropped.
+    everything: bool,
 }

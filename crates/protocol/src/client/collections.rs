@@ -12,12 +12,11 @@ use crate::Dialect;
 impl Application<'_> {
     /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
     /// several parameter sets is meant, and what is asked for by its own name too has an answer of its own.
-    pub(super) fn empty(&mut self, glob: &Name, said: &Said) {
+    pub(super) fn empty(&mut self, glob: &Name, said: &Said, sent: &HashSet<VariantKey>) {
         let wanted = &self.logical.wanted;
         if Breadth::of(glob) != Breadth::Glob || wanted.get(glob).is_none_or(|sets| sets.len() != 1) {
             return;
         }
-        let sent: HashSet<&VariantKey> = self.batch.upserts.iter().map(|variant| variant.key()).collect();
         let members = self.logical.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
         let members = members.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone()));
         let came = |key: &VariantKey| sent.contains(key) || said.spoiled.contains(&key.name);
@@ -32,33 +31,40 @@ impl Application<'_> {
     /// what belongs to it, by anything where nothing else is asked for, and by the whole state.
     pub(super) fn answer_collections(&mut self, said: &Said) {
         let brought = self.brought(said);
-        let by_name = |name: &Name| said.removed.iter().any(|removed| removed.name == *name);
+        let removed: HashSet<&Name> = said.removed.iter().map(|removed| &removed.name).collect();
         let whole = self.settings.dialect == Dialect::Sotw && self.batch.type_url.is_full_state();
         let alone = self.logical.locators().take(2).count() == 1;
         let by_node = matches!(self.settings.naming, Naming::Names { .. });
-        for (name, sets) in &mut self.logical.wanted {
+        let mut open = std::mem::take(&mut self.logical.open_collections);
+        open.retain(|name| {
+            let Some(sets) = self.logical.wanted.get_mut(name) else { return false };
             let breadth = Breadth::of(name);
-            for (parameters, interest) in sets.iter_mut().filter(|(_, i)| i.requested && !i.answered) {
+            let mut unanswered = false;
+            for (parameters, interest) in sets.iter_mut().filter(|(_, i)| !i.answered) {
                 let matches = |constraints: &Constraints| constraints.matches(parameters);
                 let answered = match breadth {
                     Breadth::Name => continue,
+                    _ if !interest.requested => false,
                     Breadth::Wildcard => {
                         let mut sent = self.batch.upserts.iter().map(|variant| &variant.key().constraints);
-                        interest.in_first || by_node || sent.any(matches)
+                        interest.in_first || by_node || removed.contains(name) || sent.any(matches)
                     }
                     Breadth::Glob => {
                         let mut sent = brought.get(&**name).into_iter().flatten();
-                        alone || whole && interest.in_first || sent.any(matches)
+                        alone || whole && interest.in_first || removed.contains(name) || sent.any(matches)
                     }
                 };
-                if answered || by_name(name) {
+                unanswered |= !answered;
+                if answered {
                     interest.answered = true;
                     interest.deadline = None;
                     let scope = self.settings.naming.scope(parameters);
                     self.batch.answered.push(Answered { collection: Some(name.clone()), scope });
                 }
             }
-        }
+            unanswered
+        });
+        self.logical.open_collections = open;
     }
 
     /// What came, by the glob that it belongs to: what cannot be accepted is an answer too.

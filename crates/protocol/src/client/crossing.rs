@@ -6,7 +6,7 @@
 //! until then, or until the server has been silent for as long as it may be. What is left of a locator that was given
 //! up in between is nobody's: the server says no more when it goes, but for its answer to those who have borrowed it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
 use weir_types::{Name, ResourceLocator, Undecided, VariantKey};
@@ -21,10 +21,11 @@ impl Application<'_> {
     /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
     /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
     pub(super) fn crossed(&self, said: &Said) -> HashSet<Name> {
-        let bare = |name: &Name| {
-            let removed = said.removed.iter().filter(|removed| removed.name == *name);
-            removed.filter(|removed| removed.constraints.is_unconstrained()).count()
-        };
+        let mut bare: HashMap<&Name, usize> = HashMap::new();
+        for removed in said.removed.iter().filter(|removed| removed.constraints.is_unconstrained()) {
+            *bare.entry(&removed.name).or_default() += 1;
+        }
+        let bare = |name: &Name| bare.get(name).copied().unwrap_or_default();
         let withdrawn = self.withdrawn.iter();
         let crossed = withdrawn.filter(|(name, is_bare)| bare(name) <= usize::from(**is_bare));
         crossed.map(|(name, _)| name.clone()).collect()

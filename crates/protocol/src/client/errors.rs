@@ -1,10 +1,11 @@
 //! What the server says about resources that it cannot deliver (xRFC TP3).
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::{
-    Batch, Code, Constraints, DynamicParameters, Failed, ResourceError, ResourceLocator, TypeUrl, VariantKey,
-    WILDCARD,
+    Batch, Code, Constraints, DynamicParameters, Failed, Name, ResourceError, ResourceLocator, TypeUrl,
+    VariantKey, WILDCARD,
 };
 
 use super::logical::Logical;
@@ -63,13 +64,18 @@ impl Application<'_> {
     /// about a removal that is said in this way. Wildcards cannot have any (TP3, "Wildcard Subscriptions and Glob
     /// Collections").
     pub(super) fn tell_errors(&mut self, reported: &[Reported], undecided: &[ResourceLocator]) {
+        if reported.is_empty() {
+            return;
+        }
+        let undecided: HashSet<&ResourceLocator> = undecided.iter().collect();
+        let brought = self.brought_by_name();
         for Reported { key, code, message } in reported.iter().filter(|r| &*r.key.name != WILDCARD) {
             let constraints = self.settings.naming.stored(key).constraints;
             let error = Arc::new(ResourceError { constraints, code: *code, message: Arc::clone(message) });
-            for parameters in self.concerned(key) {
-                let waits =
-                    |locator: &ResourceLocator| locator.name == key.name && locator.parameters == parameters;
-                if self.settings.drops(*code) && undecided.iter().any(waits) {
+            let brought = brought.get(&key.name).map(Vec::as_slice).unwrap_or_default();
+            for parameters in self.concerned(key, brought) {
+                let locator = ResourceLocator::new(key.name.clone(), parameters.clone());
+                if self.settings.drops(*code) && undecided.contains(&locator) {
                     continue;
                 }
                 let sets = self.logical.wanted.get_mut(&key.name);
@@ -84,16 +90,23 @@ impl Application<'_> {
         }
     }
 
-    /// The parameters of those who asked for what an error is about. One about a name alone may be the answer to
-    /// any of its locators: those that nothing matches, if there are such.
-    fn concerned(&self, key: &VariantKey) -> Vec<DynamicParameters> {
+    /// The constraints of what the response brings, by name and alias.
+    fn brought_by_name(&self) -> HashMap<Name, Vec<Constraints>> {
+        let mut brought: HashMap<Name, Vec<Constraints>> = HashMap::new();
+        for variant in &self.batch.upserts {
+            for name in variant.content().aliases.iter().chain([variant.name()]) {
+                brought.entry(name.clone()).or_default().push(variant.key().constraints.clone());
+            }
+        }
+        brought
+    }
+
+    /// The parameters of those who asked for what an error is about, and for whom nothing was `brought`. One about a
+    /// name alone may be the answer to any of its locators: those that nothing matches, if there are such.
+    fn concerned(&self, key: &VariantKey, brought: &[Constraints]) -> Vec<DynamicParameters> {
         let naming = &self.settings.naming;
         let brought = |parameters: &DynamicParameters| {
-            let mut sent = self.batch.upserts.iter();
-            sent.any(|variant| {
-                let asked = *variant.name() == key.name || variant.content().aliases.contains(&key.name);
-                asked && naming.matches(&variant.key().constraints, parameters)
-            })
+            brought.iter().any(|constraints| naming.matches(constraints, parameters))
         };
         let asking = self.logical.wanted.get(&key.name).into_iter().flatten();
         let asking = asking.filter(|(parameters, interest)| {

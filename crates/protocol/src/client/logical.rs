@@ -1,6 +1,6 @@
 //! One type on a stream: what is wanted of it, what is held, and how far the conversation has come.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -72,6 +72,8 @@ pub(super) struct Conversation {
 #[derive(Debug, Default)]
 pub(super) struct Logical {
     pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, Interest>>,
+    /// The wanted collections of which a locator may be unanswered: responses look at no others.
+    pub(super) open_collections: HashSet<Name>,
     pub(super) held: Held,
     /// SotW: the last accepted version, for the next stream. None when what it stood for is not all held.
     pub(super) version: Option<Arc<str>>,

@@ -16,6 +16,9 @@ impl ClientStream {
         let Some(logical) = self.types.get_mut(type_url) else { return };
         let Some(interest) = logical.interest(locator) else { return };
         *interest = Interest { told: interest.told, ..Interest::default() };
+        if locator.is_collection() {
+            logical.open_collections.insert(locator.name.clone());
+        }
         let conversation = &mut logical.conversation;
         if !conversation.opened || self.connection == Connection::Away {
             return;

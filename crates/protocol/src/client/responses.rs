@@ -158,8 +158,8 @@ impl Said {
 
     /// Names of which there is something that was not acceptable: whatever else goes, they are not said to be gone.
     fn spared(&self) -> HashSet<Name> {
-        let gone = |name: &Name| self.removed.iter().any(|removed| removed.name == *name);
-        self.spoiled.iter().filter(|name| !gone(name)).cloned().collect()
+        let gone: HashSet<&Name> = self.removed.iter().map(|removed| &removed.name).collect();
+        self.spoiled.iter().filter(|name| !gone.contains(name)).cloned().collect()
     }
 
     fn nack(&self) -> Option<String> {
@@ -294,7 +294,7 @@ impl<'a> Application<'a> {
             }
             self.drop_held(stored);
             self.doubtful.insert(removed.name.clone());
-            self.empty(&removed.name, said);
+            self.empty(&removed.name, said, &sent);
         }
     }
 

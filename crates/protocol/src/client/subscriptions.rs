@@ -29,6 +29,9 @@ impl ClientStream {
     /// Wants `locator`. A locator that is wanted already is asked for again.
     pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
         let logical = self.types.entry(type_url.clone()).or_default();
+        if locator.is_collection() {
+            logical.open_collections.insert(locator.name.clone());
+        }
         let sets = logical.wanted.entry(locator.name.clone()).or_default();
         let known = sets.insert(locator.parameters.clone(), Interest::default());
         if !logical.conversation.opened || self.connection == Connection::Away {

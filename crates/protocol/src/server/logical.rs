@@ -10,6 +10,7 @@
 //! A response may also leave while another is outstanding; the verdict on the older one is then stale.
 
 use std::collections::{BTreeSet, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
@@ -325,6 +326,51 @@ impl<V: View> Logical<V> {
 
 /// `names` without those that are also in `others`: some clients subscribe to and unsubscribe from a name in
 /// one request, and mean nothing by it.
-fn without_both(names: Vec<Selector>, others: &[Selector]) -> Vec<Selector> {
-    names.into_iter().filter(|name| !others.contains(name)).collect()
+///
+/// Both lists may have as many names as a request, so each name is looked up once.
+fn without_both<T: Eq + Hash>(mut names: Vec<T>, others: &[T]) -> Vec<T> {
+    if !others.is_empty() {
+        let others: HashSet<&T> = others.iter().collect();
+        names.retain(|name| !others.contains(name));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::hash::Hasher;
+
+    use super::*;
+
+    thread_local! {
+        static COMPARISONS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A name that counts how often it is compared.
+    #[derive(Debug)]
+    struct Counted(usize);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            COMPARISONS.set(COMPARISONS.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Eq for Counted {}
+
+    impl Hash for Counted {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.0.hash(state);
+        }
+    }
+
+    #[test]
+    fn d14_names_in_both_lists_of_a_request_cost_a_lookup_each() {
+        let names = |from: usize| (from..from + 10_000).map(Counted).collect::<Vec<_>>();
+        let left = without_both(names(0), &names(5_000));
+        assert_eq!(left.iter().map(|name| name.0).collect::<Vec<_>>(), (0..5_000).collect::<Vec<_>>());
+        assert!(COMPARISONS.get() < 40_000, "{} comparisons of 10,000 names", COMPARISONS.get());
+    }
 }
