@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use weir_types::TypeUrl;
+use weir_types::{Name, TypeUrl};
 
-use crate::inputs::{NodeArgs, Pair};
+use crate::inputs::{NodeArgs, Pair, resource_name};
 use crate::operate::AdminArgs;
 use crate::operate::output::{Format, show};
 use crate::output::whether;
@@ -34,7 +34,8 @@ Examples:
 Exits with 1 if no variant matches.")]
 pub(crate) struct Args {
     /// The resource's name
-    name: String,
+    #[arg(value_parser = resource_name)]
+    name: Name,
     /// The resource's type: cds, eds, lds, rds, srds, vhds, sds, rtds, ecds, leds, or a type URL
     #[arg(long = "type", short, value_name = "TYPE")]
     type_url: TypeUrl,

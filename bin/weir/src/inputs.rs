@@ -1,6 +1,5 @@
 //! Arguments that several subcommands take.
 
-use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,8 +10,8 @@ use clap::Args;
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Any, Struct, Value};
-use weir_types::DynamicParameters;
 use weir_types::xdstp::{MalformedName, canonical};
+use weir_types::{DynamicParameters, Name};
 use weir_wire::discovery::Node;
 use weir_wire::json;
 
@@ -45,8 +44,8 @@ pub(crate) fn parameters(pairs: &[Pair]) -> DynamicParameters {
 }
 
 /// The name of a resource or a collection, in its canonical spelling.
-pub(crate) fn resource_name(text: &str) -> Result<String, MalformedName> {
-    canonical(text).map(Cow::into_owned)
+pub(crate) fn resource_name(text: &str) -> Result<Name, MalformedName> {
+    canonical(text).map(Name::from)
 }
 
 /// Who the client is.

@@ -16,7 +16,7 @@ use weir_database::Database;
 use weir_downstream::clients::Registry;
 use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
-use weir_types::{Fingerprint, TypeUrl};
+use weir_types::{Fingerprint, Name, TypeUrl};
 
 use crate::lifetime::Drain;
 use crate::loaded::Loaded;
@@ -82,7 +82,7 @@ impl weir_admin::Instance for Instance {
         Some(clients::sketch(&client, dialect))
     }
 
-    fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &str) -> Option<bool> {
+    fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &Name) -> Option<bool> {
         let (client, _) = self.clients.client(id)?;
         Some(client.rights.may_have(type_url, name))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::time::{Instant, sleep_until};
 use weir_protocol::Dialect;
-use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, WILDCARD};
+use weir_types::{DynamicParameters, Name, ResourceLocator, TypeUrl};
 use weir_upstream::client::{Applied, Client, Event, Reported};
 use weir_upstream::{Naming, Settings};
 
@@ -29,7 +29,7 @@ pub(crate) struct SubscriptionArgs {
     pub(crate) type_url: TypeUrl,
     /// The names of the resources, or of glob collections (xdstp://…/*); none is the wildcard
     #[arg(value_name = "NAME", value_parser = resource_name)]
-    names: Vec<String>,
+    names: Vec<Name>,
     /// The server: HOST:PORT, http://HOST:PORT or https://HOST:PORT
     #[arg(long, short, value_name = "ADDR", env = "WEIR_SERVER")]
     server: String,
@@ -126,7 +126,7 @@ impl SubscriptionArgs {
 pub(crate) struct Wanted<'a> {
     pub(crate) type_url: &'a TypeUrl,
     /// None are the wildcard.
-    pub(crate) names: &'a [String],
+    pub(crate) names: &'a [Name],
     pub(crate) parameters: DynamicParameters,
     /// Who is asked, to people.
     pub(crate) server: &'a str,
@@ -162,10 +162,10 @@ struct Subscription<'a> {
 
 impl<'a> Subscription<'a> {
     fn start(wanted: Wanted<'a>, client: Client, sink: &'a mut dyn Sink) -> Self {
-        let wildcard = [WILDCARD.to_owned()];
-        let names = if wanted.names.is_empty() { &wildcard[..] } else { wanted.names };
+        let names =
+            if wanted.names.is_empty() { std::slice::from_ref(Name::wildcard()) } else { wanted.names };
         for name in names {
-            let locator = ResourceLocator::new(name.as_str(), wanted.parameters.clone());
+            let locator = ResourceLocator::new(name, wanted.parameters.clone());
             client.subscribe(wanted.type_url, locator);
         }
         let held = Held::new(wanted.names);

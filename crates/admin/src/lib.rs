@@ -43,7 +43,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use weir_database::Database;
 use weir_tls::Acceptor;
-use weir_types::{Fingerprint, TypeUrl};
+use weir_types::{Fingerprint, Name, TypeUrl};
 
 use events::Events;
 use listener::Operators;
@@ -98,7 +98,7 @@ pub trait Instance: Send + Sync + 'static {
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>>;
 
     /// Whether the access rules give what `name` stands for to the client of an open stream; none if it is gone.
-    fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &str) -> Option<bool>;
+    fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &Name) -> Option<bool>;
 
     /// How an open stream stands with each of its types, and the ids of its views; none if it is gone.
     fn client_standing(&self, id: u64) -> Option<Vec<(u64, Condition)>>;

@@ -11,7 +11,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::Counter;
 use weir_protocol::server::Refused;
 use weir_tls::Identity;
-use weir_types::{DynamicParameters, Kind, Pattern, ResourceLocator, Selector, TypeUrl};
+use weir_types::{DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, TypeUrl};
 
 /// What some clients may have.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl AccessRule {
         })
     }
 
-    fn allows(&self, type_url: &TypeUrl, name: &str) -> bool {
+    fn allows(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let same = |other: &TypeUrl| match other.kind() {
             Kind::Other => other == type_url,
             kind => kind == type_url.kind(),
@@ -97,7 +97,7 @@ struct Held {
 
 impl Rights {
     /// Whether the client may have the resources that `name` stands for.
-    pub fn may_have(&self, type_url: &TypeUrl, name: &str) -> bool {
+    pub fn may_have(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let Some(held) = &self.0 else { return true };
         let mut fitting = held.fitting.iter().map(|i| &held.rules.0[*i]);
         held.rules.0.is_empty() || fitting.any(|rule| rule.allows(type_url, name))
@@ -112,7 +112,7 @@ impl Rights {
     pub(crate) fn plain(
         &self,
         type_url: &TypeUrl,
-        name: &str,
+        name: &Name,
         derived: &DynamicParameters,
     ) -> DynamicParameters {
         if self.may_have(type_url, name) { derived.clone() } else { derived.withheld() }
@@ -123,7 +123,7 @@ impl Rights {
     pub(crate) fn located(
         &self,
         type_url: &TypeUrl,
-        name: &str,
+        name: &Name,
         sent: DynamicParameters,
     ) -> DynamicParameters {
         let Some(held) = &self.0 else { return sent };
@@ -221,18 +221,23 @@ mod tests {
             (&None, "type.googleapis.com/acme.Gadget", "public", false),
         ] {
             let rights = rights(rules(), identity.as_ref());
-            assert_eq!(rights.may_have(&type_url(kind), name), wanted, "{identity:?} {kind} {name}");
+            assert_eq!(rights.may_have(&type_url(kind), &name.into()), wanted, "{identity:?} {kind} {name}");
         }
     }
 
     #[test]
     fn secrets_have_to_be_named() {
         let all = rights(vec![rule(None, &[], &[])], None);
-        assert!(all.may_have(&type_url("cds"), "*") && all.may_have(&type_url("eds"), "a"));
-        assert!(!all.may_have(&type_url("sds"), "a"));
+        assert!(all.may_have(&type_url("cds"), &"*".into()) && all.may_have(&type_url("eds"), &"a".into()));
+        assert!(!all.may_have(&type_url("sds"), &"a".into()));
         let named = rights(vec![rule(None, &["sds"], &[])], None);
-        assert!(named.may_have(&type_url("sds"), "*") && !named.may_have(&type_url("cds"), "a"));
-        assert!(rights(vec![], None).may_have(&type_url("sds"), "*"), "without rules there are no limits");
+        assert!(
+            named.may_have(&type_url("sds"), &"*".into()) && !named.may_have(&type_url("cds"), &"a".into())
+        );
+        assert!(
+            rights(vec![], None).may_have(&type_url("sds"), &"*".into()),
+            "without rules there are no limits"
+        );
     }
 
     #[test]
@@ -248,7 +253,7 @@ mod tests {
             (&[], &[("v", "1")], Some("{v=1}")),
         ] {
             let rights = AccessRules::default().rights(None, &keys, parameters(enforced));
-            let given = rights.located(&type_url("cds"), "a", parameters(sent));
+            let given = rights.located(&type_url("cds"), &"a".into(), parameters(sent));
             let given = (!given.is_withheld()).then(|| given.to_string());
             assert_eq!(given.as_deref(), wanted, "{enforced:?} {sent:?}");
         }
@@ -259,7 +264,7 @@ mod tests {
         let rights = rights(vec![rule(None, &["cds"], &["a"])], None);
         let cds = type_url("cds");
         let plain = |name: &str| Selector::plain(name, DynamicParameters::empty());
-        let judged = Selector::plain("b", rights.plain(&cds, "b", &DynamicParameters::empty()));
+        let judged = Selector::plain("b", rights.plain(&cds, &"b".into(), &DynamicParameters::empty()));
         assert!(judged.locator.parameters.is_withheld());
         assert_eq!(rights.admit(&cds, &[plain("a"), judged]), Ok(()));
         for bad in [plain("b"), plain("*"), Selector::plain("*", DynamicParameters::empty().withheld())] {

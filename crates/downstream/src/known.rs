@@ -79,7 +79,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &read(&[("b", 2), ("a", 1)])));
         let other = read(&[("a", 1), ("b", 3)]);
         assert!(!Arc::ptr_eq(&first, &other));
-        assert!(other.is_current("b", Version(3)) && first.is_current("b", Version(2)));
+        assert!(other.is_current(&"b".into(), Version(3)) && first.is_current(&"b".into(), Version(2)));
         assert!(statements.read(&statement(&[])).unwrap().is_none());
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let statements = Statements::default();
         for (entries, held) in [([("a", 1), ("a", 2)], 2), ([("a", 2), ("a", 1)], 1)] {
             let known = statements.read(&statement(&entries)).unwrap().unwrap();
-            assert!(known.is_current("a", Version(held)), "{entries:?}");
+            assert!(known.is_current(&"a".into(), Version(held)), "{entries:?}");
         }
     }
 }

@@ -7,8 +7,7 @@ use prost::Message;
 use tonic::Status;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::xdstp::canonical_or_same;
-use weir_types::{Selector, TypeUrl, Version};
+use weir_types::{Name, Selector, TypeUrl, Version};
 use weir_wire::discovery::{self, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError};
 
@@ -154,8 +153,8 @@ impl Reader<'_> {
     ) -> Result<Vec<Selector>, Status> {
         self.limits.check_count(self.field, names.len() + locators.len())?;
         let Client { parameters, locator_defaults, rights, .. } = self.client;
-        let plain = names.iter().map(|name| {
-            let name = canonical_or_same(name);
+        let plain = names.into_iter().map(|name| {
+            let name = Name::from(name);
             let parameters = rights.plain(self.type_url, &name, parameters);
             Selector::plain(name, parameters)
         });
@@ -163,7 +162,7 @@ impl Reader<'_> {
             self.limits.check_parameters(self.field, locator)?;
         }
         let located = locators.into_iter().map(|locator| {
-            let name = canonical_or_same(&locator.name);
+            let name = Name::from(locator.name);
             let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
             let parameters = rights.located(self.type_url, &name, sent.with_defaults(locator_defaults));
             Selector::located(name, parameters)

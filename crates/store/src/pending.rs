@@ -259,7 +259,7 @@ mod tests {
         );
         pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &["alias"]))));
         let answers = |name: &str| {
-            let mut told: Vec<_> = only(&pending).locators[name].iter().collect();
+            let mut told: Vec<_> = only(&pending).locators[&Name::from(name)].iter().collect();
             told.sort_by_key(|(parameters, _)| parameters.to_string());
             told.into_iter().map(|(_, told)| told.answer).collect::<Vec<_>>()
         };
@@ -313,7 +313,7 @@ mod tests {
         early.note(shelf(), &batch(|batch| batch.mark_absent(&locator("a", "prod"), Absence::Known)));
         late.want(shelf(), &locator("a", "prod"), false);
         early.absorb(late);
-        let told = only(&early).locators["a"].values().next().copied();
+        let told = only(&early).locators[&Name::from("a")].values().next().copied();
         assert_eq!(told, Some(Told { wanted: Some(false), answer: Some(Absence::Known) }));
         assert_eq!(early.len(), 1);
     }

@@ -164,11 +164,12 @@ impl Rows<'_> {
         };
         let checksum = content.as_deref().map_or(0, xxh3_64).cast_signed();
         let ttl = variant.content().ttl.and_then(|ttl| i64::try_from(ttl.as_millis()).ok());
+        let glob = glob_of(&key.name);
         let row = params![
             stream,
             &*key.name,
             constraints,
-            glob_of(&key.name),
+            glob.as_deref(),
             content,
             sealed,
             checksum,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Result, params};
 use weir_types::xdstp::collections_of;
-use weir_types::{DynamicParameters, ResourceLocator};
+use weir_types::{DynamicParameters, Name, ResourceLocator};
 
 use crate::Shelf;
 use crate::pairs::{decode_parameters, encode_parameters};
@@ -81,8 +81,8 @@ fn sweep(connection: &Connection, stream: i64) -> Result<()> {
         let key = read_key(row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_blob()?);
         let others = aliases.query_map([id], |row| row.get(0))?.collect::<Result<Vec<String>>>()?;
         let reached = key.is_some_and(|key| {
-            let collections = collections_of(&key.name).map(|name| name.into_owned());
-            let mut names = collections.chain(others).chain([key.name.to_string()]);
+            let others = others.iter().map(Name::from);
+            let mut names = collections_of(&key.name).chain(others).chain([key.name.clone()]);
             let matches = |parameters| by_stream || key.constraints.matches(parameters);
             names.any(|name| asking.get(&name).is_some_and(|sets| sets.iter().any(matches)))
         });
@@ -98,14 +98,14 @@ fn sweep(connection: &Connection, stream: i64) -> Result<()> {
 }
 
 /// The locators of a stream, by name.
-fn asking(connection: &Connection, stream: i64) -> Result<HashMap<String, Vec<DynamicParameters>>> {
+fn asking(connection: &Connection, stream: i64) -> Result<HashMap<Name, Vec<DynamicParameters>>> {
     let mut statement =
         connection.prepare_cached("SELECT name, parameters FROM locators WHERE stream = ?1")?;
     let mut rows = statement.query([stream])?;
-    let mut asking: HashMap<String, Vec<DynamicParameters>> = HashMap::new();
+    let mut asking: HashMap<Name, Vec<DynamicParameters>> = HashMap::new();
     while let Some(row) = rows.next()? {
         let parameters = decode_parameters(row.get_ref(1)?.as_blob()?);
-        asking.entry(row.get(0)?).or_default().extend(parameters);
+        asking.entry(row.get_ref(0)?.as_str()?.into()).or_default().extend(parameters);
     }
     Ok(asking)
 }

@@ -7,7 +7,7 @@ use crate::xdstp::glob_of;
 
 /// A set of canonical names, looked up by the glob that they belong to. Names that belong to none are not kept.
 #[derive(Clone, Debug, Default)]
-pub struct Directories(HashMap<String, HashSet<Name>>);
+pub struct Directories(HashMap<Name, HashSet<Name>>);
 
 impl Directories {
     /// Adds a name.
@@ -18,7 +18,7 @@ impl Directories {
     }
 
     /// Takes a name out.
-    pub fn remove(&mut self, name: &str) {
+    pub fn remove(&mut self, name: &Name) {
         let Some(glob) = glob_of(name) else { return };
         let Some(names) = self.0.get_mut(&glob) else { return };
         names.remove(name);
@@ -28,7 +28,7 @@ impl Directories {
     }
 
     /// The names that belong to `glob`, in no order.
-    pub fn members(&self, glob: &str) -> impl Iterator<Item = &Name> + use<'_> {
+    pub fn members(&self, glob: &Name) -> impl Iterator<Item = &Name> + use<'_> {
         self.0.get(glob).into_iter().flatten()
     }
 }
@@ -43,7 +43,7 @@ mod tests {
         let mut directories = Directories::default();
         names.iter().for_each(|name| directories.insert(name));
         let members = |directories: &Directories, glob: &str| {
-            let mut members: Vec<Name> = directories.members(glob).cloned().collect();
+            let mut members: Vec<Name> = directories.members(&glob.into()).cloned().collect();
             members.sort_unstable();
             members
         };

@@ -28,12 +28,12 @@ impl KnownVersions {
     }
 
     /// Whether the client states to hold `name`, in whatever version.
-    pub fn contains(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &Name) -> bool {
         self.versions.contains_key(name)
     }
 
     /// Whether the client states to hold `name` in just this version.
-    pub fn is_current(&self, name: &str, version: Version) -> bool {
+    pub fn is_current(&self, name: &Name, version: Version) -> bool {
         self.versions.get(name) == Some(&Some(version))
     }
 
@@ -99,11 +99,12 @@ mod tests {
     #[test]
     fn foreign_versions_are_never_current() {
         let known: KnownVersions = [("a", Version(7).to_string()), ("b", "7".into())].into_iter().collect();
-        assert!(known.is_current("a", Version(7)) && !known.is_current("a", Version(8)));
-        assert!(known.contains("b") && !known.is_current("b", Version(7)));
-        assert!(!known.contains("c"));
-        let doubted = known.doubting(|name| &**name == "a");
-        assert!(doubted.contains("a") && !doubted.is_current("a", Version(7)));
+        let [a, b, c] = ["a", "b", "c"].map(Name::from);
+        assert!(known.is_current(&a, Version(7)) && !known.is_current(&a, Version(8)));
+        assert!(known.contains(&b) && !known.is_current(&b, Version(7)));
+        assert!(!known.contains(&c));
+        let doubted = known.doubting(|name| *name == a);
+        assert!(doubted.contains(&a) && !doubted.is_current(&a, Version(7)));
         assert_eq!(known.doubting(|_| false).fingerprint(), known.fingerprint());
     }
 
@@ -111,8 +112,9 @@ mod tests {
     fn a_part_of_a_statement_is_like_one_of_its_own() {
         let ab: KnownVersions = [("a", "1"), ("b", "2")].into_iter().collect();
         let a: KnownVersions = [("a", "1")].into_iter().collect();
-        let kept = ab.filtered(|name| &**name == "a");
-        assert!(kept.contains("a") && !kept.contains("b"));
+        let [name, other] = ["a", "b"].map(Name::from);
+        let kept = ab.filtered(|held| *held == name);
+        assert!(kept.contains(&name) && !kept.contains(&other));
         assert_eq!(kept.fingerprint(), a.fingerprint());
     }
 

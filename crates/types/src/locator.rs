@@ -1,12 +1,8 @@
 //! What one subscription asks for.
 
 use std::fmt;
-use std::sync::Arc;
 
-use crate::{DynamicParameters, xdstp};
-
-/// The name of a resource, or an alias of one.
-pub type Name = Arc<str>;
+use crate::{DynamicParameters, Name, xdstp};
 
 /// The name that stands for everything of a type that the server sees fit.
 pub const WILDCARD: &str = "*";

@@ -232,6 +232,27 @@ mod tests {
     }
 
     #[test]
+    fn s07_the_version_of_a_set_is_stable_over_releases() {
+        let named = |name: &str, constraints| {
+            let aliases = ["alias".into(), "xdstp://auth/T/alias?a=1&b=2".into()];
+            let body = Some(Bytes::from_static(b"body"));
+            let content = Content { body, aliases: Arc::from(aliases), ..Content::default() };
+            Variant::new(VariantKey::new(name, constraints), content)
+        };
+        let prod = Constraints::new(Expr::value("env", "prod"));
+        let set = [
+            named("backend", Constraints::unconstrained()),
+            named("xdstp://auth/T/a?a=1&b=2", Constraints::unconstrained()),
+            named("xdstp://auth/T/*", prod),
+        ];
+        let of_all = |form| Version::of_all(set.iter().map(|variant| (variant, form))).to_string();
+        assert_eq!(of_all(Form::Plain), "4d2c3a56bb8e4ec7");
+        assert_eq!(of_all(Form::Located), "f70684aaf1743a1f");
+        assert_eq!(set[0].version(Form::Plain).to_string(), "98e3ccbc085f399f");
+        assert_eq!(set[2].version(Form::Located).to_string(), "8cd85ad4c8b28188");
+    }
+
+    #[test]
     fn equal_contents_share_bytes_and_nothing_else() {
         let content = |body: &str, upstream_version: &str| Content {
             body: Some(Bytes::copy_from_slice(body.as_bytes())),

@@ -1,8 +1,8 @@
 //! `xdstp://` names: `xdstp://[authority]/TYPE/ID?key=value&…#directive,…` (xRFC TP1).
 //!
-//! Owns their one canonical spelling, and which collection a name belongs to. Everything behind the edges of
-//! Weir compares names as texts, so names are made canonical where they come in: from clients, from upstream
-//! and from files. Names of any other form are opaque and stay as they are.
+//! Owns their one canonical spelling, and which collection a name belongs to. Weir compares
+//! names as texts, so a [`Name`] is made canonical when it is made. Names of any other form are opaque and stay as
+//! they are.
 //!
 //! Two names are equal if their parts are, whatever the order of the context parameters. Of the spellings that
 //! are then possible, the canonical one is Envoy's own: parameters in order, and the same characters escaped.
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::WILDCARD;
+use crate::Name;
 
 const SCHEME: &str = "xdstp:";
 
@@ -79,7 +79,7 @@ pub fn canonical(name: &str) -> Result<Cow<'_, str>, MalformedName> {
 }
 
 /// The canonical spelling of what has one; anything else stays as it is, and is somebody else's to refuse.
-pub fn canonical_or_same(name: &str) -> Cow<'_, str> {
+pub(crate) fn canonical_or_same(name: &str) -> Cow<'_, str> {
     canonical(name).unwrap_or(Cow::Borrowed(name))
 }
 
@@ -93,16 +93,16 @@ pub fn is_glob(name: &str) -> bool {
     directory(name).is_some_and(|(_, leaf, _)| leaf == "*")
 }
 
-/// The glob collection that the resource with this canonical name belongs to: the one of its directory, with
-/// the same context parameters. Names that are not `xdstp://` names belong to none.
-pub fn glob_of(name: &str) -> Option<String> {
+/// The glob collection that the resource with this name belongs to: the one of its directory, with the same
+/// context parameters. Names that are not `xdstp://` names belong to none.
+pub fn glob_of(name: &Name) -> Option<Name> {
     let (directory, leaf, parameters) = directory(name)?;
-    (!leaf.is_empty() && leaf != "*").then(|| [directory, "*", parameters].concat())
+    (!leaf.is_empty() && leaf != "*").then(|| Name::of_canonical([directory, "*", parameters].concat()))
 }
 
-/// The collections that the resource with this canonical name may be part of: the wildcard, and its glob.
-pub fn collections_of(name: &str) -> impl Iterator<Item = Cow<'static, str>> {
-    [Cow::Borrowed(WILDCARD)].into_iter().chain(glob_of(name).map(Cow::Owned))
+/// The collections that the resource with this name may be part of: the wildcard, and its glob.
+pub fn collections_of(name: &Name) -> impl Iterator<Item = Name> {
+    [Name::wildcard().clone()].into_iter().chain(glob_of(name))
 }
 
 /// A canonical name, taken apart: up to the last `/` of the path, the rest of the path, and the parameters with
@@ -201,7 +201,7 @@ mod tests {
         for name in ["#entry=b", "#alt=xdstp://other/T/b?z=1&a=2", "?b=2#alt=xdstp%3A%2F%2Fother,entry=%zz"] {
             let name = format!("xdstp://auth/TCollection/a{name}");
             assert_eq!(canonical(&name).as_deref(), Ok(&*name));
-            assert_eq!(glob_of(&name), None);
+            assert_eq!(glob_of(&name.into()), None);
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
             ("xdstp://auth/T/foo/", None),
             ("foo/bar", None),
         ] {
-            assert_eq!(glob_of(name).as_deref(), glob, "{name}");
+            assert_eq!(glob_of(&name.into()).as_deref(), glob, "{name}");
             assert_eq!(glob.map(is_glob), glob.map(|_| true));
             assert_eq!(is_glob(name), name.ends_with('*'));
         }
@@ -267,7 +267,7 @@ mod tests {
                 prop_assert_eq!(canonical(&spelled), Ok(Cow::Borrowed(&*spelled)), "canonical for good");
                 prop_assert_eq!(authority(&name).is_empty(), authority(&spelled).is_empty());
             }
-            _ = (glob_of(&name), is_glob(&name));
+            _ = (glob_of(&name.as_str().into()), is_glob(&name));
         }
 
         #[test]

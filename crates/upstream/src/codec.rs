@@ -257,6 +257,25 @@ mod tests {
     }
 
     #[test]
+    fn w07_whatever_is_removed_may_be_spelled_in_any_way() {
+        let (canonical, spelling) = ("xdstp://auth/T/a?a=2&b=1", "xdstp://auth/T/a?b=1&a=2");
+        let name = ResourceName { name: spelling.into(), dynamic_parameter_constraints: None };
+        let error = ResourceError {
+            resource_name: Some(name.clone()),
+            error_detail: Some(Status { code: 5, message: String::new() }),
+        };
+        let response = read_delta(DeltaDiscoveryResponse {
+            removed_resources: vec![spelling.into()],
+            removed_resource_names: vec![name],
+            resource_errors: vec![error],
+            ..DeltaDiscoveryResponse::default()
+        });
+        let errors = response.errors.iter().map(|error| &*error.key.name);
+        let names: Vec<&str> = response.removed.iter().map(|key| &*key.name).chain(errors).collect();
+        assert_eq!(names, [canonical; 3]);
+    }
+
+    #[test]
     fn e01_errors_are_read_alike_in_both_dialects() {
         let named = |name: &str, constraints| {
             let detail = Some(Status { code: 14, message: "try later".into() });

@@ -1,6 +1,5 @@
 //! Locators and variant names between the wire and the vocabulary.
 
-use weir_types::xdstp::canonical_or_same;
 use weir_types::{ConstraintError, DynamicParameters, VariantKey};
 
 use crate::constraints;
@@ -9,7 +8,7 @@ use crate::discovery::{ResourceLocator, ResourceName};
 /// The locator that the wire names.
 pub fn decode(message: ResourceLocator) -> weir_types::ResourceLocator {
     weir_types::ResourceLocator::new(
-        canonical_or_same(&message.name),
+        message.name,
         message.dynamic_parameters.into_iter().collect::<DynamicParameters>(),
     )
 }
@@ -25,7 +24,7 @@ pub fn encode(locator: &weir_types::ResourceLocator) -> ResourceLocator {
 /// When its constraints are unacceptable.
 pub fn decode_name(message: &ResourceName) -> Result<VariantKey, ConstraintError> {
     let constraints = constraints::decode(message.dynamic_parameter_constraints.as_ref())?;
-    Ok(VariantKey::new(canonical_or_same(&message.name), constraints))
+    Ok(VariantKey::new(&message.name, constraints))
 }
 
 /// The message that names `key`.

@@ -4,14 +4,12 @@
 //! them. So it is not collected into a map before anyone knows that the map is needed: the entries are hashed
 //! where they stand, and read only if the same statement was not met before.
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 use prost::Message;
-use weir_types::KnownVersions;
-use weir_types::xdstp::canonical_or_same;
+use weir_types::{KnownVersions, Name};
 
 use crate::discovery::DeltaDiscoveryRequest;
 use crate::scan::{ScanError, fields};
@@ -120,7 +118,7 @@ impl Statement {
 }
 
 /// A name and a version; what is missing is empty.
-fn entry(bytes: &[u8]) -> Result<(Cow<'_, str>, &str), ScanError> {
+fn entry(bytes: &[u8]) -> Result<(Name, &str), ScanError> {
     let (mut name, mut version) = ("", "");
     for field in fields(bytes) {
         let field = field?;
@@ -130,7 +128,7 @@ fn entry(bytes: &[u8]) -> Result<(Cow<'_, str>, &str), ScanError> {
             _ => {}
         }
     }
-    Ok((canonical_or_same(name), version))
+    Ok((name.into(), version))
 }
 
 #[cfg(test)]
@@ -239,7 +237,7 @@ mod tests {
         let known = DeltaRequest::decode(bytes.into()).unwrap().known;
         assert_eq!(known.len(), 2);
         let read = known.read().unwrap();
-        assert!(read.is_current("a", Version(2)) && read.len() == 1);
+        assert!(read.is_current(&"a".into(), Version(2)) && read.len() == 1);
     }
 
     #[test]

@@ -255,7 +255,7 @@ pub fn eds_name(type_url: &TypeUrl, value: &[u8]) -> Option<Name> {
         }
     }
     let wanted = if service_name.is_empty() { name } else { service_name };
-    (discovery_type == Some(EDS) && !wanted.is_empty()).then(|| xdstp::canonical_or_same(wanted).into())
+    (discovery_type == Some(EDS) && !wanted.is_empty()).then(|| wanted.into())
 }
 
 fn eds_service_name(config: &[u8]) -> Option<&str> {

@@ -1,9 +1,10 @@
-//! `xdstp://` names: w03 to w06. The spelling of names is proved in `weir-types`, what is said to control planes
+//! `xdstp://` names: w03 to w07. The spelling of names is proved in `weir-types`, what is said to control planes
 //! in `weir-protocol` and `weir-upstream`.
 
 use weir_testkit::client::{Change, DIALECTS, Received};
 use weir_testkit::constraints::{locator, value};
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
+use weir_wire::discovery::{DeltaDiscoveryResponse, ResourceName};
 
 use crate::proxy::{Proxy, in_each_dialect as at_a_proxy_in_each_dialect};
 use crate::weir::{Speaks, Weir, in_each_dialect};
@@ -75,6 +76,34 @@ async fn w03_a_returning_client_may_spell_its_names_differently() {
         },
     );
     back.expect_nothing().await;
+}
+
+#[tokio::test]
+async fn w07_a_removal_counts_in_whatever_spelling_it_comes() {
+    let (canonical, spelling) = ("xdstp:///T/a?a=2&b=1", "xdstp:///T/a?b=1&a=2");
+    let cds = type_url("cds");
+    for (speaks, located) in [(Speaks::Nodes, false), (Speaks::Locators, false), (Speaks::Locators, true)] {
+        for dialect in DIALECTS {
+            let control_plane = speaks.control_plane().await;
+            control_plane.set(Published::text(cds, canonical, "1"));
+            let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
+            let mut client = weir.client(dialect, "prod").await;
+            client.subscribe(cds, &[spelling]);
+            assert_eq!(client.accept(cds).await.texts(), [(canonical.to_owned(), "1".to_owned())]);
+            let removed = ResourceName { name: spelling.into(), dynamic_parameter_constraints: None };
+            control_plane.inject_delta(DeltaDiscoveryResponse {
+                type_url: cds.into(),
+                removed_resources: if located { Vec::new() } else { vec![spelling.into()] },
+                removed_resource_names: if located { vec![removed] } else { Vec::new() },
+                ..DeltaDiscoveryResponse::default()
+            });
+            let received = client.accept(cds).await;
+            assert!(received.resources.is_empty(), "{dialect:?} {located}");
+            if dialect == Dialect::Delta {
+                assert_eq!(received.removed, [canonical]);
+            }
+        }
+    }
 }
 
 #[tokio::test]

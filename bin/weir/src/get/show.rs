@@ -170,7 +170,7 @@ mod tests {
         let key = VariantKey::new("x", Constraints::new(Expr::value("env", "prod")));
         let mut batch = Batch::new(TypeUrl::new("a/b"), Reach::Named);
         batch.upserts.push(Variant::new(key, content));
-        let mut held = Held::new(&["x".to_owned(), "y".to_owned()]);
+        let mut held = Held::new(&["x", "y"].map(Name::from));
         held.apply(batch);
         held
     }

@@ -34,9 +34,9 @@ pub(crate) enum Change {
 
 impl Held {
     /// Nothing yet of `names`.
-    pub(crate) fn new(names: &[String]) -> Self {
+    pub(crate) fn new(names: &[Name]) -> Self {
         let nothing = Wanted { found: 0, absence: Absence::Unknown };
-        let wanted = names.iter().map(|name| (Name::from(name.as_str()), nothing));
+        let wanted = names.iter().map(|name| (name.clone(), nothing));
         Self { wanted: wanted.collect(), variants: BTreeMap::new() }
     }
 
@@ -76,7 +76,7 @@ impl Held {
 
     /// Counts a variant under every name that was asked for and that it answers to.
     fn count(&mut self, variant: &Variant, step: impl Fn(usize) -> usize) {
-        let glob = glob_of(variant.name()).map(Name::from);
+        let glob = glob_of(variant.name());
         let own = [variant.name()].into_iter().chain(variant.content().aliases.iter()).chain(&glob);
         for name in own.collect::<BTreeSet<_>>() {
             if let Some(wanted) = self.wanted.get_mut(name) {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_comes_and_goes() {
-        let mut held = Held::new(&["a".to_owned()]);
+        let mut held = Held::new(&["a".into()]);
         assert!(held.is_missing_some());
         assert_eq!(apply(&mut held, without("a")), ["missing"]);
         assert_eq!(apply(&mut held, with("a", "1", &[])), ["added"]);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn w04_a_glob_is_there_if_anything_belongs_to_it() {
-        let mut held = Held::new(&["xdstp://auth/T/dir/*".to_owned()]);
+        let mut held = Held::new(&["xdstp://auth/T/dir/*".into()]);
         held.apply(with("xdstp://auth/T/other/a", "1", &[]));
         assert!(held.is_missing_some());
         held.apply(with("xdstp://auth/T/dir/a", "1", &[]));
@@ -168,14 +168,14 @@ mod tests {
 
     #[test]
     fn i09_an_alias_is_found() {
-        let mut held = Held::new(&["r/a.test".to_owned()]);
+        let mut held = Held::new(&["r/a.test".into()]);
         held.apply(with("r/vh", "1", &["r/a.test"]));
         assert!(!held.is_missing_some());
     }
 
     #[test]
     fn a_name_is_there_while_anything_answers_to_it() {
-        let mut held = Held::new(&["r/a.test".to_owned(), "r/vh".to_owned()]);
+        let mut held = Held::new(&["r/a.test".into(), "r/vh".into()]);
         held.apply(with("r/vh", "1", &["r/a.test", "r/vh"]));
         held.apply(with("r/other", "1", &["r/a.test"]));
         let missing = |held: &Held| held.missing().map(|(name, _)| name.to_string()).collect::<Vec<_>>();

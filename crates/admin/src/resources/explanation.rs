@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::explain::{self, Mismatch, OverlapPair};
 use weir_database::survey::HeldVariant;
-use weir_types::{DynamicParameters, TypeUrl};
+use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use super::model::Variant;
 use super::type_in_path;
@@ -99,6 +99,7 @@ pub(crate) async fn explain(
     mut query: Query,
 ) -> Result<Json<Explanation>, Problem> {
     let type_url = type_in_path(&type_url)?;
+    let name = Name::from(name);
     let sent = query.parameters()?;
     let id = query.parse("client", "it is the id of a client", |text| text.parse::<u64>().ok())?;
     query.finish()?;
@@ -125,7 +126,7 @@ fn asking(
     instance: &Shared,
     id: u64,
     type_url: &TypeUrl,
-    name: &str,
+    name: &Name,
 ) -> Result<(DynamicParameters, Option<&'static str>), Problem> {
     let missing = || Problem::missing("client", &id.to_string(), format!("no open stream has the id {id}"));
     let client = instance.client_sketch(id).ok_or_else(missing)?;
@@ -137,7 +138,7 @@ fn asking(
 }
 
 /// Why a client is not given a name that it is subscribed to.
-fn barred(instance: &Shared, id: u64, type_url: &TypeUrl, name: &str) -> Option<&'static str> {
+fn barred(instance: &Shared, id: u64, type_url: &TypeUrl, name: &Name) -> Option<&'static str> {
     let views = instance.client_views(id)?;
     let (_, subscription) = views.into_iter().find(|(of_type, _)| of_type == type_url)?;
     instance.database().barred(type_url, subscription, name).map(|why| obstacle_of(&why))

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use weir_database::{Attachment, Database, Settings, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Batch, Constraints, Content, DynamicParameters, Fingerprint, Reach, Selector, Subscription, TypeUrl,
-    Variant, VariantKey,
+    Batch, Constraints, Content, DynamicParameters, Fingerprint, Name, Reach, Selector, Subscription,
+    TypeUrl, Variant, VariantKey,
 };
 
 use crate::{
@@ -245,8 +245,8 @@ impl Instance for Fake {
         Some(Sketch { node, cluster, user_agent, identity, dialect, parameters })
     }
 
-    fn client_may_have(&self, id: u64, _: &TypeUrl, name: &str) -> Option<bool> {
-        (id <= self.clients).then_some(name != "secret")
+    fn client_may_have(&self, id: u64, _: &TypeUrl, name: &Name) -> Option<bool> {
+        (id <= self.clients).then_some(&**name != "secret")
     }
 
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {

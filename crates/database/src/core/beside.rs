@@ -74,7 +74,7 @@ impl<'a> Collector<'a> {
         let mut form = None;
         let (mut asked, mut unanswered) = (HashSet::new(), HashSet::new());
         for (selector, id) in &self.view.selections {
-            let (name, selection) = (&*selector.locator.name, &self.core.selections[id.0]);
+            let (name, selection) = (&selector.locator.name, &self.core.selections[id.0]);
             if selection.is_collection() {
                 if first {
                     asked.insert(name);
@@ -87,19 +87,16 @@ impl<'a> Collector<'a> {
                 // Spoken of where the answer is.
                 unanswered.insert(name);
             }
-            if settled
-                && !(known.contains(name)
-                    && (selection.shows(&selector.locator.name) || unanswered.contains(name)))
-            {
+            if settled && !(known.contains(name) && (selection.shows(name) || unanswered.contains(name))) {
                 form = Some(selector.form);
             }
         }
         let Some(form) = form else { return };
         let shown = Shown::of(self.core, self.view);
         let any_name = self.core.type_url.kind() == Kind::VirtualHost;
-        let collected = |name: &Name| collections_of(name).any(|collection| asked.contains(&*collection));
-        for name in known.names().filter(|name| any_name || asked.contains(&***name) || collected(name)) {
-            if !unanswered.contains(&**name) && !shown.any_of(name) {
+        let collected = |name: &Name| collections_of(name).any(|collection| asked.contains(&collection));
+        for name in known.names().filter(|name| any_name || asked.contains(*name) || collected(name)) {
+            if !unanswered.contains(name) && !shown.any_of(name) {
                 self.removed.insert(Removed::absent(name, form));
             }
         }
@@ -123,7 +120,7 @@ impl<'a> Collector<'a> {
         let mut names = self.core.aliases_of(name).chain([name]).filter_map(selection);
         let by_name = names.find_map(|selection| Some((selection.live().find(is_it)?, Breadth::Name)));
         let by_collection = || {
-            let collections = collections_of(name).filter_map(|collection| selection(&collection.into()));
+            let collections = collections_of(name).filter_map(|collection| selection(&collection));
             let narrower = collections.filter(|s| than.is_none_or(|than| s.breadth() > than));
             let answers = narrower.filter_map(|s| Some((s.member(name)?, s.breadth())));
             answers.max_by_key(|(_, breadth)| *breadth)

@@ -53,18 +53,18 @@ impl Core {
         let named = |name: &Name| key.name == *name || gone.variant.content().aliases.contains(name);
         let asks = |selection: &Selection| match selection.breadth() {
             Breadth::Name => named(&selection.locator.name),
-            _ => collections_of(&key.name).any(|name| *name == *selection.locator.name),
+            _ => collections_of(&key.name).any(|name| name == selection.locator.name),
         };
         key.constraints.matches(&selection.locator.parameters) && asks(selection) && !selection.has(key)
     }
 }
 
 /// The located selectors of a view, by name.
-struct Keepers<'a>(HashMap<&'a str, Vec<SelectionId>>);
+struct Keepers<'a>(HashMap<&'a Name, Vec<SelectionId>>);
 
 impl<'a> Keepers<'a> {
     fn of(view: &'a View) -> Self {
-        let mut by_name: HashMap<&str, Vec<SelectionId>> = HashMap::new();
+        let mut by_name: HashMap<&Name, Vec<SelectionId>> = HashMap::new();
         for (selector, id) in view.selections.iter().filter(|(selector, _)| selector.form == Form::Located) {
             by_name.entry(&selector.locator.name).or_default().push(*id);
         }
@@ -74,8 +74,8 @@ impl<'a> Keepers<'a> {
     /// The selections of the names and collections by which a client may keep `variant`.
     fn that_may_keep(&self, variant: &Variant) -> impl Iterator<Item = SelectionId> {
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let named = names.filter_map(|name| self.0.get(&**name));
-        let collections = collections_of(variant.name()).filter_map(|name| self.0.get(&*name));
+        let named = names.filter_map(|name| self.0.get(name));
+        let collections = collections_of(variant.name()).filter_map(|name| self.0.get(&name));
         named.chain(collections).flatten().copied()
     }
 }

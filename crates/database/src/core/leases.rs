@@ -110,8 +110,7 @@ impl<'a> Reasons<'a> {
         let same = |other: &&Arc<Variant>| {
             identity(other, form) == identity(variant, form) && other.version(form) == variant.version(form)
         };
-        let collections = collections_of(name).map(Name::from);
-        let names = self.core.aliases_of(name).chain([name]).cloned().chain(collections);
+        let names = self.core.aliases_of(name).chain([name]).cloned().chain(collections_of(name));
         let asking = names.filter_map(|asked| self.asked.get(&asked)).flatten();
         let shown = asking.filter(|(asked, _)| *asked == form).filter_map(|(_, s)| s.shown(name));
         shown.filter(same).max_by_key(|other| other.lease().as_ref().map(Lease::until)).unwrap_or(variant)

@@ -212,7 +212,7 @@ impl Core {
 
     /// The selections of the collections that the resource `name` may be part of.
     fn collecting(&self, name: &Name) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
-        let sets = collections_of(name).filter_map(|collection| self.collections.get(&*collection));
+        let sets = collections_of(name).filter_map(|collection| self.collections.get(&collection));
         sets.flat_map(Generations::iter)
     }
 

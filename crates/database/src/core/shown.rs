@@ -12,7 +12,7 @@ use crate::view::View;
 /// Everything that a view shows, to look up.
 #[derive(Default)]
 pub(super) struct Shown<'a> {
-    collections: HashMap<&'a str, Vec<(Form, &'a Selection)>>,
+    collections: HashMap<&'a Name, Vec<(Form, &'a Selection)>>,
     plain: HashSet<&'a Name>,
     located: HashSet<&'a VariantKey>,
     /// The names of `located`.
@@ -26,7 +26,7 @@ impl<'a> Shown<'a> {
             let selection = &core.selections[id.0];
             match selector.form {
                 form if selection.is_collection() => {
-                    let of_name = shown.collections.entry(&*selector.locator.name).or_default();
+                    let of_name = shown.collections.entry(&selector.locator.name).or_default();
                     of_name.push((form, selection));
                 }
                 Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
@@ -58,6 +58,6 @@ impl<'a> Shown<'a> {
 
     /// The collections that the resource `name` may be part of.
     fn collecting(&self, name: &Name) -> impl Iterator<Item = (Form, &'a Selection)> {
-        collections_of(name).filter_map(|name| self.collections.get(&*name)).flatten().copied()
+        collections_of(name).filter_map(|name| self.collections.get(&name)).flatten().copied()
     }
 }

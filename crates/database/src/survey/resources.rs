@@ -104,16 +104,15 @@ impl Database {
     }
 
     /// The variants that may answer whoever asks for `name`: its own, or those of resources that list it as an alias.
-    pub fn answering(&self, type_url: &TypeUrl, name: &str) -> Vec<HeldVariant> {
-        let name = Name::from(name);
-        let own = self.describe(type_url, std::slice::from_ref(&name));
+    pub fn answering(&self, type_url: &TypeUrl, name: &Name) -> Vec<HeldVariant> {
+        let own = self.describe(type_url, std::slice::from_ref(name));
         let own: Vec<_> = own.into_iter().flat_map(|resource| resource.variants).collect();
         if !own.is_empty() {
             return own;
         }
-        let listing = self.look_at(type_url, |core| core.listing(&name)).unwrap_or_default();
+        let listing = self.look_at(type_url, |core| core.listing(name)).unwrap_or_default();
         let aliased = self.describe(type_url, &listing).into_iter().flat_map(|resource| resource.variants);
-        aliased.filter(|held| held.variant.content().aliases.contains(&name)).collect()
+        aliased.filter(|held| held.variant.content().aliases.contains(name)).collect()
     }
 }
 

@@ -65,9 +65,9 @@ impl Database {
     }
 
     /// Why the streams of a view are not given a name that they are subscribed to; none if that is not so.
-    pub fn barred(&self, type_url: &TypeUrl, subscription: Fingerprint, name: &str) -> Option<Withheld> {
+    pub fn barred(&self, type_url: &TypeUrl, subscription: Fingerprint, name: &Name) -> Option<Withheld> {
         let view = self.look_at(type_url, |core| core.shared_view(subscription))??;
-        let mut named = view.subscription.iter().filter(|selector| *selector.locator.name == *name);
+        let mut named = view.subscription.iter().filter(|selector| selector.locator.name == *name);
         named.find_map(|selector| selector.locator.parameters.why_withheld().cloned())
     }
 

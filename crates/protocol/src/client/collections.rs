@@ -50,7 +50,7 @@ impl Application<'_> {
                         interest.in_first || by_node || removed.contains(name) || sent.any(matches)
                     }
                     Breadth::Glob => {
-                        let mut sent = brought.get(&**name).into_iter().flatten();
+                        let mut sent = brought.get(name).into_iter().flatten();
                         alone || whole && interest.in_first || removed.contains(name) || sent.any(matches)
                     }
                 };
@@ -68,8 +68,8 @@ impl Application<'_> {
     }
 
     /// What came, by the glob that it belongs to: what cannot be accepted is an answer too.
-    fn brought(&self, said: &Said) -> HashMap<String, Vec<Constraints>> {
-        let mut brought = HashMap::<String, Vec<Constraints>>::new();
+    fn brought(&self, said: &Said) -> HashMap<Name, Vec<Constraints>> {
+        let mut brought = HashMap::<Name, Vec<Constraints>>::new();
         let spoiled = said.spoiled.iter().map(|name| (name, Constraints::unconstrained()));
         let sent =
             self.batch.upserts.iter().map(|variant| (variant.name(), variant.key().constraints.clone()));

@@ -190,17 +190,17 @@ impl Held {
     }
 
     /// The variants of the resource called `name`.
-    pub(super) fn variants(&self, name: &str) -> &[HeldVariant] {
+    pub(super) fn variants(&self, name: &Name) -> &[HeldVariant] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The variants that answer a locator of `name`: by their name, by an alias, or as part of a glob.
-    pub(super) fn answering(&self, name: &str) -> impl Iterator<Item = (&Name, &HeldVariant)> {
+    pub(super) fn answering(&self, name: &Name) -> impl Iterator<Item = (&Name, &HeldVariant)> {
         let named = self.by_name.get_key_value(name).into_iter();
         let aliased = self.by_alias.get(name).into_iter().flatten();
-        let aliased = aliased.filter(move |resource| &***resource != name);
+        let aliased = aliased.filter(move |resource| *resource != name);
         let aliased = aliased.filter_map(|resource| self.by_name.get_key_value(resource)).filter(
-            move |(_, variants)| variants.iter().any(|v| v.aliases.iter().any(|alias| &**alias == name)),
+            move |(_, variants)| variants.iter().any(|v| v.aliases.iter().any(|alias| alias == name)),
         );
         let named = named.chain(aliased).map(|(name, variants)| (name, variants.as_slice()));
         let all = named.chain(self.members(name));
@@ -208,7 +208,7 @@ impl Held {
     }
 
     /// The held resources that belong to `glob`.
-    pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = (&Name, &[HeldVariant])> {
+    pub(super) fn members(&self, glob: &Name) -> impl Iterator<Item = (&Name, &[HeldVariant])> {
         let members = self.directories.members(glob).filter_map(|member| self.by_name.get_key_value(member));
         members.map(|(name, variants)| (name, variants.as_slice()))
     }

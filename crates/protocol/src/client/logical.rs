@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Absence, Constraints, DynamicParameters, Name, Reach, ResourceError, ResourceLocator, Variant,
-    VariantKey, WILDCARD,
+    Absence, Constraints, DynamicParameters, Name, Reach, ResourceError, ResourceLocator, Variant, VariantKey,
 };
 
 use super::Naming;
@@ -83,7 +82,7 @@ pub(super) struct Logical {
 
 impl Logical {
     pub(super) fn reach(&self) -> Reach {
-        if self.wanted.contains_key(WILDCARD) { Reach::Wildcard } else { Reach::Named }
+        if self.wanted.contains_key(Name::wildcard()) { Reach::Wildcard } else { Reach::Named }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -144,8 +143,8 @@ impl Logical {
         name: &'a Name,
         aliases: &'a [Name],
     ) -> impl Iterator<Item = &'a Name> {
-        let wanted = |name: &str| Some(self.wanted.get_key_value(name)?.0);
-        let names = std::iter::once(name).chain(aliases).filter_map(move |name| wanted(name));
+        let wanted = |name: &Name| Some(self.wanted.get_key_value(name)?.0);
+        let names = std::iter::once(name).chain(aliases).filter_map(wanted);
         names.chain(collections_of(name).filter_map(move |name| wanted(&name)))
     }
 
@@ -155,7 +154,7 @@ impl Logical {
     }
 
     /// Whether a held variant answers a locator.
-    pub(super) fn is_served(&self, naming: &Naming, name: &str, parameters: &DynamicParameters) -> bool {
+    pub(super) fn is_served(&self, naming: &Naming, name: &Name, parameters: &DynamicParameters) -> bool {
         self.held.answering(name).any(|(_, held)| naming.matches(&held.constraints, parameters))
     }
 
@@ -170,7 +169,7 @@ impl Logical {
         let unreached = |resource: &Name, held: &HeldVariant| {
             !self.reaches(naming, resource, &held.aliases, &held.constraints)
         };
-        let lost: Vec<VariantKey> = if &**name == WILDCARD {
+        let lost: Vec<VariantKey> = if name == Name::wildcard() {
             self.held.keys(unreached)
         } else {
             let candidates = self.held.answering(name).filter(|(resource, held)| unreached(resource, held));
@@ -200,8 +199,8 @@ impl Logical {
                 }
             }
         }
-        for glob in collections_of(variant.name()).filter(|collection| &**collection != WILDCARD) {
-            self.wanted.get_mut(&*glob).into_iter().flatten().for_each(|(_, interest)| interest.error = None);
+        for glob in collections_of(variant.name()).filter(|collection| collection != Name::wildcard()) {
+            self.wanted.get_mut(&glob).into_iter().flatten().for_each(|(_, interest)| interest.error = None);
         }
         first
     }

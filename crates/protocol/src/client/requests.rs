@@ -190,7 +190,7 @@ impl Logical {
         deadline: Instant,
     ) -> Vec<ResourceLocator> {
         // The legacy wildcard is sent as an empty list, but it is sent.
-        let wildcard = self.wanted.get(WILDCARD).filter(|_| sent.is_empty()).into_iter().flatten();
+        let wildcard = self.wanted.get(Name::wildcard()).filter(|_| sent.is_empty()).into_iter().flatten();
         let wildcard = wildcard.map(|(parameters, _)| ResourceLocator::new(WILDCARD, parameters.clone()));
         let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
         let mut watched = Vec::new();

@@ -232,27 +232,27 @@ impl<V: View> Logical<V> {
     fn reconsider(&mut self, removed: &[Selector]) {
         let Some(known) = &self.known else { return };
         self.reconsidered = true;
-        let asked: HashSet<&str> = self.view.subscription().iter().map(|s| &*s.locator.name).collect();
-        let gone = removed.iter().map(|gone| &*gone.locator.name).filter(|name| !asked.contains(name));
-        let gone: HashSet<&str> = gone.collect();
+        let asked: HashSet<&Name> = self.view.subscription().iter().map(|s| &s.locator.name).collect();
+        let gone = removed.iter().map(|gone| &gone.locator.name).filter(|name| !asked.contains(name));
+        let gone: HashSet<&Name> = gone.collect();
         if gone.is_empty() {
             return;
         }
-        let collected = |name: &Name, by: &HashSet<&str>| {
-            collections_of(name).any(|collection| by.contains(&*collection))
+        let collected = |name: &Name, by: &HashSet<&Name>| {
+            collections_of(name).any(|collection| by.contains(&collection))
         };
         let keeps = |name: &Name| match collected(name, &gone) {
-            true => asked.contains(&**name) || collected(name, &asked),
-            false => !gone.contains(&**name),
+            true => asked.contains(name) || collected(name, &asked),
+            false => !gone.contains(name),
         };
         self.known = Some(Arc::new(known.filtered(keeps)));
     }
 
     /// A client that asks again for what it states to hold is to get it, also if it is not there yet.
     fn doubt(&mut self, again: &[Selector]) {
-        let again: HashSet<&str> = again.iter().map(|selector| &*selector.locator.name).collect();
-        let collected = |name: &Name| collections_of(name).any(|collection| again.contains(&*collection));
-        let asked = |name: &Name| again.contains(&**name) || collected(name);
+        let again: HashSet<&Name> = again.iter().map(|selector| &selector.locator.name).collect();
+        let collected = |name: &Name| collections_of(name).any(|collection| again.contains(&collection));
+        let asked = |name: &Name| again.contains(name) || collected(name);
         if let Some(known) = self.known.as_ref().filter(|known| known.names().any(asked)) {
             self.known = Some(Arc::new(known.doubting(asked)));
         }

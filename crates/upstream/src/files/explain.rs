@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_database::explain::{self, Candidate};
-use weir_types::{DynamicParameters, TypeUrl, Variant};
+use weir_types::{DynamicParameters, Name, TypeUrl, Variant};
 
 use super::load::Loaded;
 use super::resource::Resource;
@@ -24,7 +24,7 @@ impl Candidate for Resource {
 pub fn explain<'a>(
     loaded: &'a Loaded,
     type_url: &TypeUrl,
-    name: &str,
+    name: &Name,
     parameters: &DynamicParameters,
 ) -> Explanation<'a> {
     let variants: Vec<_> =
@@ -32,7 +32,7 @@ pub fn explain<'a>(
     explain::explain(&variants, parameters)
 }
 
-fn answers_to(resource: &Resource, name: &str) -> bool {
+fn answers_to(resource: &Resource, name: &Name) -> bool {
     let variant = &resource.variant;
-    **variant.name() == *name || variant.content().aliases.iter().any(|alias| **alias == *name)
+    variant.name() == name || variant.content().aliases.contains(name)
 }

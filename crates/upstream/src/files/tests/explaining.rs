@@ -20,7 +20,7 @@ fn loaded() -> (Dir, Loaded) {
 #[test]
 fn p02_the_variant_that_matches_and_why_the_others_do_not() {
     let (dir, loaded) = loaded();
-    let explanation = explain(&loaded, &cds(), "a", &params(&[("env", "prod"), ("zone", "x")]));
+    let explanation = explain(&loaded, &cds(), &"a".into(), &params(&[("env", "prod"), ("zone", "x")]));
     assert_eq!(dir.relative(&explanation.chosen.unwrap().origin), "a.yaml:1");
     assert!(explanation.rivals.is_empty());
     let why = explanation
@@ -34,7 +34,7 @@ fn p02_the_variant_that_matches_and_why_the_others_do_not() {
 #[test]
 fn p12_where_variants_overlap() {
     let (dir, loaded) = loaded();
-    let explanation = explain(&loaded, &cds(), "a", &params(&[("env", "test")]));
+    let explanation = explain(&loaded, &cds(), &"a".into(), &params(&[("env", "test")]));
     assert_eq!(dir.relative(&explanation.chosen.unwrap().origin), "a.yaml:1", "constrained by more keys");
     assert_eq!(explanation.rivals.len(), 1);
     let pairs = explanation.overlaps.iter().map(|overlap| {
@@ -50,7 +50,7 @@ fn p12_where_variants_overlap() {
 #[test]
 fn an_unknown_name_has_no_variants() {
     let (_dir, loaded) = loaded();
-    let explanation = explain(&loaded, &cds(), "b", &params(&[]));
+    let explanation = explain(&loaded, &cds(), &"b".into(), &params(&[]));
     assert!(
         explanation.chosen.is_none() && explanation.mismatches.is_empty() && explanation.overlaps.is_empty()
     );

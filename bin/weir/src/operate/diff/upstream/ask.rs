@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use tokio::runtime::{Builder, Runtime};
 use weir_config::Config;
 use weir_types::xdstp::glob_of;
-use weir_types::{DynamicParameters, Form, TypeUrl, authority};
+use weir_types::{DynamicParameters, Form, Name, TypeUrl, authority};
 use weir_upstream::client::Client;
 use weir_upstream::files::explain::explain;
 use weir_upstream::files::{self, Loaded};
@@ -72,8 +72,8 @@ impl Sources {
         question: &Question,
         asked: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, String>> {
-        let names: Vec<String> =
-            if question.is_wildcard { Vec::new() } else { asked.iter().cloned().collect() };
+        let names: Vec<Name> =
+            if question.is_wildcard { Vec::new() } else { asked.iter().map(Name::from).collect() };
         match self.by_authority.get(&question.authority) {
             None => bail!("the configuration has no upstream of authority {:?}", question.authority),
             Some(Asked::Files(loaded)) => Ok(in_files(loaded, question, &names)),
@@ -94,7 +94,7 @@ impl Sources {
         &self,
         settings: &Settings,
         question: &Question,
-        names: &[String],
+        names: &[Name],
     ) -> Result<Held> {
         let mut settings = settings.clone();
         if let Naming::Streams { node, .. } = &settings.naming {
@@ -154,15 +154,15 @@ fn asking(settings: Settings, connected: Option<&String>, timeout: Duration) -> 
     }
 }
 
-fn in_files(loaded: &Loaded, question: &Question, names: &[String]) -> BTreeMap<String, String> {
+fn in_files(loaded: &Loaded, question: &Question, names: &[Name]) -> BTreeMap<String, String> {
     let Question { authority: of, type_url, parameters, is_wildcard } = question;
     let all = loaded.resources().filter(|resource| resource.type_url == *type_url);
-    let listed = all.map(|resource| &**resource.variant.name()).filter(|name| authority(name) == of);
-    let listed: BTreeSet<&str> = listed.collect();
-    let in_glob = |name: &&str| glob_of(name).is_some_and(|glob| names.iter().any(|asked| *asked == *glob));
-    let wanted: BTreeSet<&str> = match is_wildcard {
+    let listed: BTreeSet<&Name> =
+        all.map(|resource| resource.variant.name()).filter(|name| authority(name) == of).collect();
+    let in_glob = |name: &&Name| glob_of(name).is_some_and(|glob| names.contains(&glob));
+    let wanted: BTreeSet<&Name> = match is_wildcard {
         true => listed,
-        false => listed.into_iter().filter(in_glob).chain(names.iter().map(String::as_str)).collect(),
+        false => listed.into_iter().filter(in_glob).chain(names).collect(),
     };
     wanted.into_iter().filter_map(|name| in_file(loaded, type_url, name, parameters)).collect()
 }
@@ -171,7 +171,7 @@ fn in_files(loaded: &Loaded, question: &Question, names: &[String]) -> BTreeMap<
 fn in_file(
     loaded: &Loaded,
     type_url: &TypeUrl,
-    name: &str,
+    name: &Name,
     parameters: &DynamicParameters,
 ) -> Option<(String, String)> {
     let chosen = explain(loaded, type_url, name, parameters).chosen?;
