@@ -1,19 +1,21 @@
 //! The handle: one short lock per type, never held while waiting.
 
 mod attachment;
+mod slices;
 mod sources;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use weir_types::{Batch, Commit, Cursor, Selector, TypeUrl};
 
 use crate::core::{Ambiguity, Core, Patch, Statistics};
 use crate::demand::{Asking, Demand, DemandChange, Limits};
 use crate::limits::Refused;
+use crate::lock::{HoldTimes, Locked};
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber};
@@ -28,7 +30,8 @@ pub struct Database(Arc<Inner>);
 struct Inner {
     settings: Settings,
     demand: Demand,
-    types: RwLock<HashMap<TypeUrl, Arc<Mutex<Core>>>>,
+    types: RwLock<HashMap<TypeUrl, Arc<Locked>>>,
+    hold_times: HoldTimes,
     commits: AtomicU64,
     serials: AtomicU64,
     ambiguities: AtomicU64,
@@ -71,6 +74,7 @@ impl Database {
             settings,
             demand,
             types: RwLock::default(),
+            hold_times: HoldTimes::default(),
             commits: AtomicU64::new(1),
             serials: AtomicU64::new(0),
             ambiguities: AtomicU64::new(0),
@@ -79,12 +83,19 @@ impl Database {
         }))
     }
 
-    fn of_type(&self, type_url: &TypeUrl) -> Arc<Mutex<Core>> {
+    /// Has `record` called with how long the lock of a type was held, where that was 0.1 ms or longer. There is one such
+    /// callback, and it has to be short.
+    pub fn on_lock_hold(&self, record: impl Fn(Duration) + Send + Sync + 'static) {
+        self.0.hold_times.record(Box::new(record));
+    }
+
+    fn of_type(&self, type_url: &TypeUrl) -> Arc<Locked> {
         if let Some(core) = self.0.types.read().get(type_url) {
             return Arc::clone(core);
         }
         let first = Commit(self.0.commits.load(Ordering::Acquire));
-        let new = || Arc::new(Mutex::new(Core::new(type_url.clone(), first)));
+        let times = || self.0.hold_times.clone();
+        let new = || Arc::new(Locked::new(Core::new(type_url.clone(), first), times()));
         Arc::clone(self.0.types.write().entry(type_url.clone()).or_insert_with(new))
     }
 
@@ -138,7 +149,7 @@ impl Database {
             let mut locked = core.lock();
             let patch = Patch { add, ..Patch::default() };
             let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
-            let attached = locked.attach(None, patch, &asking, || self.next_serial());
+            let attached = self.join(&mut locked, None, patch, &asking);
             self.report(&mut locked);
             let (view, shared) = attached?;
             (view, shared, Answers::from(locked.last()))
@@ -180,7 +191,7 @@ impl Database {
             touched.iter().for_each(|view| view.wake_all());
         }
         // Clients may make up types too.
-        let in_use = |core: &Arc<Mutex<Core>>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
+        let in_use = |core: &Arc<Locked>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
         self.0.types.write().retain(|_, core| in_use(core));
         self.0.demand.announce();
     }

@@ -10,6 +10,7 @@ mod demand;
 pub mod explain;
 mod limits;
 pub mod lint;
+mod lock;
 pub mod matching;
 mod selection;
 mod settings;

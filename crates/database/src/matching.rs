@@ -1,49 +1,20 @@
 //! Which variant of a name is for whom: paid once per distinct parameter set, not per subscriber.
 
-use std::collections::HashMap;
+mod index;
+mod table;
+
 use std::sync::Arc;
 
-use weir_types::constraints::Expr;
 use weir_types::{Constraints, DynamicParameters, Form, Name, Variant, Version};
 
-/// Below this many variants, trying one after the other is faster than any index.
-const INDEX_FROM: usize = 8;
+use self::table::Table;
 
-/// How many answers are remembered before all are forgotten.
-const MEMO_LIMIT: usize = 4096;
-
-/// The variants of one name that came through one reach, with an index over their constraints and a memo of
-/// the answers.
+/// The variants of one name that came through one reach. Most names have one variant or none, and cost no more than that.
 #[derive(Debug, Default)]
 pub struct VariantSet {
-    /// In order of preference: where more than one matches (undefined in TP2), the first is chosen. Most
-    /// constrained keys first, then canonical order, so that all replicas choose alike.
-    variants: Vec<Filed>,
-    index: Option<Index>,
-    memo: HashMap<DynamicParameters, Answer>,
-    /// Variants whose time to live is over: for nobody any more, and kept since a heartbeat that comes after
-    /// all brings no body.
-    expired: Vec<Arc<Variant>>,
-}
-
-/// A variant, and beside it the hash of its content: equal ones are found without looking into each variant.
-#[derive(Debug)]
-struct Filed {
-    content: Version,
-    variant: Arc<Variant>,
-}
-
-impl Filed {
-    fn new(variant: Arc<Variant>) -> Self {
-        Self { content: variant.version(Form::Plain), variant }
-    }
-}
-
-/// Positions in [`VariantSet::variants`].
-#[derive(Clone, Copy, Debug, Default)]
-struct Answer {
-    chosen: Option<u32>,
-    rival: Option<u32>,
+    /// The only one; none where there is a table.
+    one: Option<Arc<Variant>>,
+    table: Option<Box<Table>>,
 }
 
 /// The variant for a parameter set.
@@ -56,83 +27,106 @@ pub struct Match<'a> {
 }
 
 impl VariantSet {
-    /// The variants, in order of preference.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Variant>> {
-        self.variants.iter().map(|filed| &filed.variant)
+    /// The table, which is made where there is none.
+    fn table_mut(&mut self) -> &mut Table {
+        let table = self.table.get_or_insert_default();
+        if let Some(one) = self.one.take() {
+            table.insert(one);
+        }
+        table
     }
 
-    /// The variants whose content has this hash, constraints aside.
-    pub(crate) fn with_content(&self, content: Version) -> impl Iterator<Item = &Arc<Variant>> {
-        self.variants.iter().filter(move |filed| filed.content == content).map(|filed| &filed.variant)
+    /// The variants, in order of preference.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Variant>> {
+        self.one.iter().chain(self.table.iter().flat_map(|table| table.iter()))
+    }
+
+    /// A variant whose content has this hash, constraints aside.
+    pub(crate) fn with_content(&self, content: Version) -> Option<&Arc<Variant>> {
+        let one = self.one.as_ref().filter(|variant| variant.version(Form::Plain) == content);
+        one.or_else(|| self.table.as_ref()?.with_content(content))
     }
 
     /// The variants, and those whose time to live is over.
     pub fn held(&self) -> impl Iterator<Item = &Arc<Variant>> {
-        self.iter().chain(&self.expired)
+        self.iter().chain(self.table.iter().flat_map(|table| &table.expired))
     }
 
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
-        self.variants.is_empty() && self.expired.is_empty()
+        self.held().next().is_none()
     }
 
     /// What is held with exactly these constraints.
     pub fn get(&self, constraints: &Constraints) -> Option<&Arc<Variant>> {
-        let live = self.position(constraints).ok().map(|at| &self.variants[at].variant);
-        live.or_else(|| self.expired.iter().find(|variant| variant.key().constraints == *constraints))
+        let one = self.one.as_ref().filter(|variant| variant.key().constraints == *constraints);
+        one.or_else(|| self.table.as_ref()?.get(constraints))
     }
 
     /// Adds a variant, or replaces the one with equal constraints, which is returned.
     pub fn insert(&mut self, variant: Arc<Variant>) -> Option<Arc<Variant>> {
-        match self.position(&variant.key().constraints) {
-            Ok(at) => Some(std::mem::replace(&mut self.variants[at], Filed::new(variant)).variant),
-            Err(at) => {
-                self.variants.insert(at, Filed::new(variant));
-                self.forget();
+        match &mut self.one {
+            Some(one) if one.key().constraints == variant.key().constraints => {
+                Some(std::mem::replace(one, variant))
+            }
+            None if self.table.is_none() => {
+                self.one = Some(variant);
                 None
             }
+            _ => self.table_mut().insert(variant),
         }
     }
 
     /// Takes out the variant with exactly these constraints.
     pub fn remove(&mut self, constraints: &Constraints) -> Option<Arc<Variant>> {
-        let expired = self.take_expired(constraints);
-        let Ok(at) = self.position(constraints) else { return expired };
-        self.forget();
-        Some(self.variants.remove(at).variant)
+        let Some(table) = &mut self.table else {
+            return self.one.take_if(|one| one.key().constraints == *constraints);
+        };
+        let expired = table.take_expired(constraints);
+        let removed = table.remove(constraints).or(expired);
+        self.shrink();
+        removed
+    }
+
+    /// Gives the table back when there is nothing to look up.
+    fn shrink(&mut self) {
+        let small = |table: &Table| table.expired.is_empty() && table.order.len() <= 1;
+        if let Some(table) = self.table.take_if(|table| small(table)) {
+            self.one = table.iter().next().cloned();
+        }
     }
 
     /// Ends the life of the variant with exactly these constraints.
     pub(crate) fn expire(&mut self, constraints: &Constraints) -> Option<&Arc<Variant>> {
-        let at = self.position(constraints).ok()?;
-        self.forget();
-        self.expired.push(self.variants.remove(at).variant);
-        self.expired.last()
+        if self.iter().all(|variant| variant.key().constraints != *constraints) {
+            return None;
+        }
+        let table = self.table_mut();
+        let expired = table.remove(constraints)?;
+        table.expired.push(expired);
+        table.expired.last()
     }
 
     /// Whether a variant that `parameters` match has expired.
     pub(crate) fn has_expired(&self, parameters: &DynamicParameters) -> bool {
-        self.expired.iter().any(|variant| variant.key().constraints.matches(parameters))
+        let mut expired = self.table.iter().flat_map(|table| &table.expired);
+        expired.any(|variant| variant.key().constraints.matches(parameters))
     }
 
     /// Takes out what has expired of exactly these constraints.
     pub(crate) fn take_expired(&mut self, constraints: &Constraints) -> Option<Arc<Variant>> {
-        let at = self.expired.iter().position(|variant| variant.key().constraints == *constraints)?;
-        Some(self.expired.swap_remove(at))
+        let expired = self.table.as_mut()?.take_expired(constraints);
+        self.shrink();
+        expired
     }
 
     /// The variant that `parameters` match.
     pub fn select(&mut self, parameters: &DynamicParameters) -> Option<Match<'_>> {
-        if self.variants.len() == 1 && self.variants[0].variant.key().constraints.is_unconstrained() {
-            return Some(Match { variant: &self.variants[0].variant, rival: None });
+        if let Some(table) = &mut self.table {
+            return table.select(parameters);
         }
-        let (answer, fresh) = match self.memo.get(parameters) {
-            Some(answer) => (*answer, false),
-            None => (self.work_out(parameters), true),
-        };
-        let variant = &self.variants[answer.chosen? as usize].variant;
-        let rival = answer.rival.filter(|_| fresh).map(|at| &self.variants[at as usize].variant);
-        Some(Match { variant, rival })
+        let one = self.one.as_ref().filter(|one| one.key().constraints.matches(parameters));
+        one.map(|variant| Match { variant, rival: None })
     }
 
     /// Whether any variant matches `parameters`.
@@ -145,128 +139,12 @@ impl VariantSet {
         let mut listing = self.iter().filter(|variant| variant.content().aliases.contains(alias));
         listing.find(|variant| variant.key().constraints.matches(parameters))
     }
-
-    fn work_out(&mut self, parameters: &DynamicParameters) -> Answer {
-        let variants = &self.variants;
-        let mut matching = if variants.len() < INDEX_FROM {
-            Index::filter(variants, 0..variants.len() as u32, parameters)
-        } else {
-            self.index.get_or_insert_with(|| Index::new(variants)).matching(variants, parameters)
-        };
-        matching.sort_unstable();
-        let answer = Answer { chosen: matching.first().copied(), rival: matching.get(1).copied() };
-        if self.memo.len() >= MEMO_LIMIT {
-            self.memo.clear();
-        }
-        self.memo.insert(parameters.clone(), answer);
-        answer
-    }
-
-    fn position(&self, constraints: &Constraints) -> Result<usize, usize> {
-        let rank = |c: &Constraints| std::cmp::Reverse(c.key_count());
-        self.variants.binary_search_by(|filed| {
-            let own = &filed.variant.key().constraints;
-            rank(own).cmp(&rank(constraints)).then_with(|| own.cmp(constraints))
-        })
-    }
-
-    fn forget(&mut self) {
-        self.index = None;
-        self.memo.clear();
-    }
-}
-
-/// Something about one key that must hold for a variant to match, and that a parameter set can be looked up by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Literal {
-    Value(Arc<str>, Arc<str>),
-    Present(Arc<str>),
-    Missing(Arc<str>),
-}
-
-impl Literal {
-    fn key(&self) -> &Arc<str> {
-        let (Self::Value(key, _) | Self::Present(key) | Self::Missing(key)) = self;
-        key
-    }
-}
-
-/// Files each variant under one literal that it needs, the rarest, so that few candidates are left to try.
-#[derive(Debug, Default)]
-struct Index {
-    keys: Vec<Arc<str>>,
-    buckets: HashMap<Literal, Vec<u32>>,
-    /// Variants that need no single literal.
-    rest: Vec<u32>,
-}
-
-impl Index {
-    fn new(variants: &[Filed]) -> Self {
-        let needs: Vec<_> = variants.iter().map(|f| needed(f.variant.key().constraints.expr())).collect();
-        let mut frequency: HashMap<&Literal, usize> = HashMap::new();
-        for literal in needs.iter().flatten() {
-            *frequency.entry(literal).or_default() += 1;
-        }
-        let mut index = Self::default();
-        for (at, needs) in (0..).zip(&needs) {
-            match needs.iter().min_by_key(|literal| frequency[literal]) {
-                Some(literal) => index.buckets.entry(literal.clone()).or_default().push(at),
-                None => index.rest.push(at),
-            }
-        }
-        index.keys = index.buckets.keys().map(|literal| Arc::clone(literal.key())).collect();
-        index.keys.sort_unstable();
-        index.keys.dedup();
-        index
-    }
-
-    /// The positions of all variants that match.
-    fn matching(&self, variants: &[Filed], parameters: &DynamicParameters) -> Vec<u32> {
-        let mut found = Self::filter(variants, self.rest.iter().copied(), parameters);
-        let mut look_up = |literal: Literal| {
-            if let Some(bucket) = self.buckets.get(&literal) {
-                found.extend(Self::filter(variants, bucket.iter().copied(), parameters));
-            }
-        };
-        for key in &self.keys {
-            match parameters.get(key) {
-                Some(value) => {
-                    look_up(Literal::Value(Arc::clone(key), value.into()));
-                    look_up(Literal::Present(Arc::clone(key)));
-                }
-                None => look_up(Literal::Missing(Arc::clone(key))),
-            }
-        }
-        found
-    }
-
-    fn filter(
-        variants: &[Filed],
-        candidates: impl IntoIterator<Item = u32>,
-        parameters: &DynamicParameters,
-    ) -> Vec<u32> {
-        let matches = |at: &u32| variants[*at as usize].variant.key().constraints.matches(parameters);
-        candidates.into_iter().filter(matches).collect()
-    }
-}
-
-/// The literals that must all hold for `expr` to hold, as far as they can be read off its top.
-fn needed(expr: &Expr) -> Vec<Literal> {
-    match expr {
-        Expr::Value { key, value } => vec![Literal::Value(Arc::clone(key), Arc::clone(value))],
-        Expr::Exists { key } => vec![Literal::Present(Arc::clone(key))],
-        Expr::Not(inner) => match &**inner {
-            Expr::Exists { key } => vec![Literal::Missing(Arc::clone(key))],
-            _ => Vec::new(),
-        },
-        Expr::All(all) => all.iter().flat_map(needed).collect(),
-        Expr::Any(_) => Vec::new(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use weir_types::constraints::Expr;
     use weir_types::{Content, VariantKey};
 
     use super::*;
@@ -308,6 +186,23 @@ mod tests {
         assert_eq!(set.select(&both).map(|m| m.variant.key().constraints.to_string()), Some("b=1".into()));
     }
 
+    #[test]
+    fn d14_a_change_of_one_of_many_variants_looks_at_few() {
+        let mut set = VariantSet::default();
+        let shard = |i: usize| Expr::value("shard", format!("s{i}"));
+        (0..1000).for_each(|i| _ = set.insert(variant(shard(i))));
+        let index = || -> Vec<usize> {
+            let table = set.table.as_ref().unwrap();
+            let index = table.index.as_ref().unwrap();
+            (0..1000).map(|i| index.candidates(&params(&[("shard", &format!("s{i}"))])).count()).collect()
+        };
+        assert_eq!(index(), [1; 1000], "each parameter set has one candidate to try");
+        (1..1000).for_each(|i| _ = set.remove(&Constraints::new(shard(i))));
+        assert!(set.table.is_none(), "one variant has no table");
+        assert_eq!(chosen(&mut set, &[("shard", "s0")]).as_deref(), Some("shard=s0"));
+        assert!(size_of::<VariantSet>() <= 16, "most names have one variant or none");
+    }
+
     fn flat() -> impl Strategy<Value = Expr> {
         let literal = prop_oneof![
             ("[a-c]", "[0-2]").prop_map(|(k, v)| Expr::value(k, v)),
@@ -327,8 +222,11 @@ mod tests {
             asked in prop::collection::vec(prop::collection::btree_map("[a-d]", "[0-3]", 0..4), 1..8),
         ) {
             let mut set = VariantSet::default();
-            for expr in exprs {
-                set.insert(variant(expr));
+            for expr in &exprs {
+                set.insert(variant(expr.clone()));
+            }
+            for expr in exprs.into_iter().step_by(3) {
+                set.remove(&Constraints::new(expr));
             }
             for pairs in asked {
                 let parameters: DynamicParameters = pairs.into_iter().collect();

@@ -9,11 +9,12 @@ mod fleeting;
 mod member;
 mod terms;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
+use crate::core::Forms;
 use crate::limits::Charge;
 use crate::view::ViewId;
 
@@ -75,7 +76,7 @@ pub(crate) struct Selection {
     /// Order-independent sums over the live members' names and versions, per [`Form`].
     sums: [u64; 2],
     /// The views that contain the locator.
-    pub(crate) views: HashSet<ViewId>,
+    pub(crate) views: HashMap<ViewId, Forms>,
     /// How many tombstones there may be before they are pruned again.
     prune_at: usize,
     /// Who was the first to ask for it, and pays for it.
@@ -105,7 +106,7 @@ impl Selection {
             proved: None,
             settled: None,
             sums: [0; 2],
-            views: HashSet::new(),
+            views: HashMap::new(),
             prune_at: PRUNE_FLOOR,
             charge: None,
         }
@@ -264,6 +265,11 @@ impl Selection {
     /// An order-independent hash of what is selected, as a client sees it that asked in `form`.
     pub(crate) fn sum(&self, form: Form) -> u64 {
         self.sums[form as usize]
+    }
+
+    /// [`Self::sum`] of each form.
+    pub(crate) fn sums(&self) -> [u64; 2] {
+        self.sums
     }
 
     /// Everything that is selected.

@@ -13,7 +13,7 @@ use slab::Slab;
 use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription, Withheld};
 
 use crate::limits::Quota;
-use crate::selection::{Change, Tombstone};
+use crate::selection::{Change, Selection, Tombstone};
 use crate::watch::Watches;
 
 /// The place of a view in its type's table.
@@ -161,6 +161,24 @@ impl Shared {
         *self.barred.get_or_init(|| Barred::of(&self.subscription))
     }
 
+    /// Counts a selection that the view contains from now on.
+    pub(crate) fn count(&self, selection: &Selection) {
+        if !selection.is_settled() {
+            self.unsettled[usize::from(selection.is_collection())].fetch_add(1, Ordering::AcqRel);
+        }
+        if selection.is_failing() {
+            self.count_failing(true);
+        }
+        if selection.is_away() {
+            self.count_away(selection.breadth(), true);
+        }
+    }
+
+    /// Notes that whoever subscribes now is to look at everything up to `now`.
+    pub(crate) fn note_subscribed(&self, now: Commit) {
+        self.additions.fetch_max(now.0, Ordering::AcqRel);
+    }
+
     pub(crate) fn settle_one(&self, collection: bool) {
         self.unsettled[usize::from(collection)].fetch_sub(1, Ordering::AcqRel);
     }
@@ -199,6 +217,8 @@ impl Shared {
 pub(crate) struct View {
     pub(crate) shared: Arc<Shared>,
     pub(crate) selections: HashMap<Selector, SelectionId>,
+    /// An order-independent hash of what the selections show: what two of them show counts twice.
+    pub(crate) sum: u64,
     /// Which selections changed when; each once, by its newest change.
     recent: BTreeSet<(Commit, SelectionId)>,
     newest: HashMap<SelectionId, Commit>,
@@ -209,13 +229,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(
-        serial: u64,
-        (identity, subscription): (Identity, Subscription),
-        selections: HashMap<Selector, SelectionId>,
-        unsettled: Unsettled,
-        head: Commit,
-    ) -> Self {
+    pub(crate) fn new(serial: u64, (identity, subscription): (Identity, Subscription), head: Commit) -> Self {
         let shared = Shared {
             serial,
             subscription,
@@ -223,15 +237,16 @@ impl View {
             barred: OnceLock::new(),
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
-            unsettled: [AtomicUsize::new(unsettled.names), AtomicUsize::new(unsettled.collections)],
-            failing: AtomicUsize::new(unsettled.failing),
-            away: Mutex::new(unsettled.away),
+            unsettled: [const { AtomicUsize::new(0) }; 2],
+            failing: AtomicUsize::new(0),
+            away: Mutex::default(),
             subscribers: Mutex::default(),
             watches: Watches::default(),
         };
         Self {
             shared: Arc::new(shared),
-            selections,
+            selections: HashMap::new(),
+            sum: 0,
             recent: BTreeSet::new(),
             newest: HashMap::new(),
             cursors: BTreeMap::new(),
@@ -276,10 +291,9 @@ impl View {
 
     /// Takes over what a stream that comes from `base` with `cursor` has not been told yet of the selections
     /// that both views contain.
-    pub(crate) fn inherit(&mut self, base: &Self, cursor: Cursor) {
-        let own: std::collections::HashSet<_> = self.selections.values().copied().collect();
+    pub(crate) fn inherit(&mut self, base: &Self, cursor: Cursor, contains: impl Fn(SelectionId) -> bool) {
         let from = (Commit(cursor.removals.0 + 1), SelectionId(0));
-        for (at, selection) in base.recent.range(from..).filter(|(_, s)| own.contains(s)) {
+        for (at, selection) in base.recent.range(from..).filter(|(_, s)| contains(*s)) {
             self.note(*selection, *at);
         }
         let head = base.shared.head();

@@ -180,14 +180,20 @@ fn a_glob_is_given_up_with_what_only_it_reached() {
 }
 
 #[test]
-fn s07_the_version_of_a_view_counts_each_resource_once() {
-    let fixture = Fixture::new();
-    fixture.commit(Local, vec![variant(anyone(A), "1"), variant(anyone(B), "1")], vec![]);
-    let version = |selectors: &[Selector]| fixture.attach(selectors).pending(Shape::Changes, false).version;
-    let both = version(&[plain(A), plain(B)]);
-    assert_eq!(version(&[plain(GLOB)]), both);
-    assert_eq!(version(&[plain(GLOB), plain(A)]), both);
-    assert_eq!(version(&[wildcard(), plain(GLOB)]), both);
-    assert_eq!(version(&[plain(GLOB), plain("xdstp://auth/T/other/*")]), both);
-    assert_ne!(version(&[plain(A)]), both);
+fn s07_the_version_of_a_view_is_made_of_what_each_of_its_selectors_shows() {
+    let replica = |content: &str| {
+        let fixture = Fixture::new();
+        fixture.commit(Local, vec![variant(anyone(A), "1"), variant(anyone(B), content)], vec![]);
+        let version =
+            |selectors: &[Selector]| fixture.attach(selectors).pending(Shape::Changes, false).version;
+        let both = version(&[plain(A), plain(B)]);
+        assert_eq!(version(&[plain(B), plain(A)]), both);
+        assert_eq!(version(&[plain(GLOB)]), both);
+        assert_eq!(version(&[plain(GLOB), plain("xdstp://auth/T/other/*")]), both);
+        assert_ne!(version(&[plain(A)]), both);
+        [both, version(&[wildcard(), plain(GLOB)]), version(&[plain(GLOB), plain(B)])]
+    };
+    assert_eq!(replica("1"), replica("1"), "equal on every replica");
+    let pairs = replica("1").into_iter().zip(replica("2"));
+    pairs.for_each(|(one, other)| assert_ne!(one, other));
 }

@@ -140,13 +140,14 @@ impl Rights {
     /// Where there is no name that an error could be about: a wildcard.
     pub(crate) fn admit(&self, type_url: &TypeUrl, add: &[Selector]) -> Result<(), Refused> {
         let Some(held) = &self.0 else { return Ok(()) };
-        for Selector { locator, .. } in add {
-            let withheld = locator.parameters.is_withheld();
-            if !withheld && self.may_have(type_url, &locator.name) {
-                continue;
-            }
-            held.note(type_url, locator);
-            if !withheld || locator.is_wildcard() {
+        let admitted = |locator: &ResourceLocator| {
+            !locator.parameters.is_withheld() && self.may_have(type_url, &locator.name)
+        };
+        let denied: Vec<_> =
+            add.iter().map(|selector| &selector.locator).filter(|locator| !admitted(locator)).collect();
+        held.note(type_url, &denied);
+        for locator in denied {
+            if !locator.parameters.is_withheld() || locator.is_wildcard() {
                 return Err(Refused::Denied(format!(
                     "the access rules of this proxy do not give all resources of type {type_url} to this client \
                      ({}), only some of them or none",
@@ -159,9 +160,14 @@ impl Rights {
 }
 
 impl Held {
-    fn note(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
-        self.denied.add(1, &[KeyValue::new("type", type_url.short_name())]);
-        tracing::warn!(identity = self.who, %type_url, name = %locator.name, parameters = %locator.parameters, "denied");
+    /// Counts what is denied, and logs the first of it: one line for a request, however much it names.
+    fn note(&self, type_url: &TypeUrl, denied: &[&ResourceLocator]) {
+        let Some(first) = denied.first() else { return };
+        self.denied.add(denied.len() as u64, &[KeyValue::new("type", type_url.short_name())]);
+        tracing::warn!(
+            identity = self.who, %type_url, name = %first.name, parameters = %first.parameters, names = denied.len(),
+            "denied"
+        );
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) fn observe(database: &Database) {
     weir_metrics::DATABASE_EXPIRED.observe(of(Database::expired));
     weir_metrics::DATABASE_RENEWALS.observe(of(Database::renewals));
     weir_metrics::DATABASE_AMBIGUOUS_MATCHES.observe(of(Database::ambiguities));
+    let lock_holds = weir_metrics::DATABASE_LOCK_HOLD_TIME.histogram();
+    database.on_lock_hold(move |held| lock_holds.record(held.as_secs_f64(), &[]));
     let refusing = database.clone();
     weir_metrics::DATABASE_REFUSED.observe(move |observer| {
         for ((authority, limit), count) in refusing.refused() {

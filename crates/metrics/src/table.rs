@@ -44,6 +44,8 @@ instruments! {
         "Parameter sets found to match more than one variant of a name";
     DATABASE_EXPIRED = Counter "weir.database.expired" "{resource}" []
         "Resources that upstream did not refresh within their time to live";
+    DATABASE_LOCK_HOLD_TIME = Histogram "weir.database.lock_hold_time" "s" []
+        "For how long the lock of a type was held, where it was 0.1 ms or longer";
     DATABASE_REFUSED = Counter "weir.database.refused" "{subscription}" ["authority", "limit"]
         "Subscriptions that were refused when clients asked for them, since too much would be asked of upstream";
     DATABASE_RENEWALS = Counter "weir.database.renewals" "{locator}" []

@@ -50,6 +50,8 @@ impl Core {
         }
         let counted = view.shared.unsettled();
         holds(counted == unsettled, || what(&format!("{counted:?} is {unsettled:?}")))?;
+        let sums = view.selections.iter().map(|(selector, id)| self.selections[id.0].sum(selector.form));
+        holds(sums.fold(0, u64::wrapping_add) == view.sum, || what("its version is another"))?;
         let asked = view.shared.subscription.iter().all(|s| view.selections.contains_key(s));
         holds(asked && view.shared.subscription.len() == view.selections.len(), || {
             what("has other selections")
@@ -61,7 +63,7 @@ impl Core {
         let contains = |view: &ViewId| {
             self.views.get(view.0).is_some_and(|view| view.selections.values().any(|own| *own == id))
         };
-        holds(selection.views.iter().all(contains), || what("a view of it does not contain it"))?;
+        holds(selection.views.keys().all(contains), || what("a view of it does not contain it"))?;
         holds(selection.views.is_empty() == self.idle.contains_key(&id), || what("idle or not"))?;
         for form in [Form::Plain, Form::Located] {
             let sums = selection.live().map(|member| member.variant.summand(form));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use weir_types::{Absence, Breadth, Commit, Cursor, Form, Name, Selector, Variant, VariantKey, Version};
+use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, VariantKey, Version};
 
 use super::leases::Reasons;
 use super::question::{Diff, Errors, Query, Refresh, Removed, Shape};
@@ -22,7 +22,7 @@ impl Core {
         let Finished { resources, heartbeats, removed, errors } = collector.finish();
         let version = match query.shape {
             Shape::Everything => version_of(resources.iter().map(|(variant, form)| (variant, *form))),
-            Shape::Changes => self.version(view),
+            Shape::Changes => Version(view.sum),
         };
         Diff {
             to: view.shared.head().newest(),
@@ -42,27 +42,6 @@ impl Core {
             let mut claimed = view.selections.iter().filter(|(s, _)| known.contains(&s.locator.name));
             claimed.any(|(_, id)| self.selections[id.0].absence == Absence::TimedOut)
         })
-    }
-
-    /// Whether two selections of a view may show one resource.
-    fn may_overlap(&self, view: &View) -> bool {
-        let breadth_of = |id: &SelectionId| self.selections[id.0].breadth();
-        let located = || view.selections.keys().any(|selector| selector.form == Form::Located);
-        let mut breadths = view.selections.values().map(breadth_of);
-        let first = breadths.next();
-        breadths.len() > 0 && (located() || breadths.any(|breadth| Some(breadth) != first))
-    }
-
-    /// An order-independent hash of what the view shows.
-    fn version(&self, view: &View) -> Version {
-        if !self.may_overlap(view) {
-            let sums = view.selections.iter().map(|(s, id)| self.selections[id.0].sum(s.form));
-            return Version(sums.fold(0, u64::wrapping_add));
-        }
-        let query = Query::new(Cursor::default(), Shape::Everything);
-        let mut collector = Collector::new(self, view, &query);
-        collector.collect();
-        version_of(collector.sent.values().map(|sent| (sent.variant, sent.form)))
     }
 }
 

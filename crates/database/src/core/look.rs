@@ -20,7 +20,7 @@ impl<'a> Entry<'a> {
     pub(crate) fn held(&self) -> impl Iterator<Item = (&'a Arc<Variant>, Reach, bool)> + use<'a> {
         let reaches = [Reach::Named, Reach::Wildcard, Reach::Local];
         self.entry.sets().zip(reaches).flat_map(|(set, reach)| {
-            let live = set.iter().len();
+            let live = set.iter().count();
             set.held().enumerate().map(move |(at, variant)| (variant, reach, at >= live))
         })
     }
@@ -72,7 +72,7 @@ impl Core {
 
     /// How many streams a selection is for.
     pub(crate) fn streams_at(&self, id: SelectionId) -> usize {
-        self.selections[id.0].views.iter().map(|view| self.views[view.0].streams).sum()
+        self.selections[id.0].views.keys().map(|view| self.views[view.0].streams).sum()
     }
 
     /// Whether just this variant is there for somebody.
@@ -108,7 +108,7 @@ impl Core {
             if member.is_none() && selection.is_collection() {
                 continue;
             }
-            for view in selection.views.iter().map(|view| &self.views[view.0]) {
+            for view in selection.views.keys().map(|view| &self.views[view.0]) {
                 let shown = showing.entry(view.shared.subscription.fingerprint()).or_default();
                 // Where a name and a collection both bring it, the younger counts.
                 let is_younger = |member: &&Member| shown.as_ref().is_none_or(|(_, at)| *at < member.changed);

@@ -15,6 +15,7 @@ mod diff;
 mod errors;
 mod fleeting;
 mod generations;
+mod growth;
 mod heirs;
 mod leases;
 mod look;
@@ -28,6 +29,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+pub(crate) use growth::Forms;
 use slab::Slab;
 pub(crate) use subscribe::{Patch, Standing};
 use weir_types::xdstp::collections_of;
@@ -141,7 +143,7 @@ impl NameEntry {
     /// plane that knows no dynamic parameters sends each parameter set a copy of its own.
     fn share_bytes(&self, variant: &mut Variant) {
         let content = variant.version(Form::Plain);
-        let mut held = self.sets().flat_map(|set| set.with_content(content));
+        let mut held = self.sets().filter_map(|set| set.with_content(content));
         held.any(|held| variant.share_bytes(held));
     }
 
@@ -325,12 +327,14 @@ impl Core {
         let selection = &mut self.selections[id.0];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
         let was_away = selection.is_away();
+        let sums = selection.sums();
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
         let (away, breadth) = (selection.is_away(), selection.breadth());
-        for view_id in &selection.views {
+        for (view_id, forms) in &selection.views {
             let view = &mut self.views[view_id.0];
+            view.sum = view.sum.wrapping_add(forms.growth(sums, selection.sums()));
             if settled {
                 view.shared.settle_one(collection);
             }
@@ -351,7 +355,7 @@ impl Core {
     fn prune(&mut self, id: SelectionId) {
         let views = &self.views;
         let selection = &mut self.selections[id.0];
-        let own: Vec<&View> = selection.views.iter().map(|view| &views[view.0]).collect();
+        let own: Vec<&View> = selection.views.keys().map(|view| &views[view.0]).collect();
         selection.prune(|tombstone| own.iter().any(|view| view.needs(tombstone)));
     }
 }

@@ -1,6 +1,6 @@
 //! Streams come, change what they subscribe to, and go.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription, Variant};
@@ -9,7 +9,7 @@ use super::Core;
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refusal, Refused};
 use crate::selection::Selection;
-use crate::view::{Identity, SelectionId, Shared, Unsettled, View, ViewId};
+use crate::view::{Identity, SelectionId, Shared, View, ViewId};
 
 /// Where a stream stands: what changing a subscription starts from.
 #[derive(Clone, Copy)]
@@ -49,39 +49,40 @@ impl Core {
                 self.find_view(base, patched, patch.stale, demand, serial)?
             }
         };
+        Ok(self.join_view(base, patch, id))
+    }
+
+    /// Attaches a stream from `base` to view `id`, which is `base` with `patch`.
+    pub(crate) fn join_view(
+        &mut self,
+        base: Option<Standing>,
+        patch: Patch<'_>,
+        id: ViewId,
+    ) -> (ViewId, Arc<Shared>) {
         let cursor = base.map(|base| base.cursor).unwrap_or_default();
         if let Some(base) = base.filter(|base| base.view != id)
             && let Some((old, new)) = self.views.get2_mut(base.view.0, id.0)
         {
-            new.inherit(old, cursor);
+            let selections = &self.selections;
+            new.inherit(old, cursor, |selection| selections[selection.0].views.contains_key(&id));
             self.bequeath(base, patch.remove, id);
         }
         let view = &mut self.views[id.0];
         view.streams += 1;
         view.place(cursor);
-        Ok((id, Arc::clone(&view.shared)))
+        (id, Arc::clone(&view.shared))
     }
 
-    /// Takes a stream off its view.
-    pub(crate) fn detach(&mut self, standing: Standing) {
+    /// Takes a stream off its view. Whether it was the last: nobody finds the view any more, and it has to be removed.
+    pub(crate) fn detach(&mut self, standing: Standing) -> bool {
         let view = &mut self.views[standing.view.0];
         view.lift(standing.cursor);
         view.streams -= 1;
-        if view.streams > 0 {
-            return;
+        let last = view.streams == 0;
+        if last {
+            self.by_identity.remove(&view.shared.identity);
         }
-        let view = self.views.remove(standing.view.0);
-        self.by_identity.remove(&view.shared.identity);
-        for id in view.selections.into_values() {
-            let selection = &mut self.selections[id.0];
-            selection.views.remove(&standing.view);
-            if selection.views.is_empty() {
-                self.idle.insert(id, None);
-                if selection.is_fleeting() {
-                    self.lapse(id);
-                }
-            }
-        }
+        last
     }
 
     /// The view of `subscription` that a stream joins which comes from `base`, whether or not there is one yet: it
@@ -133,30 +134,22 @@ impl Core {
         selections: HashMap<Selector, SelectionId>,
         serial: u64,
     ) -> ViewId {
-        let id = ViewId(self.views.vacant_key());
-        let mut unsettled = Unsettled::default();
-        // A locator may be asked for in both forms: one selection, counted once.
-        let distinct: HashSet<_> = selections.values().copied().collect();
-        for selection in distinct {
-            self.idle.remove(&selection);
-            let selection = &mut self.selections[selection.0];
-            selection.views.insert(id);
-            let count = match selection.is_collection() {
-                true => &mut unsettled.collections,
-                false => &mut unsettled.names,
-            };
-            *count += usize::from(!selection.is_settled());
-            unsettled.failing += usize::from(selection.is_failing());
-            *unsettled.away.of(selection.breadth()) += usize::from(selection.is_away());
+        let id = ViewId(self.views.insert(View::new(serial, (identity, subscription), self.last)));
+        for (selector, selection) in selections {
+            self.add_to_view(id, selector, selection);
         }
-        self.by_identity.insert(identity.clone(), id);
-        self.views.insert(View::new(serial, (identity, subscription), selections, unsettled, self.last));
+        let identity = self.views[id.0].shared.identity.clone();
+        self.by_identity.insert(identity, id);
         id
     }
 
     /// The selection that whoever subscribes to a locator now joins. A new one is wanted from upstream, and idle
     /// until a view contains it.
-    fn ensure_selection(&mut self, selector: &Selector, demand: &Asking<'_>) -> Result<SelectionId, Refusal> {
+    pub(super) fn ensure_selection(
+        &mut self,
+        selector: &Selector,
+        demand: &Asking<'_>,
+    ) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
         let youngest = self.selection_id(locator);
         if locator.parameters.is_withheld() {

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use weir_types::{Commit, Cursor, Head, Selector, Subscription};
 
-use super::Database;
-use crate::core::{Core, Diff, Patch, Query, Standing};
+use super::{Database, slices};
+use crate::core::{Diff, Patch, Query, Standing};
 use crate::demand::Asking;
 use crate::limits::Refused;
+use crate::lock::{Held, Locked};
 use crate::view::{Barred, Shared, Subscriber, Unsettled, ViewId};
 use crate::watch::{Answer, Answers};
 
 /// One stream's place at a view. Dropping it takes the stream off.
 pub struct Attachment {
     pub(super) database: Database,
-    pub(super) core: Arc<Mutex<Core>>,
+    pub(super) core: Arc<Locked>,
     pub(super) view: ViewId,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: usize,
@@ -58,14 +58,14 @@ impl Attachment {
         Ok(())
     }
 
-    fn step(&mut self, core: &mut Core, patch: Patch<'_>, again: bool) -> Result<(), Refused> {
+    fn step(&mut self, core: &mut Held<'_>, patch: Patch<'_>, again: bool) -> Result<(), Refused> {
         let standing = Standing { view: self.view, cursor: self.cursor };
         let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota(), again };
-        let attached = core.attach(Some(standing), patch, &asking, || self.database.next_serial());
+        let attached = self.database.join(core, Some(standing), patch, &asking);
         self.database.report(core);
         let (view, shared) = attached?;
-        core.detach(standing);
         self.answers.carry(&self.shared.watches, core.last());
+        slices::leave(core, standing);
         self.view = view;
         let old = std::mem::replace(&mut self.shared, shared);
         old.delist(self.slot);
@@ -145,7 +145,7 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         self.shared.delist(self.slot);
-        self.core.lock().detach(Standing { view: self.view, cursor: self.cursor });
+        slices::leave(&mut self.core.lock(), Standing { view: self.view, cursor: self.cursor });
         // Whatever is committed from now on does not count this stream.
         self.answers.give(&self.shared.watches, Commit(u64::MAX), &*self.subscriber, Answer::Left);
     }

@@ -97,7 +97,8 @@ impl Held {
         }
         self.directories.insert(name);
         self.remembered += usize::from(held.standing == Standing::Remembered);
-        self.by_name.entry(name.clone()).or_default().push(held);
+        // Most names have one variant.
+        self.by_name.entry(name.clone()).or_insert_with(|| Vec::with_capacity(1)).push(held);
     }
 
     /// How many variants are held.

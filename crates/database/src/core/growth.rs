@@ -1,0 +1,111 @@
+//! A view that is built, or taken down, piece by piece.
+
+use std::sync::Arc;
+
+use weir_types::{Form, Selector, Subscription};
+
+use super::Core;
+use super::subscribe::Patch;
+use crate::demand::Asking;
+use crate::limits::Refusal;
+use crate::view::{Identity, SelectionId, Shared, View, ViewId};
+
+impl Core {
+    pub(crate) fn shared(&self, view: ViewId) -> Arc<Shared> {
+        Arc::clone(&self.views[view.0].shared)
+    }
+
+    /// Whether the view that `from` becomes with `patch` has to be made in one go: it is there already, or what must not
+    /// be cached is chosen anew for each stream.
+    pub(crate) fn finds_view(&self, from: Option<&Shared>, patch: Patch<'_>) -> bool {
+        let nothing = Subscription::default();
+        let subscription = from.map_or(&nothing, |from| &from.subscription);
+        let fingerprint = subscription.patched_fingerprint(patch.add, patch.remove);
+        self.has_fleeting || self.by_identity.contains_key(&Identity::new(fingerprint, Vec::new()))
+    }
+
+    /// A view without selections, which nobody finds.
+    pub(crate) fn begin_view(&mut self, subscription: Subscription, serial: u64) -> ViewId {
+        let identity = Identity::new(subscription.fingerprint(), Vec::new());
+        ViewId(self.views.insert(View::new(serial, (identity, subscription), self.last)))
+    }
+
+    /// Adds what `selector` selects to a view that was begun.
+    pub(crate) fn grow_view(
+        &mut self,
+        view: ViewId,
+        selector: &Selector,
+        demand: &Asking<'_>,
+    ) -> Result<(), Refusal> {
+        let selection = self.ensure_selection(selector, demand)?;
+        self.add_to_view(view, selector.clone(), selection);
+        Ok(())
+    }
+
+    pub(super) fn add_to_view(&mut self, id: ViewId, selector: Selector, selection_id: SelectionId) {
+        self.idle.remove(&selection_id);
+        let (view, selection) = (&mut self.views[id.0], &mut self.selections[selection_id.0]);
+        view.sum = view.sum.wrapping_add(selection.sum(selector.form));
+        let forms = selection.views.entry(id).or_default();
+        // A locator may be asked for in both forms: one selection, counted once.
+        let counted = forms.any();
+        forms.add(selector.form);
+        view.selections.insert(selector, selection_id);
+        if !counted {
+            view.shared.count(selection);
+        }
+    }
+
+    /// Has a view that has all of its selections found from now on. False where that cannot be: another one was found
+    /// meanwhile, or what must not be cached has come.
+    pub(crate) fn complete_view(&mut self, id: ViewId) -> bool {
+        let shared = &self.views[id.0].shared;
+        if self.has_fleeting || self.by_identity.contains_key(&shared.identity) {
+            return false;
+        }
+        shared.note_subscribed(self.last);
+        self.by_identity.insert(shared.identity.clone(), id);
+        true
+    }
+
+    /// Takes the selections out of a view that nobody finds any more.
+    pub(crate) fn empty_view(&mut self, id: ViewId) -> Vec<SelectionId> {
+        std::mem::take(&mut self.views[id.0].selections).into_values().collect()
+    }
+
+    /// Notes that a selection, which was in a view, is no more.
+    pub(crate) fn leave_selection(&mut self, view: ViewId, id: SelectionId) {
+        let selection = &mut self.selections[id.0];
+        if selection.views.remove(&view).is_some() && selection.views.is_empty() {
+            self.idle.insert(id, None);
+            if selection.is_fleeting() {
+                self.lapse(id);
+            }
+        }
+    }
+
+    /// Removes a view that has no selections any more.
+    pub(crate) fn remove_view(&mut self, id: ViewId) {
+        self.views.remove(id.0);
+    }
+}
+
+/// In which forms a view contains a locator.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forms([bool; 2]);
+
+impl Forms {
+    fn add(&mut self, form: Form) {
+        self.0[form as usize] = true;
+    }
+
+    fn any(self) -> bool {
+        self.0 != [false; 2]
+    }
+
+    /// How much the sums of the forms have grown, of all that there may be.
+    pub(crate) fn growth(self, before: [u64; 2], now: [u64; 2]) -> u64 {
+        let grown = |form: usize| if self.0[form] { now[form].wrapping_sub(before[form]) } else { 0 };
+        grown(0).wrapping_add(grown(1))
+    }
+}

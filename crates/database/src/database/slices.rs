@@ -1,0 +1,138 @@
+//! Long changes of a subscription, in slices.
+//!
+//! A stream may subscribe to 100,000 names. The view for them grows, and the view that is left goes, so many at a time;
+//! in between, others have the lock. Nobody finds a view that is not complete, but what is committed meanwhile reaches
+//! what it has already.
+
+use std::sync::Arc;
+
+use weir_types::Subscription;
+
+use super::Database;
+use crate::core::{Patch, Standing};
+use crate::demand::Asking;
+use crate::limits::{MOST_REFUSED, Refused};
+use crate::lock::Held;
+use crate::view::{Shared, ViewId};
+
+/// How many selectors are dealt with at a time: about a millisecond's worth. Few in debug builds, so that whatever tests
+/// do there goes this way.
+const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 500 };
+
+impl Database {
+    /// Attaches a stream to the view that `base` becomes with `patch`, and leaves `base` to the caller.
+    pub(super) fn join(
+        &self,
+        core: &mut Held<'_>,
+        base: Option<Standing>,
+        patch: Patch<'_>,
+        asking: &Asking<'_>,
+    ) -> Result<(ViewId, Arc<Shared>), Refused> {
+        let from = base.map(|base| core.shared(base.view));
+        let size = from.as_ref().map_or(0, |from| from.subscription.len()) + patch.add.len();
+        if size > SLICE && !core.finds_view(from.as_deref(), patch) {
+            let nothing = Subscription::default();
+            let from = from.as_ref().map_or(&nothing, |from| &from.subscription);
+            // Both take long for a large subscription, and need nothing of what the lock guards.
+            let patched = core.unlocked(|| from.patched(patch.add, patch.remove));
+            if let Some(grown) = self.grow(core, patched, asking)? {
+                return Ok(core.join_view(base, patch, grown));
+            }
+        }
+        core.attach(base, patch, asking, || self.next_serial())
+    }
+
+    /// A new view of `subscription`; none where it has to be made in one go, or another stream has made it meanwhile.
+    fn grow(
+        &self,
+        core: &mut Held<'_>,
+        subscription: Subscription,
+        asking: &Asking<'_>,
+    ) -> Result<Option<ViewId>, Refused> {
+        let view = core.begin_view(subscription, self.next_serial());
+        let shared = core.shared(view);
+        let mut refused = Vec::new();
+        for (count, selector) in shared.subscription.iter().enumerate() {
+            if count % SLICE == SLICE - 1 {
+                core.pause();
+            }
+            if let Err(refusal) = core.grow_view(view, selector, asking) {
+                refused.push((selector.clone(), refusal));
+            }
+            if refused.len() > MOST_REFUSED {
+                break;
+            }
+        }
+        if refused.is_empty() && core.complete_view(view) {
+            return Ok(Some(view));
+        }
+        take_down(core, view);
+        if refused.is_empty() { Ok(None) } else { Err(Refused(refused)) }
+    }
+}
+
+/// Takes a stream off its view, which goes with its last stream.
+pub(super) fn leave(core: &mut Held<'_>, standing: Standing) {
+    if core.detach(standing) {
+        take_down(core, standing.view);
+    }
+}
+
+/// Removes a view that nobody finds any more.
+fn take_down(core: &mut Held<'_>, view: ViewId) {
+    let selections = core.empty_view(view);
+    for (count, id) in selections.into_iter().enumerate() {
+        if count % SLICE == SLICE - 1 {
+            core.pause();
+        }
+        core.leave_selection(view, id);
+    }
+    core.remove_view(view);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use weir_types::{DynamicParameters, Selector, TypeUrl};
+
+    use super::*;
+    use crate::view::Subscriber;
+    use crate::{Database, Settings};
+
+    struct Nobody;
+
+    impl Subscriber for Nobody {
+        fn wake(&self) {}
+    }
+
+    fn names(prefix: &str, count: usize) -> Vec<Selector> {
+        let name = |i| format!("{prefix}{i}");
+        (0..count).map(|i| Selector::plain(name(i), DynamicParameters::empty())).collect()
+    }
+
+    #[test]
+    fn d14_many_names_are_subscribed_to_and_given_up_in_slices() {
+        let database = Database::new(Settings::default());
+        let holds = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&holds);
+        database.on_lock_hold(move |_| _ = counted.fetch_add(1, Ordering::Relaxed));
+        let slices = |work: &mut dyn FnMut()| {
+            let before = holds.load(Ordering::Relaxed);
+            work();
+            holds.load(Ordering::Relaxed) - before
+        };
+        let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
+        let (all, count) = (names("a", 100 * SLICE), 100);
+        let mut place = None;
+        let attach = || database.attach(&type_url, &all, Arc::new(Nobody)).unwrap();
+        assert!(slices(&mut || place = Some(attach())) >= count, "subscribing");
+        let mut place = place.unwrap();
+        let (more, less) = (names("b", 1), &all[..1]);
+        assert!(slices(&mut || place.change(&more, less).unwrap()) >= 2 * count, "moving to the next view");
+        let mut last = Some(place);
+        assert!(slices(&mut || drop(last.take())) >= count, "going away");
+        database.audit().unwrap();
+    }
+}
