@@ -139,6 +139,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 },
                 () = sleep_until(timer), if timeout.is_some() => {
                     self.commit_due();
+                    flush_at.get_or_insert_with(Instant::now);
                     trying = trying.or_else(|| self.try_another());
                 }
             }

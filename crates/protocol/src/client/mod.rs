@@ -40,6 +40,7 @@ mod held;
 mod logical;
 mod memory;
 mod message;
+mod nack_backoff;
 mod peers;
 mod renewal;
 mod requests;
@@ -252,6 +253,6 @@ impl ClientStream {
 
     /// When [`Self::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        [self.next_deadline(), self.next_belief()].into_iter().flatten().min()
+        [self.next_deadline(), self.next_belief(), self.next_deferred()].into_iter().flatten().min()
     }
 }

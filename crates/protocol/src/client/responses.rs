@@ -51,7 +51,7 @@ impl ClientStream {
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);
         self.tickets += 1;
-        application.conclude(said, self.tickets)
+        application.conclude(said, self.tickets, now)
     }
 }
 
@@ -367,7 +367,7 @@ impl<'a> Application<'a> {
         undecided
     }
 
-    fn conclude(self, said: Said, number: u64) -> Applied {
+    fn conclude(self, said: Said, number: u64, now: Instant) -> Applied {
         let nack = said.nack();
         if nack.is_none() {
             // What is withheld is more than what the version stands for.
@@ -384,7 +384,7 @@ impl<'a> Application<'a> {
         }
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });
-        self.logical.conversation.verdicts.push(number, said.nonce, said.version, nack);
+        self.logical.conversation.verdicts.push(number, said.nonce, said.version, nack, now);
         Applied {
             batch: self.batch,
             rejected: said.rejected,

@@ -1,5 +1,5 @@
-//! What happens by time: the does-not-exist timeout ("Knowing When a Requested Resource Does Not Exist"), and the end
-//! of what is withheld.
+//! What happens by time: the does-not-exist timeout ("Knowing When a Requested Resource Does Not Exist"), the end
+//! of what is withheld, and of the deferral of rejections.
 
 use std::time::Instant;
 
@@ -18,8 +18,9 @@ pub(super) struct Deadline {
 
 impl ClientStream {
     /// Takes the locators whose time is up to be absent, one batch for each type, and removals whose time is up for
-    /// what they are.
+    /// what they are. Requests may be due afterwards.
     pub fn handle_timeout(&mut self, now: Instant) -> Vec<Batch> {
+        self.end_deferral(now);
         let mut batches = self.take_absent(now);
         batches.extend(self.believe_overdue(now));
         batches

@@ -1,12 +1,17 @@
 //! The answers that responses still have to get, in order; some are held back until those who have to be asked
-//! first have spoken.
+//! first have spoken, and repeated rejections for a while.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use weir_types::TypeUrl;
 
-use super::ClientStream;
+use super::nack_backoff::NackBackoff;
+use super::{ClientStream, Connection};
+
+/// How many answers may wait behind a rejection that is deferred.
+const MAX_DEFERRED: usize = 32;
 
 /// Which response an answer is for; never given twice by one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,58 +37,105 @@ pub(super) struct Verdict {
     pub(super) nack: Option<String>,
     number: u64,
     held: bool,
+    received: Instant,
+    /// A repeated rejection is not sent on its own before this time.
+    deferred_until: Option<Instant>,
 }
 
 /// The answers of one type that are still to be given, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Verdicts(VecDeque<Verdict>);
+pub(super) struct Verdicts {
+    queue: VecDeque<Verdict>,
+    backoff: NackBackoff,
+}
 
 impl Verdicts {
-    pub(super) fn push(&mut self, number: u64, nonce: Arc<str>, version: Arc<str>, nack: Option<String>) {
-        self.0.push_back(Verdict { nonce: Some(nonce), version, nack, number, held: false });
+    pub(super) fn push(
+        &mut self,
+        number: u64,
+        nonce: Arc<str>,
+        version: Arc<str>,
+        nack: Option<String>,
+        received: Instant,
+    ) {
+        let deferred_until = nack.as_deref().and_then(|nack| self.backoff.until(nack, received));
+        let nonce = Some(nonce);
+        self.queue.push_back(Verdict { nonce, version, nack, number, held: false, received, deferred_until });
+        if self.queue.len() > MAX_DEFERRED {
+            self.queue.iter_mut().for_each(|verdict| verdict.deferred_until = None);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.queue.is_empty()
     }
 
-    /// Whether there is one to give now.
+    /// Whether there is one to give now, though there is no other request.
     pub(super) fn is_due(&self) -> bool {
-        self.0.front().is_some_and(|first| !first.held)
+        self.queue.front().is_some_and(|first| !first.held && first.deferred_until.is_none())
+    }
+
+    /// Until when the next one is deferred.
+    fn deferred_until(&self) -> Option<Instant> {
+        self.queue.front().filter(|first| !first.held)?.deferred_until
     }
 
     /// Whether one has to wait.
     pub(super) fn is_held(&self) -> bool {
-        self.0.front().is_some_and(|first| first.held)
+        self.queue.front().is_some_and(|first| first.held)
     }
 
-    /// The one to give now.
+    /// The one to give with the next request. A deferred one goes too: a request has to name the newest response.
     pub(super) fn pop(&mut self) -> Option<Verdict> {
-        self.is_due().then(|| self.0.pop_front()).flatten()
+        self.queue.front().filter(|first| !first.held)?;
+        self.queue.pop_front()
     }
 
     /// What is left of them when their stream is gone.
     pub(super) fn outliving(self) -> Self {
-        let held = self.0.into_iter().filter(|verdict| verdict.held);
-        Self(held.map(|verdict| Verdict { nonce: None, ..verdict }).collect())
+        let held = self.queue.into_iter().filter(|verdict| verdict.held);
+        let queue = held.map(|verdict| Verdict { nonce: None, ..verdict }).collect();
+        Self { queue, backoff: NackBackoff::default() }
     }
 
     fn find(&mut self, ticket: &Ticket) -> Option<&mut Verdict> {
-        self.0.iter_mut().find(|verdict| verdict.number == ticket.number)
+        self.queue.iter_mut().find(|verdict| verdict.number == ticket.number)
     }
 
     fn release(&mut self, ticket: &Ticket, rejection: Option<String>) {
+        let deferred_until = self
+            .find(ticket)
+            .map(|verdict| verdict.received)
+            .and_then(|received| rejection.as_deref().and_then(|nack| self.backoff.until(nack, received)));
         if let Some(verdict) = self.find(ticket) {
             verdict.held = false;
             verdict.nack = verdict.nack.take().or(rejection);
+            verdict.deferred_until = deferred_until;
         }
-        while self.0.front().is_some_and(|first| !first.held && first.nonce.is_none()) {
-            self.0.pop_front();
+        while self.queue.front().is_some_and(|first| !first.held && first.nonce.is_none()) {
+            self.queue.pop_front();
         }
     }
 }
 
 impl ClientStream {
+    /// When the next deferred rejection is sent.
+    pub(super) fn next_deferred(&self) -> Option<Instant> {
+        let until = self.types.values().filter_map(|logical| logical.conversation.verdicts.deferred_until());
+        until.min().filter(|_| self.connection != Connection::Away)
+    }
+
+    /// Lets the rejections go that were deferred until `now`.
+    pub(super) fn end_deferral(&mut self, now: Instant) {
+        for logical in self.types.values_mut() {
+            let first = logical.conversation.verdicts.queue.front_mut();
+            if let Some(first) = first.filter(|first| first.deferred_until.is_some_and(|until| until <= now))
+            {
+                first.deferred_until = None;
+            }
+        }
+    }
+
     /// Holds back the answer to a response, and with it those to later ones of its type, until it is released.
     /// To be called before the next [`poll_transmit`](Self::poll_transmit). Outlives the stream: what a new one
     /// brings is not answered before either.

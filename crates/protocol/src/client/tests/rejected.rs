@@ -46,3 +46,54 @@ fn e03_a_member_that_cannot_be_accepted_stays_when_its_glob_is_said_to_be_empty(
     let applied = f.respond_with(&eds(), vec![rejected(Some(one), "bad")], &[glob]);
     assert_eq!(removals(&applied.batch), keys(&[two]));
 }
+
+/// Sends the same bad resource in answer to every NACK, for a minute; how many there were.
+fn nacks_in_a_minute(dialect: Dialect, beside: &[&str]) -> usize {
+    let mut f =
+        Fixture::native(dialect).with(&eds(), &["a", "b"], vec![variant("a", "1"), variant("b", "1")]);
+    let (end, mut nacks) = (f.now + Duration::from_secs(60), 0);
+    while f.now < end {
+        for name in beside {
+            f.respond(&eds(), vec![variant(name, &nacks.to_string())], &[]);
+            assert!(f.sent().iter().all(|request| request.nack.is_none()));
+        }
+        f.respond_with(&eds(), vec![rejected(Some("a"), "a: bad")], &[]);
+        let sent = loop {
+            let sent = f.sent();
+            if !sent.is_empty() {
+                break sent;
+            }
+            f.now = f.stream.poll_timeout().unwrap();
+            f.stream.handle_timeout(f.now);
+        };
+        assert_eq!(sent[0].nack.as_deref(), Some("a: bad"));
+        nacks += 1;
+    }
+    nacks
+}
+
+#[test]
+fn u07_a_server_that_resends_what_was_rejected_does_not_spin() {
+    for dialect in [Dialect::Sotw, Dialect::Delta] {
+        let nacks = nacks_in_a_minute(dialect, &[]);
+        assert!((10..=20).contains(&nacks), "{dialect}: {nacks}");
+        let nacks = nacks_in_a_minute(dialect, &["b"]);
+        assert!((10..=20).contains(&nacks), "{dialect}, with something good: {nacks}");
+    }
+}
+
+#[test]
+fn u07_a_deferred_nack_goes_with_the_next_request_at_the_latest() {
+    for dialect in [Dialect::Sotw, Dialect::Delta] {
+        let mut f = Fixture::native(dialect).with(&eds(), &["a"], vec![variant("a", "1")]);
+        for _ in 0..2 {
+            f.respond_with(&eds(), vec![rejected(Some("a"), "a: bad")], &[]);
+            assert_eq!(f.request().nack.as_deref(), Some("a: bad"));
+        }
+        f.respond_with(&eds(), vec![rejected(Some("a"), "a: bad")], &[]);
+        assert_eq!(f.sent().len(), 0);
+        f.subscribe(&eds(), &["b"]);
+        assert_eq!(f.request().nack.as_deref(), Some("a: bad"));
+        assert!(f.sent().is_empty());
+    }
+}
