@@ -33,13 +33,9 @@ impl AccessRule {
     }
 
     fn allows(&self, type_url: &TypeUrl, name: &Name) -> bool {
-        let same = |other: &TypeUrl| match other.kind() {
-            Kind::Other => other == type_url,
-            kind => kind == type_url.kind(),
-        };
         let of_type = match self.types.as_slice() {
-            [] => type_url.kind() != Kind::Secret,
-            types => types.iter().any(same),
+            [] => type_url.kind_of_message() != Kind::Secret,
+            types => types.iter().any(|other| other.is_alike(type_url)),
         };
         of_type && (self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name)))
     }
@@ -225,6 +221,9 @@ mod tests {
             (&None, "cds", "a", false),
             (&None, "type.googleapis.com/acme.Widget", "public", true),
             (&None, "type.googleapis.com/acme.Gadget", "public", false),
+            (&None, "elsewhere.example/acme.Widget", "public", true),
+            (&web, "elsewhere.example/envoy.config.cluster.v3.Cluster", "a", true),
+            (&web, "elsewhere.example/envoy.config.route.v3.RouteConfiguration", "a", false),
         ] {
             let rights = rights(rules(), identity.as_ref());
             assert_eq!(rights.may_have(&type_url(kind), &name.into()), wanted, "{identity:?} {kind} {name}");
@@ -235,7 +234,12 @@ mod tests {
     fn secrets_have_to_be_named() {
         let all = rights(vec![rule(None, &[], &[])], None);
         assert!(all.may_have(&type_url("cds"), &"*".into()) && all.may_have(&type_url("eds"), &"a".into()));
-        assert!(!all.may_have(&type_url("sds"), &"a".into()));
+        for spelling in ["type.googleapis.com", "foo", "", "a/b", "type.googleapis.com/"] {
+            for message in ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"] {
+                let type_url = TypeUrl::new(format!("{spelling}/{message}"));
+                assert!(!all.may_have(&type_url, &"a".into()), "{spelling}");
+            }
+        }
         let named = rights(vec![rule(None, &["sds"], &[])], None);
         assert!(
             named.may_have(&type_url("sds"), &"*".into()) && !named.may_have(&type_url("cds"), &"a".into())

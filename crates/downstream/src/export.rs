@@ -188,7 +188,7 @@ pub fn write(to: &Path, type_url: &TypeUrl, bytes: &[u8]) -> io::Result<()> {
     let name = to.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
     let beside = to.with_file_name(format!(".{name}.{}", std::process::id()));
     let before = fs::metadata(to).ok().map(|before| before.permissions());
-    let secret = before.is_some() || type_url.kind() == Kind::Secret;
+    let secret = before.is_some() || type_url.kind_of_message() == Kind::Secret;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(if secret { 0o600 } else { 0o666 });
     let written = options.open(&beside).and_then(|mut file| {

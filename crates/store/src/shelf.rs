@@ -38,7 +38,7 @@ impl Shelf {
 
     /// Whether all of it is secret.
     pub(crate) fn is_secret(&self) -> bool {
-        self.type_url.kind() == Kind::Secret
+        self.type_url.kind_of_message() == Kind::Secret
     }
 
     /// Whether a variant for whoever matches its constraints is for someone with `parameters`. By name only, where

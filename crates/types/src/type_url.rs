@@ -72,6 +72,9 @@ const KNOWN: [(&str, Kind, &str); 10] = [
     ("leds", Kind::LbEndpoint, "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint"),
 ];
 
+/// What stands before the names of messages.
+const PREFIX: &str = "type.googleapis.com/";
+
 /// What those types were called in v2, which had no ECDS and no LEDS.
 const KNOWN_V2: [(Kind, &str); 8] = [
     (Kind::Cluster, "type.googleapis.com/envoy.api.v2.Cluster"),
@@ -140,6 +143,30 @@ impl TypeUrl {
     /// What the protocol knows of this type.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The name of the message: the last segment of the URL. What stands before it says where its definition can be
+    /// found, not what it is.
+    fn message(&self) -> &str {
+        let url = self.as_str();
+        url.rsplit_once('/').map_or(url, |(_, message)| message)
+    }
+
+    /// The kind of the message, whatever stands before its name. Rights go by it, so that nobody gets by another
+    /// spelling of a type what is not given by the usual one.
+    pub fn kind_of_message(&self) -> Kind {
+        if self.kind != Kind::Other {
+            return self.kind;
+        }
+        Self::new(format!("{PREFIX}{}", self.message())).kind
+    }
+
+    /// Whether both are types of one kind, or of one message that the protocol does not name.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        match self.kind_of_message() {
+            Kind::Other => self.message() == other.message(),
+            kind => kind == other.kind_of_message(),
+        }
     }
 
     /// `cds`, `lds`, …, also of the v2 types: a bounded name, fit for a metric label; `other` for types that

@@ -37,7 +37,7 @@ impl Redactor {
             return hidden(any);
         }
         let Some(descriptor) = message_of(&any.type_url) else {
-            let is_secret = TypeUrl::new(any.type_url.as_str()).kind() == Kind::Secret;
+            let is_secret = TypeUrl::new(any.type_url.as_str()).kind_of_message() == Kind::Secret;
             return if is_secret { hidden(any) } else { any };
         };
         let Ok(mut message) = DynamicMessage::decode(descriptor, &any.value[..]) else { return hidden(any) };
