@@ -25,6 +25,7 @@ mod table;
 mod trust;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -32,16 +33,23 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// How long the last lines of the log may take to be written: where standard error is not read, they are lost.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return cli::refuse(&error),
     };
-    match cli.run() {
+    let outcome = cli.run();
+    let read = weir_telemetry::flush(LAST_LINES);
+    match outcome {
         Ok(code) => code,
         Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&error);
+            if read {
+                output::complain(&error);
+            }
             ExitCode::from(output::TROUBLE)
         }
     }

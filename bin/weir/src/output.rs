@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use weir_telemetry::printable;
+
 /// Exit code where the answer is no: something is missing, different, wrong or rejected.
 pub(crate) const NO: u8 = 1;
 
@@ -22,14 +24,14 @@ pub(crate) fn complain(error: &anyhow::Error) {
     let mut stderr = io::stderr().lock();
     for line in describe(error).lines() {
         // Where standard error is closed, nobody listens.
-        _ = writeln!(stderr, "weir: {line}");
+        _ = writeln!(stderr, "weir: {}", printable(line));
     }
 }
 
 /// Says something that is not an error.
 pub(crate) fn note(text: &str) {
     // Where standard error is closed, nobody listens.
-    _ = writeln!(io::stderr().lock(), "weir: {text}");
+    _ = writeln!(io::stderr().lock(), "weir: {}", printable(text));
 }
 
 /// The error with its causes, each said once: some errors already contain their cause.

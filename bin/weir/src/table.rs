@@ -1,6 +1,8 @@
-//! Text in columns.
+//! Text in columns. Cells may come from anybody: a terminal obeys nothing in them.
 
 use std::io::{self, Write};
+
+use weir_telemetry::printable;
 
 /// Rows whose columns are lined up. The last column may be of any width.
 #[derive(Debug, Default)]
@@ -31,7 +33,7 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [impl Into<String>; N]) {
-        self.rows.push(cells.map(Into::into).into());
+        self.rows.push(cells.map(|cell| printable(&cell.into())).into());
     }
 
     /// Writes the rows, each after `indent`.
@@ -78,5 +80,14 @@ mod tests {
         let mut out = Vec::new();
         table.write(&mut out, "").unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "\x1b[33mbehind\x1b[0m  a\nx       b\n");
+    }
+
+    #[test]
+    fn a_cell_cannot_command_the_terminal_or_forge_a_row() {
+        let mut table = Table::default();
+        table.row(["a\x1b[2J\n/bin/x  in-sync", "b\x07"]);
+        let mut out = Vec::new();
+        table.write(&mut out, "").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "a\\u{1b}[2J\\n/bin/x  in-sync  b\\u{7}\n");
     }
 }

@@ -114,6 +114,10 @@ instruments! {
         "Steps of streams whose bytes were there already, or had to be made";
     FRAMES_SIZE = Gauge "weir.frames.size" "By" []
         "Bytes of encoded responses that are kept for streams that have yet to be sent the same";
+    LOG_DROPPED = Counter "weir.log.dropped" "{line}" []
+        "Log lines dropped because standard error was not read";
+    LOG_SUPPRESSED = Counter "weir.log.suppressed" "{line}" []
+        "Log lines suppressed because there were too many of one kind";
     PROPAGATION_DURATION = Histogram "weir.propagation.duration" "s" ["authority", "outcome", "type"]
         "From the receipt of a response of a control plane to the last answer of a client that it concerns";
     STORE_FAILURES = Counter "weir.store.failures" "{failure}" ["operation"]

@@ -5,14 +5,18 @@
 //! opens a port: who serves the metrics calls [`Metrics::render`].
 
 mod collector;
-mod correlated;
 mod environment;
 mod error;
 mod level;
+mod limiter;
+mod lines;
 mod logs;
 mod metrics;
 mod noted;
+mod panics;
+mod printable;
 mod process;
+mod queue;
 mod settings;
 
 pub use collector::Telemetry;
@@ -20,4 +24,6 @@ pub use error::TelemetryError;
 pub use level::{ChosenBy, FilterError, LogLevel};
 pub use logs::{Format, LogError, Logs};
 pub use metrics::{Metrics, MetricsError};
+pub use printable::printable;
+pub use queue::flush;
 pub use settings::{Collector, Protocol};

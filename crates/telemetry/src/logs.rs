@@ -5,8 +5,11 @@ use std::io::IsTerminal;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-use crate::correlated::Correlated;
 use crate::level::{FilterError, LogLevel};
+use crate::limiter::Limiter;
+use crate::lines::{Json, Text, TextFields};
+use crate::panics;
+use crate::queue::Queue;
 
 /// Overrides the configured level, for single modules too: `info,weir_upstream=debug`.
 const VARIABLE: &str = "WEIR_LOG";
@@ -38,6 +41,9 @@ pub enum LogError {
     /// The environment variable holds no filter.
     #[error("{VARIABLE}={0}")]
     Variable(#[from] FilterError),
+    /// There can be no thread that writes.
+    #[error("start the thread that writes the log: {0}")]
+    Thread(std::io::Error),
     /// There is a subscriber already.
     #[error("logging is set up twice")]
     Twice(#[from] TryInitError),
@@ -51,17 +57,17 @@ impl Logs {
     pub fn install(&self) -> Result<LogLevel, LogError> {
         let (level, filter) = LogLevel::new(self.level, std::env::var(VARIABLE).ok())?;
         let terminal = std::io::stderr().is_terminal();
-        let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-        let registry = tracing_subscriber::registry().with(filter);
+        let limiter = Limiter::default();
+        let queue = Queue::install(limiter.clone()).map_err(LogError::Thread)?;
+        let layer = tracing_subscriber::fmt::layer().with_writer(queue);
+        let registry = tracing_subscriber::registry().with(filter).with(limiter);
         if self.is_json(terminal) {
-            let layer = layer.json().flatten_event(true).with_current_span(false);
-            let correlated = |format| Correlated { format, json: true };
-            registry.with(layer.map_event_format(correlated)).try_init()?;
+            registry.with(layer.event_format(Json)).try_init()?;
         } else {
-            let layer = layer.with_ansi(terminal).with_target(false);
-            let correlated = |format| Correlated { format, json: false };
-            registry.with(layer.map_event_format(correlated)).try_init()?;
+            let layer = layer.fmt_fields(TextFields).with_ansi(terminal);
+            registry.with(layer.event_format(Text::new())).try_init()?;
         }
+        panics::log();
         Ok(level)
     }
 

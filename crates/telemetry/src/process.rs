@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use opentelemetry::KeyValue;
 
+use crate::queue;
+
 /// Shows it from now on.
 pub(crate) fn observe() {
     let started = Instant::now();
@@ -19,6 +21,8 @@ pub(crate) fn observe() {
             observer.observe(spent as f64 / ticks, &[KeyValue::new("cpu.mode", mode)]);
         }
     });
+    weir_metrics::LOG_DROPPED.observe(|observer| observer.observe(queue::DROPPED.get(), &[]));
+    weir_metrics::LOG_SUPPRESSED.observe(|observer| observer.observe(queue::SUPPRESSED.get(), &[]));
     let page = rustix::param::page_size() as u64;
     weir_metrics::PROCESS_MEMORY_VIRTUAL.observe(move |observer| {
         memory().into_iter().for_each(|[all, _]| observer.observe(all * page, &[]));

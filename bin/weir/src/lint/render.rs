@@ -5,16 +5,16 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::operate::output::{list, number, set, text};
+use crate::operate::output::{list, number, set, shown};
 use crate::output::count;
 
 pub(super) fn write(document: &Value, out: &mut dyn Write) -> Result<()> {
     for problem in list(&document["problems"]) {
-        writeln!(out, "bad file: {}", text(problem))?;
+        writeln!(out, "bad file: {}", shown(problem))?;
     }
     let findings = list(&document["findings"]);
     for finding in findings {
-        let what = format!("{} {}", text(&finding["type"]), text(&finding["name"]));
+        let what = format!("{} {}", shown(&finding["type"]), shown(&finding["name"]));
         match finding["kind"].as_str() {
             Some("overlap") => write_overlap(&what, finding, out)?,
             Some("keys") => write_keys(&what, finding, out)?,
@@ -47,11 +47,11 @@ fn write_overlap(what: &str, finding: &Value, out: &mut dyn Write) -> Result<()>
 fn write_keys(what: &str, finding: &Value, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "keys: {what}: its variants are constrained by different keys")?;
     for of in list(&finding["sets"]) {
-        let keys: Vec<_> = list(&of["keys"]).iter().map(text).collect();
+        let keys: Vec<_> = list(&of["keys"]).iter().map(shown).collect();
         let keys = if keys.is_empty() { "no key".to_owned() } else { keys.join(", ") };
         writeln!(out, "  {keys}:")?;
         for variant in list(&of["variants"]) {
-            writeln!(out, "    {}  {}", text(&variant["constraints"]), text(&variant["at"]))?;
+            writeln!(out, "    {}  {}", shown(&variant["constraints"]), shown(&variant["at"]))?;
         }
     }
     Ok(())
@@ -82,7 +82,7 @@ fn write_uncovered(what: &str, finding: &Value, out: &mut dyn Write) -> Result<(
 
 fn write_variants(variants: &Value, out: &mut dyn Write) -> Result<()> {
     for variant in list(variants) {
-        writeln!(out, "  {}  {}", text(&variant["constraints"]), text(&variant["at"]))?;
+        writeln!(out, "  {}  {}", shown(&variant["constraints"]), shown(&variant["at"]))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
 use serde_json::Value;
+use weir_telemetry::printable;
 
 use crate::table::Table;
 
@@ -62,6 +63,11 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
+/// The same, fit for a terminal: values may come from anybody.
+pub(crate) fn shown(value: &Value) -> String {
+    printable(&text(value))
+}
+
 /// A count; 0 where it is none.
 pub(crate) fn number(value: &Value) -> usize {
     value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
@@ -75,7 +81,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
 /// Dynamic parameters: `{env=test}`.
 pub(crate) fn set(parameters: &Value) -> String {
     let pairs = parameters.as_object().into_iter().flatten();
-    let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}={}", text(value))).collect();
+    let pairs: Vec<_> = pairs.map(|(key, value)| format!("{}={}", printable(key), shown(value))).collect();
     format!("{{{}}}", pairs.join(", "))
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, list, set, show, table, text};
+use super::output::{Format, age, colour, list, set, show, shown, table, text};
 use crate::output::{describe, note, whether};
 
 /// How often it is looked at while it is watched.
@@ -113,7 +113,7 @@ fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()
     } else {
         writeln!(out, "not ready")?;
         for pending in status["pending"].as_array().into_iter().flatten() {
-            writeln!(out, "  {}", text(pending))?;
+            writeln!(out, "  {}", shown(pending))?;
         }
     }
     writeln!(out)?;
@@ -165,7 +165,7 @@ fn troubles(status: &Value) -> Vec<String> {
     for upstream in list(&status["upstreams"]) {
         for withheld in list(&upstream["withheld"]) {
             let names: Vec<_> = list(&withheld["names"]).iter().map(text).collect();
-            let [removals, of, type_url] = ["removals", "of", "type"].map(|key| text(&withheld[key]));
+            let [removals, of, type_url] = ["removals", "of", "type"].map(|key| shown(&withheld[key]));
             let (whom, names) = (whom(upstream), names.join(", "));
             troubles.push(format!("withheld for {whom}: {removals} of {of} {type_url} removals: {names}"));
         }

@@ -11,7 +11,7 @@ use weir_types::TypeUrl;
 
 use super::AdminArgs;
 use super::admin::{Admin, part};
-use super::output::{Format, age, colour, list, number, show, table, text};
+use super::output::{Format, age, colour, list, number, show, shown, table, text};
 use crate::output::{LATE, NO, count};
 use crate::progress::Progress;
 
@@ -161,7 +161,7 @@ impl Follow {
             _ => self.bar.set(accepted, streams),
         }
         if let Some(open) = list(&progress["open"]).first() {
-            self.slowest = Some((text(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
+            self.slowest = Some((shown(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
         }
         match (streams > 0 && accepted == streams, accepted + rejected == streams && rejected > 0) {
             (true, _) => Some(Verdict::Accepted),
@@ -181,7 +181,7 @@ fn write(args: &Args, document: &Value, out: &mut dyn Write) -> Result<()> {
         false => format!("version {}", versions.join(", ")),
     };
     let took = age(document["seconds"].as_f64().unwrap_or_default());
-    writeln!(out, "{what}, {versions}: {} after {took}", text(&document["outcome"]))?;
+    writeln!(out, "{what}, {versions}: {} after {took}", shown(&document["outcome"]))?;
     if number(&document["streams"]) == 0 {
         return Ok(writeln!(out, "nobody is subscribed to it")?);
     }

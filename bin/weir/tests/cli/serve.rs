@@ -114,3 +114,39 @@ fn f01_it_does_not_start_without_its_files() {
     );
     assert_eq!(last, wanted);
 }
+
+/// A server that logs something of each connection, after so many of them. A pipe that is not read takes 64 KiB.
+fn logged(connections: usize) -> (tempfile::TempDir, Server) {
+    let directory = directory(&[("weir.toml", CONFIG), ("resources/none.yaml", "resources: []")]);
+    let server = Server::start(&directory.path().join("weir.toml"));
+    let mut stream = TcpStream::connect(server.admin()).unwrap();
+    let body = r#"{"level":"trace"}"#;
+    let put = "PUT /log-level HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    write!(stream, "{put}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    for _ in 0..connections {
+        let mut stream = TcpStream::connect(server.admin()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(b"GET /live HTTP/1.0\r\n\r\n").unwrap();
+        stream.read_to_string(&mut String::new()).unwrap();
+    }
+    (directory, server)
+}
+
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let (_directory, mut server) = logged(10_000);
+    let metrics = get(server.admin(), "/metrics");
+    let dropped = metrics.lines().find_map(|line| line.strip_prefix("weir_log_dropped_total "));
+    assert!(dropped.is_some_and(|lines| lines != "0"), "{dropped:?}");
+    let resumed = server.wait_for("log lines dropped: standard error was not read");
+    assert!(resumed["lines"].as_u64().is_some_and(|lines| lines > 0), "{resumed}");
+}
+
+#[test]
+fn a_log_that_nobody_reads_does_not_hold_up_the_end() {
+    let (_directory, server) = logged(1000);
+    assert_eq!(server.end("TERM").code(), Some(0));
+}

@@ -13,7 +13,7 @@ use weir_types::{DynamicParameters, TypeUrl, WILDCARD, authority};
 
 use crate::operate::admin::Admin;
 use crate::operate::client;
-use crate::operate::output::{colour, list, number, table, text};
+use crate::operate::output::{colour, list, number, shown, table, text};
 use crate::output::count;
 use crate::progress::Progress;
 
@@ -124,7 +124,7 @@ impl Compared {
             writeln!(
                 out,
                 "{} is {} with {}{nack}",
-                text(&self.document["client"]),
+                shown(&self.document["client"]),
                 text(&of_type["state"]),
                 text(&of_type["type"])
             )?;
