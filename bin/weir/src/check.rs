@@ -12,7 +12,7 @@ use weir_config::{
     Acknowledge, ClientCertificate, Config, ControlPlane, NackUpstream, Parameters, Protocol, Source,
     Transport,
 };
-use weir_database::explain::overlaps;
+use weir_database::explain::Overlaps;
 use weir_types::{Name, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
 
@@ -245,7 +245,7 @@ fn overlapping(loaded: &Loaded) -> Vec<String> {
     }
     let mut warnings = Vec::new();
     for ((type_url, name), variants) in variants {
-        for pair in overlaps(&variants) {
+        for pair in Overlaps::of(&variants).flatten() {
             let Some(witness) = pair.witness else { continue };
             let ([first, second], short) = (pair.pair.map(|resource| &resource.origin), short(type_url));
             warnings.push(format!("{first} and {second}: both variants of {short} {name} match {witness}"));

@@ -1,5 +1,7 @@
 //! What takes long, apart from the threads that serve clients.
 
+use std::sync::{Arc, Weak};
+
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
@@ -8,6 +10,20 @@ const AT_ONCE: usize = 2;
 
 static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 
+/// The turn of the metrics: it waits for no list, however long that is.
+static METRICS: Semaphore = Semaphore::const_new(1);
+
+/// Whoever waits for the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(Weak<()>);
+
+impl Caller {
+    /// Nobody waits any more: the connection has ended.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
 /// Does `work` where it holds up nobody.
 ///
 /// # Errors
@@ -15,11 +31,69 @@ static TURNS: Semaphore = Semaphore::const_new(AT_ONCE);
 pub(crate) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
-    let turn = TURNS.acquire().await;
+    apart_for(|_| work()).await
+}
+
+/// As [`apart`]. Work that may take long ends early when its caller is gone.
+///
+/// # Errors
+/// When it panics.
+pub(crate) async fn apart_for<T: Send + 'static>(
+    work: impl FnOnce(&Caller) -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    in_turn(&TURNS, work).await
+}
+
+/// As [`apart`], for the metrics.
+///
+/// # Errors
+/// When it panics.
+pub(crate) async fn count<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    in_turn(&METRICS, |_| work()).await
+}
+
+async fn in_turn<T: Send + 'static>(
+    turns: &'static Semaphore,
+    work: impl FnOnce(&Caller) -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    // Dropped with this future.
+    let waiting = Arc::new(());
+    let caller = Caller(Arc::downgrade(&waiting));
+    let turn = turns.acquire().await;
     tokio::task::spawn_blocking(move || {
-        let done = work();
+        let done = work(&caller);
         drop(turn);
         done
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_learns_that_its_caller_is_gone() {
+        let ((begun, has_begun), (ended, has_ended)) = (oneshot::channel(), oneshot::channel());
+        let work = tokio::spawn(apart_for(move |caller| {
+            begun.send(()).unwrap();
+            while !caller.is_gone() {
+                std::hint::spin_loop();
+            }
+            ended.send(()).unwrap();
+        }));
+        has_begun.await.unwrap();
+        work.abort();
+        has_ended.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_metrics_do_not_wait_for_others() {
+        let _all = TURNS.acquire_many(u32::try_from(AT_ONCE).unwrap()).await.unwrap();
+        assert_eq!(count(|| 1).await.unwrap(), 1);
+    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::task::JoinError;
 use utoipa::ToSchema;
 
-use crate::apart::apart;
+use crate::apart::{Caller, apart_for};
 use crate::problem::Problem;
 use crate::query::Query;
 
@@ -70,7 +70,7 @@ impl Part {
         let writer = Writer { rows, left: self.limit, last: None, begun: false, done: false };
         let chunks = stream::try_unfold(writer, async |mut writer| {
             // A filter that lets few pass looks at many before there is a row.
-            let (chunk, writer) = apart(move || (writer.next_chunk(), writer)).await?;
+            let (chunk, writer) = apart_for(move |caller| (writer.next_chunk(Some(caller)), writer)).await?;
             Ok::<_, JoinError>(chunk.map(|chunk| (Bytes::from(chunk), writer)))
         });
         ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks)).into_response()
@@ -87,7 +87,8 @@ struct Writer<I> {
 }
 
 impl<T: Serialize, I: Iterator<Item = (String, T)>> Writer<I> {
-    fn next_chunk(&mut self) -> Option<String> {
+    /// What comes next; none at the end, or where the caller is gone.
+    fn next_chunk(&mut self, caller: Option<&Caller>) -> Option<String> {
         if self.done {
             return None;
         }
@@ -96,6 +97,9 @@ impl<T: Serialize, I: Iterator<Item = (String, T)>> Writer<I> {
             chunk.push_str("{\"items\":[");
         }
         while chunk.len() < CHUNK {
+            if caller.is_some_and(Caller::is_gone) {
+                return None;
+            }
             let Some((cursor, item)) = self.rows.next() else {
                 self.done = true;
                 chunk.push_str("],\"next\":null}\n");
@@ -126,7 +130,7 @@ mod tests {
     fn page(after: u64, limit: usize) -> (Value, usize) {
         let rows = (after + 1..=5000).map(|i| (i.to_string(), json!({ "i": i, "text": "x".repeat(20) })));
         let mut writer = Writer { rows, left: limit, last: None, begun: false, done: false };
-        let chunks: Vec<_> = std::iter::from_fn(|| writer.next_chunk()).collect();
+        let chunks: Vec<_> = std::iter::from_fn(|| writer.next_chunk(None)).collect();
         (serde_json::from_str(&chunks.concat()).unwrap(), chunks.len())
     }
 
@@ -138,5 +142,13 @@ mod tests {
         let (second, _) = page(3000, 2000);
         assert_eq!((&second["items"][0]["i"], &second["next"]), (&json!(3001), &Value::Null));
         assert_eq!(page(5000, 10).0, json!({ "items": [], "next": null }));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_looked_for_when_the_caller_is_gone() {
+        let rows = std::iter::from_fn(|| -> Option<(String, ())> { panic!("a row is made") });
+        let mut writer = Writer { rows, left: 1, last: None, begun: false, done: false };
+        let gone = apart_for(|caller| caller.clone()).await.unwrap();
+        assert_eq!(writer.next_chunk(Some(&gone)), None);
     }
 }

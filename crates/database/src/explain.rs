@@ -18,9 +18,9 @@ pub struct Explanation<'a, R> {
     /// canonical order.
     pub rivals: Vec<&'a R>,
     /// Those that do not match.
-    pub mismatches: Vec<Mismatch<'a, R>>,
-    /// Pairs of the same rank that can match the same client.
-    pub overlaps: Vec<OverlapPair<'a, R>>,
+    pub mismatches: Vec<&'a R>,
+    /// Pairs of the same rank that can match the same client: compared as they are asked for.
+    pub overlaps: Overlaps<'a, R>,
 }
 
 /// A variant that does not match.
@@ -39,7 +39,7 @@ pub struct Mismatch<'a, R> {
 pub struct OverlapPair<'a, R> {
     /// The two.
     pub pair: [&'a R; 2],
-    /// Parameters that both match; none where the constraints are too large to tell whether there are any.
+    /// Parameters that both match; none where the constraints are too large to find out whether there are any.
     pub witness: Option<DynamicParameters>,
 }
 
@@ -56,15 +56,10 @@ pub trait Candidate {
 
 /// Explains which of `candidates` a client with `parameters` gets. Where there is an order in the answer, it is theirs.
 pub fn explain<'a, R: Candidate>(candidates: &[&'a R], parameters: &DynamicParameters) -> Explanation<'a, R> {
-    let (mut matching, mut mismatches) = (Vec::new(), Vec::new());
-    for candidate in candidates.iter().copied() {
-        match mismatch(candidate, parameters) {
-            Some(mismatch) => mismatches.push(mismatch),
-            None => matching.push(candidate),
-        }
-    }
+    let matches = |candidate: &&R| candidate.variant().key().constraints.matches(parameters);
+    let (mut matching, mismatches): (Vec<_>, Vec<_>) = candidates.iter().copied().partition(matches);
     let chosen = preferred(&matching).map(|at| matching.remove(at));
-    Explanation { chosen, rivals: matching, mismatches, overlaps: overlaps(candidates) }
+    Explanation { chosen, rivals: matching, mismatches, overlaps: Overlaps::of(candidates) }
 }
 
 /// The place of what is served.
@@ -78,28 +73,73 @@ fn preferred<R: Candidate>(matching: &[&R]) -> Option<usize> {
     matching.iter().position(|candidate| Arc::ptr_eq(candidate.variant(), first))
 }
 
-fn mismatch<'a, R: Candidate>(resource: &'a R, parameters: &DynamicParameters) -> Option<Mismatch<'a, R>> {
-    let first = resource.variant().key().constraints.expr().first_mismatch(parameters)?;
-    let given = first.keys().into_iter().map(|key| {
-        let value = parameters.get(&key).map(str::to_owned);
-        (key, value)
-    });
-    Some(Mismatch { resource, requirement: first.to_string(), given: given.collect() })
+impl<'a, R: Candidate> Mismatch<'a, R> {
+    /// Why `resource` does not match `parameters`; none where it does.
+    pub fn of(resource: &'a R, parameters: &DynamicParameters) -> Option<Self> {
+        let first = resource.variant().key().constraints.expr().first_mismatch(parameters)?;
+        let given = first.keys().into_iter().map(|key| {
+            let value = parameters.get(&key).map(str::to_owned);
+            (key, value)
+        });
+        Some(Self { resource, requirement: first.to_string(), given: given.collect() })
+    }
 }
 
-/// The pairs of the same rank that can match the same client.
-pub fn overlaps<'a, R: Candidate>(candidates: &[&'a R]) -> Vec<OverlapPair<'a, R>> {
-    let mut pairs = Vec::new();
-    for (i, left) in candidates.iter().copied().enumerate() {
-        for right in candidates[i + 1..].iter().copied().filter(|right| right.rank() == left.rank()) {
-            let constraints = |candidate: &'a R| &candidate.variant().key().constraints;
-            let witness = match overlap(constraints(left), constraints(right)) {
-                Overlap::None => continue,
-                Overlap::Witness(parameters) => Some(parameters),
-                Overlap::Unknown => None,
-            };
-            pairs.push(OverlapPair { pair: [left, right], witness });
-        }
+/// Compares variants by twos. An item is a comparison: a pair, or none where the two cannot match the same client. So
+/// whoever iterates can stop at any time, and go on from there.
+#[derive(Debug)]
+pub struct Overlaps<'a, R> {
+    candidates: Vec<&'a R>,
+    /// The places of the pair that is compared next.
+    at: [usize; 2],
+    work: usize,
+}
+
+impl<'a, R: Candidate> Overlaps<'a, R> {
+    /// What a comparison costs beside the search, which is counted in nodes visited.
+    const COMPARISON: usize = 16;
+
+    /// Of all pairs of the same rank.
+    pub fn of(candidates: &[&'a R]) -> Self {
+        Self { candidates: candidates.to_vec(), at: [0, 1], work: 0 }
     }
-    pairs
+
+    /// The pair that is compared next; none at the end.
+    pub fn place(&self) -> Option<[usize; 2]> {
+        let [left, right] = self.at;
+        let behind = left.saturating_add(1);
+        let at =
+            if right < self.candidates.len() { [left, right] } else { [behind, behind.saturating_add(1)] };
+        (at[1] < self.candidates.len()).then_some(at)
+    }
+
+    /// Goes on at a [`Self::place`].
+    pub fn continue_at(&mut self, [left, right]: [usize; 2]) {
+        self.at = [left, right.max(left.saturating_add(1))];
+    }
+
+    /// How much the comparisons have cost, in nodes visited.
+    pub fn work(&self) -> usize {
+        self.work
+    }
+}
+
+impl<'a, R: Candidate> Iterator for Overlaps<'a, R> {
+    type Item = Option<OverlapPair<'a, R>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let [left, right] = self.place()?;
+        self.at = [left, right + 1];
+        self.work += Self::COMPARISON;
+        let pair = [self.candidates[left], self.candidates[right]];
+        if pair[0].rank() != pair[1].rank() {
+            return Some(None);
+        }
+        let [left, right] = pair.map(|candidate| &candidate.variant().key().constraints);
+        Some(match overlap(left, right, &mut self.work) {
+            Overlap::None => None,
+            Overlap::Witness(parameters) => Some(OverlapPair { pair, witness: Some(parameters) }),
+            Overlap::Unknown => Some(OverlapPair { pair, witness: None }),
+        })
+    }
 }

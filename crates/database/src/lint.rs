@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_types::DynamicParameters;
 use weir_types::constraints::{KnownValues, uncovered};
 
-use crate::explain::{Candidate, OverlapPair, overlaps};
+use crate::explain::{Candidate, OverlapPair, Overlaps};
 
 /// How many parameter sets are named that no variant is for.
 const NAMED: usize = 10;
@@ -37,7 +37,7 @@ pub struct Keyed<'a, R> {
 /// What is wrong with the variants of one name. Where it is known which values keys have, these `known` ones are
 /// expected to be covered.
 pub fn lint<'a, R: Candidate>(variants: &[&'a R], known: Option<&KnownValues>) -> Vec<Finding<'a, R>> {
-    let mut findings: Vec<_> = overlaps(variants).into_iter().map(Finding::Overlap).collect();
+    let mut findings: Vec<_> = Overlaps::of(variants).flatten().map(Finding::Overlap).collect();
     findings.extend(differing_keys(variants).map(Finding::Keys));
     findings.extend(known.and_then(|known| not_covered(variants, known)));
     findings

@@ -9,11 +9,12 @@ use crate::discovery::dynamic_parameter_constraints::{ConstraintList, SingleCons
 /// The canonical form of what the wire says; no message at all means no constraints.
 ///
 /// # Errors
-/// When a node says nothing, or is nested in more than [`MAX_DEPTH`] of `and`, `or` and `not`.
+/// When a node says nothing, or is nested in more than [`MAX_DEPTH`] of `and`, `or` and `not`; when there are more nodes
+/// or bytes than [`Constraints::limited`] accepts.
 pub fn decode(message: Option<&DynamicParameterConstraints>) -> Result<Constraints, ConstraintError> {
     match message {
         None => Ok(Constraints::unconstrained()),
-        Some(message) => Ok(Constraints::new(Path(Vec::new()).expr(message)?)),
+        Some(message) => Constraints::limited(Path(Vec::new()).expr(message)?),
     }
 }
 
@@ -139,6 +140,22 @@ mod tests {
             error.starts_with("dynamic_parameter_constraints nest deeper than 32 at not.not."),
             "{error}"
         );
+    }
+
+    #[test]
+    fn p03_size_is_limited() {
+        let list = |n: usize, text: &str| {
+            let one = |n: usize| message(single(&format!("{text}{n}"), ConstraintType::Exists(Exists {})));
+            message(Type::AndConstraints(ConstraintList { constraints: (0..n).map(one).collect() }))
+        };
+        assert!(decode(Some(&list(9_999, "k"))).is_ok());
+        for (message, wanted) in [
+            (list(90_000, "k"), "at most 10000 nodes (got 90001)"),
+            (list(100, &"k".repeat(3000)), "at most 262144 bytes of keys and values (got 300190)"),
+        ] {
+            let error = decode(Some(&message)).unwrap_err().to_string();
+            assert_eq!(error, format!("dynamic_parameter_constraints must have {wanted}"));
+        }
     }
 
     fn any_expr() -> impl Strategy<Value = Expr> {

@@ -23,7 +23,7 @@ pub(super) fn explain(args: &Args, config: &Path) -> Result<Value> {
     let (given, origins) = parameters_of(args, &config)?;
     let explanation = explain_files(&loaded, &args.type_url, &args.name, &given);
     let problems: Vec<_> = loaded.problems().iter().map(ToString::to_string).collect();
-    let mut document = document(&explanation);
+    let mut document = document(explanation, &given);
     document["parameters"] = origins;
     document["problems"] = json!(problems);
     Ok(document)
@@ -83,19 +83,20 @@ fn origin(place: usize, rule: &NodeRule, derived: Derived, node: &str) -> Value 
     })
 }
 
-fn document(explanation: &Explanation<'_>) -> Value {
+fn document(explanation: Explanation<'_>, given: &DynamicParameters) -> Value {
     let outcome = match explanation.chosen {
         Some(_) => "served",
         None if explanation.mismatches.is_empty() => "not-held",
         None => "nothing-matches",
     };
-    let mismatch = |mismatch: &files::explain::Mismatch<'_>| {
+    let mismatch = |resource| {
+        let mismatch = files::explain::Mismatch::of(resource, given)?;
         let given = mismatch.given.iter().map(|(key, value)| (key.to_string(), json!(value)));
         let given: serde_json::Map<_, _> = given.collect();
-        json!({ "variant": variant(mismatch.resource), "requirement": mismatch.requirement, "given": given })
+        Some(json!({ "variant": variant(resource), "requirement": mismatch.requirement, "given": given }))
     };
-    let mismatches: Vec<_> = explanation.mismatches.iter().map(mismatch).collect();
-    let overlaps = explanation.overlaps.iter().map(|overlap| {
+    let mismatches: Vec<_> = explanation.mismatches.iter().copied().filter_map(mismatch).collect();
+    let overlaps = explanation.overlaps.flatten().map(|overlap| {
         let places = overlap.pair.map(|resource| resource.origin.to_string());
         let pairs = |set: &DynamicParameters| json!(set.iter().collect::<std::collections::BTreeMap<_, _>>());
         json!({ "pair": places, "witness": overlap.witness.as_ref().map(pairs) })

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::operate::output::{list, set, text};
+use crate::operate::output::{list, set, shown};
 use crate::table::Table;
 
 pub(super) fn write(explanation: &Value, out: &mut dyn Write) -> Result<()> {
@@ -27,14 +27,20 @@ pub(super) fn write(explanation: &Value, out: &mut dyn Write) -> Result<()> {
         let mut table = Table::default();
         for mismatch in mismatches {
             let variant = &mismatch["variant"];
-            table.row([text(&variant["constraints"]), place(variant), reason(mismatch)]);
+            table.row([shown(&variant["constraints"]), place(variant), reason(mismatch)]);
         }
         table.write(out, "  ")?;
     }
     write_variants("expired", list(&explanation["expired"]), out)?;
     write_overlaps(list(&explanation["overlaps"]), out)?;
+    if !explanation["next"].is_null() {
+        writeln!(
+            out,
+            "\nthere is more: GET /resources/TYPE/NAME/explain of the admin server has all of it, in pages"
+        )?;
+    }
     for problem in list(&explanation["problems"]) {
-        writeln!(out, "\nwarning: {}", text(problem))?;
+        writeln!(out, "\nwarning: {}", shown(problem))?;
     }
     Ok(())
 }
@@ -44,9 +50,9 @@ fn write_client(client: &Value, out: &mut dyn Write) -> Result<()> {
     if client.is_null() {
         return Ok(());
     }
-    writeln!(out, "client {}, stream {}: {}", text(&client["node"]), client["id"], text(&client["state"]))?;
+    writeln!(out, "client {}, stream {}: {}", shown(&client["node"]), client["id"], shown(&client["state"]))?;
     if client["state"] == "rejecting" {
-        writeln!(out, "  rejects what it was sent: {}", text(&client["last_nack"]["message"]))?;
+        writeln!(out, "  rejects what it was sent: {}", shown(&client["last_nack"]["message"]))?;
     }
     if client["subscribed"] == false {
         writeln!(out, "  is not subscribed to it; this is what it would get")?;
@@ -56,16 +62,17 @@ fn write_client(client: &Value, out: &mut dyn Write) -> Result<()> {
 
 fn write_parameters(parameters: &[Value], out: &mut dyn Write) -> Result<()> {
     let given = parameters.iter().filter(|parameter| !parameter["value"].is_null());
-    let mut given: Vec<_> =
-        given.map(|parameter| format!("{}={}", text(&parameter["key"]), text(&parameter["value"]))).collect();
+    let mut given: Vec<_> = given
+        .map(|parameter| format!("{}={}", shown(&parameter["key"]), shown(&parameter["value"])))
+        .collect();
     given.sort_unstable();
     writeln!(out, "parameters {{{}}}", given.join(", "))?;
     let mut table = Table::default();
     for parameter in parameters {
-        let (key, origin) = (text(&parameter["key"]), &parameter["origin"]);
+        let (key, origin) = (shown(&parameter["key"]), &parameter["origin"]);
         let what = match &parameter["value"] {
             Value::Null => format!("no {key}"),
-            value => format!("{key}={}", text(value)),
+            value => format!("{key}={}", shown(value)),
         };
         table.row([what, self::origin(origin, !parameter["value"].is_null())]);
     }
@@ -77,7 +84,7 @@ fn origin(origin: &Value, given: bool) -> String {
     if origin["source"] != "rule" {
         return "sent by the client".to_owned();
     }
-    let (from, defaulted) = (text(&origin["from"]), origin["defaulted"] == true);
+    let (from, defaulted) = (shown(&origin["from"]), origin["defaulted"] == true);
     let whose = origin["node"].as_str().filter(|node| !node.is_empty());
     let whose = whose.map(|node| format!(" for {node}")).unwrap_or_default();
     let said = match (origin["said"].as_str(), origin["pattern"].as_str()) {
@@ -99,7 +106,7 @@ fn write_variants(title: &str, variants: &[Value], out: &mut dyn Write) -> Resul
     writeln!(out, "\n{title}")?;
     let mut table = Table::default();
     for variant in variants {
-        table.row([text(&variant["constraints"]), place(variant)]);
+        table.row([shown(&variant["constraints"]), place(variant)]);
     }
     Ok(table.write(out, "  ")?)
 }
@@ -116,18 +123,18 @@ fn place(variant: &Value) -> String {
     };
     let subscribers = variant["subscribers"].as_u64().unwrap_or_default();
     let subscribers = format!("{subscribers} subscriber{}", if subscribers == 1 { "" } else { "s" });
-    format!("version {}, {came}, {subscribers}", text(&variant["version"]))
+    format!("version {}, {came}, {subscribers}", shown(&variant["version"]))
 }
 
 /// `needs env=test, the client has env=prod`
 fn reason(mismatch: &Value) -> String {
     let given = mismatch["given"].as_object().into_iter().flatten().map(|(key, value)| match value {
         Value::Null => format!("no {key}"),
-        value => format!("{key}={}", text(value)),
+        value => format!("{key}={}", shown(value)),
     });
     let given: Vec<_> = given.collect();
     let has = if given.is_empty() { String::new() } else { format!(", the client has {}", given.join(", ")) };
-    format!("needs {}{has}", text(&mismatch["requirement"]))
+    format!("needs {}{has}", shown(&mismatch["requirement"]))
 }
 
 fn write_overlaps(overlaps: &[Value], out: &mut dyn Write) -> Result<()> {
@@ -135,7 +142,7 @@ fn write_overlaps(overlaps: &[Value], out: &mut dyn Write) -> Result<()> {
         writeln!(out, "\noverlapping")?;
     }
     for overlap in overlaps {
-        let [left, right] = [&overlap["pair"][0], &overlap["pair"][1]].map(text);
+        let [left, right] = [&overlap["pair"][0], &overlap["pair"][1]].map(shown);
         match &overlap["witness"] {
             Value::Null => {
                 writeln!(out, "  {left} and {right}: constraints too large to tell whether both can match")?;

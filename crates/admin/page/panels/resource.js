@@ -83,7 +83,7 @@ function others(explained) {
   if (items.length + overlaps.length === 0) return null;
   return section("And why not another", h("ul", { class: "list" },
     items.map(([one, reason]) => h("li", {}, h("p", {}, "For ", h("strong", {}, one.constraints), `, ${came(one)}: `, h("span", { class: "calm" }, `${reason}.`)))),
-    overlaps));
+    overlaps), explained.next === null ? null : h("p", { class: "calm" }, "And more: the admin interface has it in pages."));
 }
 
 /** What somebody says about the keys of a constraint. */

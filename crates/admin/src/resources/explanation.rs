@@ -6,18 +6,25 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Serialize;
 use utoipa::ToSchema;
-use weir_database::explain::{self, Mismatch, OverlapPair};
+use weir_database::explain::{self, Mismatch, OverlapPair, Overlaps};
 use weir_database::survey::HeldVariant;
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use super::model::Variant;
 use super::type_in_path;
-use crate::apart::apart;
+use crate::apart::{Caller, apart_for};
 use crate::clients::obstacle_of;
 use crate::lacking::DENIED;
+use crate::page::Part;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::{Shared, TAG};
+
+/// How much the comparisons for a page may cost: see [`Overlaps::work`].
+const WORK: usize = 4_000_000;
+
+/// How many bytes of constraints there are on a page, about.
+const BYTES: usize = 1 << 20;
 
 /// Why somebody who asks for a name gets what they get.
 #[derive(Debug, Serialize, ToSchema)]
@@ -38,6 +45,9 @@ pub(crate) struct Explanation {
     expired: Vec<Variant>,
     /// Pairs that can match the same client, so that which of them it gets is Weir's choice.
     overlaps: Vec<Overlapping>,
+    /// What to pass as `after` for more of `rivals`, `mismatches`, `expired` and `overlaps`; null at the end. The rest is the
+    /// same on each page.
+    next: Option<String>,
 }
 
 /// A variant that does not match.
@@ -61,13 +71,9 @@ struct Overlapping {
 }
 
 impl Unfit {
-    fn of(mismatch: &Mismatch<'_, HeldVariant>) -> Self {
-        let given = mismatch.given.iter().map(|(key, value)| (key.to_string(), value.clone()));
-        Self {
-            variant: Variant::of(mismatch.resource),
-            requirement: mismatch.requirement.clone(),
-            given: given.collect(),
-        }
+    fn of(variant: Variant, mismatch: Mismatch<'_, HeldVariant>) -> Self {
+        let given = mismatch.given.into_iter().map(|(key, value)| (key.to_string(), value));
+        Self { variant, requirement: mismatch.requirement, given: given.collect() }
     }
 }
 
@@ -88,6 +94,8 @@ impl Overlapping {
         ("name" = String, Path, description = "The name, or an alias"),
         ("param" = Vec<String>, Query, description = "A dynamic parameter, KEY=VALUE"),
         ("client" = Option<u64>, Query, description = "The id of a client, for its parameters in place of param"),
+        ("limit" = Option<usize>, Query, description = "How many variants and overlaps at most: 1 to 100000; the default is 1000"),
+        ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses(
         (status = 200, body = Explanation), (status = 400, body = Problem), (status = 404, body = Problem),
@@ -102,17 +110,19 @@ pub(crate) async fn explain(
     let name = Name::from(name);
     let sent = query.parameters()?;
     let id = query.parse("client", "it is the id of a client", |text| text.parse::<u64>().ok())?;
+    let part = Part::of(&mut query)?;
+    let cursor = part.after.as_deref().map_or(Ok(Cursor::default()), Cursor::parse)?;
     query.finish()?;
     if let (Some(id), Some(_)) = (id, &sent) {
         return Err(Problem::invalid("client", &id.to_string(), "it cannot be combined with param"));
     }
-    let explained = apart(move || {
+    let explained = apart_for(move |caller| {
         let (parameters, obstacle) = match id {
             None => (sent.unwrap_or_default(), None),
             Some(id) => asking(&instance, id, &type_url, &name)?,
         };
         let held = instance.database().answering(&type_url, &name);
-        let mut explained = explanation(&held, &parameters);
+        let mut explained = Answer { limit: part.limit, cursor, caller }.explain(&held, &parameters);
         if let Some(obstacle) = obstacle {
             (explained.outcome, explained.chosen) = (obstacle, None);
         }
@@ -144,21 +154,116 @@ fn barred(instance: &Shared, id: u64, type_url: &TypeUrl, name: &Name) -> Option
     instance.database().barred(type_url, subscription, name).map(|why| obstacle_of(&why))
 }
 
-fn explanation(held: &[HeldVariant], parameters: &DynamicParameters) -> Explanation {
-    let (expired, live): (Vec<_>, Vec<_>) = held.iter().partition(|held| held.expired);
-    let found = explain::explain(&live, parameters);
-    let outcome = match (found.chosen, held.is_empty()) {
-        (Some(_), _) => "served",
-        (None, false) => "nothing-matches",
-        (None, true) => "not-held",
-    };
-    Explanation {
-        parameters: parameters.to_pairs(),
-        outcome,
-        chosen: found.chosen.map(Variant::of),
-        rivals: found.rivals.into_iter().map(Variant::of).collect(),
-        mismatches: found.mismatches.iter().map(Unfit::of).collect(),
-        expired: expired.into_iter().map(Variant::of).collect(),
-        overlaps: found.overlaps.iter().map(Overlapping::of).collect(),
+/// Where a page begins: at which of the variants that are not served, and at which pair of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    variant: usize,
+    pair: Option<[usize; 2]>,
+}
+
+impl Cursor {
+    /// `7`, or `7.0.12`: no variants are compared any more where there is no pair.
+    fn parse(text: &str) -> Result<Self, Problem> {
+        let numbers: Result<Vec<usize>, _> = text.split('.').map(str::parse).collect();
+        match numbers.as_deref() {
+            Ok(&[variant]) => Ok(Self { variant, pair: None }),
+            Ok(&[variant, left, right]) => Ok(Self { variant, pair: Some([left, right]) }),
+            _ => Err(Problem::invalid("after", text, "it is the next of another page")),
+        }
+    }
+
+    fn write(self) -> String {
+        match self.pair {
+            None => self.variant.to_string(),
+            Some([left, right]) => format!("{}.{left}.{right}", self.variant),
+        }
+    }
+}
+
+/// What a page may hold, and for whom it is.
+struct Answer<'a> {
+    limit: usize,
+    cursor: Cursor,
+    caller: &'a Caller,
+}
+
+impl Answer<'_> {
+    fn explain(&self, held: &[HeldVariant], parameters: &DynamicParameters) -> Explanation {
+        let (expired, live): (Vec<_>, Vec<_>) = held.iter().partition(|held| held.expired);
+        let mut found = explain::explain(&live, parameters);
+        let outcome = match (found.chosen, held.is_empty()) {
+            (Some(_), _) => "served",
+            (None, false) => "nothing-matches",
+            (None, true) => "not-held",
+        };
+        let mut page = Explanation {
+            parameters: parameters.to_pairs(),
+            outcome,
+            chosen: found.chosen.map(Variant::of),
+            rivals: Vec::new(),
+            mismatches: Vec::new(),
+            expired: Vec::new(),
+            overlaps: Vec::new(),
+            next: None,
+        };
+        let variant = self.add_variants(&mut page, [&found.rivals, &found.mismatches, &expired], parameters);
+        let pair = self.add_overlaps(&mut page, &mut found.overlaps);
+        let all = found.rivals.len() + found.mismatches.len() + expired.len();
+        let whole = variant >= all && pair.is_none();
+        page.next = (!whole).then(|| Cursor { variant, pair }.write());
+        page
+    }
+
+    /// How many variants there are on this page and those before it.
+    fn add_variants(
+        &self,
+        page: &mut Explanation,
+        [rivals, mismatches, expired]: [&[&HeldVariant]; 3],
+        parameters: &DynamicParameters,
+    ) -> usize {
+        let (mut bytes, mut at) = (0, self.cursor.variant);
+        let all = rivals.iter().chain(mismatches).chain(expired).copied().enumerate();
+        for (place, held) in all.skip(self.cursor.variant).take(self.limit) {
+            if bytes > BYTES {
+                break;
+            }
+            at = place + 1;
+            let variant = Variant::of(held);
+            bytes += variant.constraints.len();
+            if place < rivals.len() {
+                page.rivals.push(variant);
+            } else if place < rivals.len() + mismatches.len() {
+                let unfit = Mismatch::of(held, parameters).map(|mismatch| Unfit::of(variant, mismatch));
+                page.mismatches.extend(unfit);
+            } else {
+                page.expired.push(variant);
+            }
+        }
+        at
+    }
+
+    /// The pair with which the next page begins; none where all are compared.
+    fn add_overlaps(
+        &self,
+        page: &mut Explanation,
+        overlaps: &mut Overlaps<'_, HeldVariant>,
+    ) -> Option<[usize; 2]> {
+        match self.cursor.pair {
+            Some(pair) => overlaps.continue_at(pair),
+            None if self.cursor.variant > 0 => return None,
+            None => {}
+        }
+        let mut bytes = 0;
+        while page.overlaps.len() < self.limit
+            && bytes < BYTES
+            && overlaps.work() < WORK
+            && !self.caller.is_gone()
+        {
+            let found = overlaps.next()?;
+            let found = found.as_ref().map(Overlapping::of);
+            bytes += found.iter().flat_map(|found| &found.pair).map(String::len).sum::<usize>();
+            page.overlaps.extend(found);
+        }
+        overlaps.place()
     }
 }

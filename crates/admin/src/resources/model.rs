@@ -41,7 +41,7 @@ pub(crate) struct Detail {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Variant {
     /// For whom it is, as in `env=prod and zone exists`, or `anyone`.
-    constraints: String,
+    pub(super) constraints: String,
     /// The same, in the form of a resource file; null for anyone.
     dynamic_parameter_constraints: Value,
     /// How it came: `named`, for somebody who asked for it; `wildcard`; `local`, from files.

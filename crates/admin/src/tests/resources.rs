@@ -100,6 +100,54 @@ async fn p12_it_is_explained_who_gets_which_variant_and_why() {
     }
 }
 
+/// All pages of an explanation, and how many there are.
+async fn explained(fake: &std::sync::Arc<Fake>, limit: usize) -> (Vec<Value>, Vec<Value>, usize) {
+    let (mut others, mut overlaps, mut pages, mut after) = (Vec::new(), Vec::new(), 0, String::new());
+    loop {
+        let target = format!("/resources/cds/a/explain?param=env=1&limit={limit}{after}");
+        let page = get(fake, &target).await.json();
+        let list = |field: &str| page[field].as_array().unwrap().clone();
+        assert!(list("mismatches").len() <= limit && list("overlaps").len() <= limit, "{page}");
+        assert_eq!(page["outcome"], "served");
+        others.extend([list("rivals"), list("mismatches")].concat());
+        overlaps.extend(list("overlaps"));
+        pages += 1;
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    (others, overlaps, pages)
+}
+
+#[tokio::test]
+async fn p12_an_explanation_comes_in_pages() {
+    let fake = Fake::new(0);
+    let keys: Vec<_> = (0..30).map(|n| Expr::exists(format!("k{n}"))).chain([env("1")]).collect();
+    let variants: Vec<_> = keys.into_iter().map(|expr| ("a", expr, 1)).collect();
+    fake.hold(&variants);
+    let (others, overlaps, pages) = explained(&fake, 1000).await;
+    assert_eq!((others.len(), overlaps.len(), pages), (30, 31 * 30 / 2, 1));
+    let in_parts = explained(&fake, 20).await;
+    assert_eq!(in_parts, (others, overlaps, 24));
+    let wrong = get(&fake, "/resources/cds/a/explain?after=1.2").await;
+    assert_eq!((wrong.status, &wrong.json()["field"]), (400, &json!("after")));
+    let far = format!("/resources/cds/a/explain?after={0}.{0}.{0}", usize::MAX);
+    assert_eq!(get(&fake, &far).await.json()["next"], Value::Null);
+}
+
+#[tokio::test]
+async fn p12_a_page_of_an_explanation_is_limited_by_its_work_too() {
+    let fake = Fake::new(0);
+    let names: Vec<_> = (0..3000).map(|n| n.to_string()).collect();
+    let variants: Vec<_> = names.iter().map(|name| ("a", env(name), 1)).collect();
+    fake.hold(&variants);
+    let page = get(&fake, "/resources/cds/a/explain?limit=100000").await.json();
+    assert_eq!((page["mismatches"].as_array().unwrap().len(), &page["overlaps"]), (3000, &json!([])));
+    let next = page["next"].as_str().unwrap();
+    assert!(next.starts_with("3000."), "{next}");
+    let page = get(&fake, &format!("/resources/cds/a/explain?after={next}")).await.json();
+    assert!(page["next"].as_str().is_some_and(|further| further != next), "{page}");
+}
+
 #[tokio::test]
 async fn p12_ambiguities_are_listed_with_a_witness_while_they_last() {
     let fake = Fake::new(0);

@@ -43,7 +43,7 @@ pub fn uncovered(
         variants.iter().map(|constraints| Expr::not(constraints.expr().clone())).collect();
     let mut found = Vec::new();
     while found.len() < most {
-        let Some(witness) = domain.satisfy(&unmet.iter().collect::<Vec<_>>())? else { break };
+        let Some(witness) = domain.satisfy(&unmet.iter().collect::<Vec<_>>(), &mut 0)? else { break };
         // The next one is another one.
         let all = witness.iter().map(|(key, value)| Expr::value(key, value)).collect();
         unmet.push(Expr::not(Expr::All(all)));

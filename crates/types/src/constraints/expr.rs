@@ -30,6 +30,21 @@ pub enum Expr {
     Any(Vec<Expr>),
 }
 
+/// How large an expression is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    /// The number of constraints, `and`s, `or`s and `not`s.
+    pub(super) nodes: usize,
+    /// The bytes of keys and values.
+    pub(super) bytes: usize,
+}
+
+impl Size {
+    fn and(self, other: Self) -> Self {
+        Self { nodes: self.nodes + other.nodes, bytes: self.bytes + other.bytes }
+    }
+}
+
 impl Expr {
     /// `key` has `value`.
     pub fn value(key: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
@@ -107,8 +122,20 @@ impl Expr {
         }
     }
 
+    /// How large the expression is.
+    pub(super) fn size(&self) -> Size {
+        let list = |list: &[Self]| list.iter().map(Self::size).fold(Size { nodes: 1, bytes: 0 }, Size::and);
+        match self {
+            Self::Value { key, value } => Size { nodes: 1, bytes: key.len() + value.len() },
+            Self::Exists { key } => Size { nodes: 1, bytes: key.len() },
+            Self::Not(inner) => Size { nodes: 1, bytes: 0 }.and(inner.size()),
+            Self::All(all) => list(all),
+            Self::Any(any) => list(any),
+        }
+    }
+
     /// Calls `visit` for each mention of a key.
-    fn visit_keys<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<str>)) {
+    pub(super) fn visit_keys<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<str>)) {
         match self {
             Self::Value { key, .. } | Self::Exists { key } => visit(key),
             Self::Not(inner) => inner.visit_keys(visit),

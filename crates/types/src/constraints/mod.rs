@@ -23,6 +23,12 @@ use crate::DynamicParameters;
 /// How deep `and`, `or` and `not` may nest in constraints that are accepted from outside.
 pub const MAX_DEPTH: usize = 32;
 
+/// How many constraints, `and`s, `or`s and `not`s there may be in constraints that are accepted from outside.
+pub const MAX_NODES: usize = 10_000;
+
+/// How many bytes of keys and values there may be in constraints that are accepted from outside.
+pub const MAX_BYTES: usize = 256 << 10;
+
 /// Why constraints are unacceptable. `path` leads to the offending node, as in `and[1].not`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintError {
@@ -31,6 +37,22 @@ pub enum ConstraintError {
     TooDeep {
         /// Where.
         path: String,
+        /// The limit that was passed.
+        limit: usize,
+    },
+    /// The expression has too many parts.
+    #[error("dynamic_parameter_constraints must have at most {limit} nodes (got {nodes})")]
+    TooManyNodes {
+        /// How many there are.
+        nodes: usize,
+        /// The limit that was passed.
+        limit: usize,
+    },
+    /// The keys and values are too long.
+    #[error("dynamic_parameter_constraints must have at most {limit} bytes of keys and values (got {bytes})")]
+    TooLong {
+        /// How many there are.
+        bytes: usize,
         /// The limit that was passed.
         limit: usize,
     },
@@ -60,6 +82,21 @@ impl Constraints {
         let expr = expr.canonical();
         let keys = expr.keys().len();
         Self(Arc::new(Inner { hash: expr.stable_hash(), keys, expr }))
+    }
+
+    /// As [`Self::new`], of an expression that comes from outside. Its depth is limited where it is read.
+    ///
+    /// # Errors
+    /// When it has more than [`MAX_NODES`] or [`MAX_BYTES`].
+    pub fn limited(expr: Expr) -> Result<Self, ConstraintError> {
+        let size = expr.size();
+        if size.nodes > MAX_NODES {
+            return Err(ConstraintError::TooManyNodes { nodes: size.nodes, limit: MAX_NODES });
+        }
+        if size.bytes > MAX_BYTES {
+            return Err(ConstraintError::TooLong { bytes: size.bytes, limit: MAX_BYTES });
+        }
+        Ok(Self::new(expr))
     }
 
     /// The constraints that everyone matches.

@@ -18,15 +18,15 @@ pub enum Overlap {
 /// Looks for a parameter set that matches both.
 ///
 /// A key's value matters only by which of the mentioned values it equals, so it is enough to try, per key,
-/// absence, each mentioned value, and one that nobody mentions.
-pub fn overlap(left: &Constraints, right: &Constraints) -> Overlap {
+/// absence, each mentioned value, and one that nobody mentions. The work, in nodes visited, is added to `visits`.
+pub fn overlap(left: &Constraints, right: &Constraints, visits: &mut usize) -> Overlap {
     let exprs = [left.expr(), right.expr()];
     let mut domain = Domain::of(exprs);
     for (_, values) in domain.iter_mut() {
         let other = another(values);
         values.extend([None, other]);
     }
-    match domain.satisfy(&exprs) {
+    match domain.satisfy(&exprs, visits) {
         Ok(Some(witness)) => Overlap::Witness(witness),
         Ok(None) => Overlap::None,
         Err(_) => Overlap::Unknown,
@@ -40,6 +40,10 @@ mod tests {
     use super::super::Expr;
     use super::super::expr::tests::{any_expr, any_params};
     use super::*;
+
+    fn overlap(left: &Constraints, right: &Constraints) -> Overlap {
+        super::overlap(left, right, &mut 0)
+    }
 
     fn env(values: &[&str]) -> Constraints {
         Constraints::new(Expr::Any(values.iter().map(|v| Expr::value("env", *v)).collect()))

@@ -13,7 +13,7 @@ pub(super) fn read(node: &Node) -> Result<Constraints, Error> {
         return Err(Error::custom("constraints: expected a mapping from keys to values").at(node.line));
     };
     let all = entries.iter().map(|(key, wanted)| entry(key, wanted)).collect::<Result<_, _>>()?;
-    Ok(Constraints::new(Expr::All(all)))
+    Constraints::limited(Expr::All(all)).map_err(|error| Error::custom(error).at(node.line))
 }
 
 fn entry(key: &Key, wanted: &Node) -> Result<Expr, Error> {
@@ -73,6 +73,13 @@ mod tests {
         ] {
             assert_eq!(parse(text).as_deref(), Ok(wanted), "{text}");
         }
+    }
+
+    #[test]
+    fn f02_size_is_limited() {
+        let many: Vec<_> = (0..10_000).map(|n| format!("v{n}")).collect();
+        let limit = "1: dynamic_parameter_constraints must have at most 10000 nodes (got 10002)";
+        assert_eq!(parse(&format!("env: [{}]", many.join(", "))), Err(limit.to_owned()));
     }
 
     #[test]
