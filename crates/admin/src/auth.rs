@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
@@ -72,7 +72,7 @@ impl Auth {
             return Ok(());
         }
         if !guards_looking && self.change_token.is_none() {
-            return if headers.contains_key(header::ORIGIN) { Err(Refusal::Browser) } else { Ok(()) };
+            return if is_of_page(headers) { Err(Refusal::Browser) } else { Ok(()) };
         }
         let shown = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
         let bearer = shown.and_then(|value| {
@@ -85,7 +85,12 @@ impl Auth {
         let is_of = |names: &[Pattern]| {
             identity.is_some_and(|identity| names.iter().any(|name| identity.matches(name)))
         };
-        let changes = has(&self.change_token) || is_of(&self.changers);
+        let has_token = has(&self.change_token);
+        // A browser shows a certificate by itself, whatever page has it ask.
+        if wish == Wish::Change && !has_token && is_of(&self.changers) && is_of_other_site(headers) {
+            return Err(Refusal::Browser);
+        }
+        let changes = has_token || is_of(&self.changers);
         let looks = changes || has(&self.token) || is_of(&self.readers);
         match wish {
             Wish::Look if looks => Ok(()),
@@ -93,6 +98,24 @@ impl Auth {
             _ if looks || shown.is_some() || identity.is_some() => Err(Refusal::NotAllowed),
             _ => Err(Refusal::Unknown),
         }
+    }
+}
+
+/// Where the page is that a request comes from, by Fetch Metadata; none where it comes from no browser of today.
+fn site(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get("sec-fetch-site").map(HeaderValue::as_bytes)
+}
+
+/// Whether a request comes from a web page.
+fn is_of_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || site(headers).is_some_and(|site| site != b"none")
+}
+
+/// Whether a request comes from a web page of another server, or may.
+fn is_of_other_site(headers: &HeaderMap) -> bool {
+    match site(headers) {
+        Some(site) => site != b"same-origin" && site != b"none",
+        None => headers.contains_key(header::ORIGIN),
     }
 }
 
@@ -170,7 +193,6 @@ impl Refusal {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
     use weir_tls::Token;
 
     use super::*;
@@ -201,10 +223,18 @@ mod tests {
         let bearer = |token: &str| headers(header::AUTHORIZATION, &format!("Bearer {token}"));
         let none = HeaderMap::new;
         let of = |name: &str| Some(Identity::new(vec![format!("spiffe://a/{name}")], Vec::new()));
+        let fetched = |site: &str| headers(header::HeaderName::from_static("sec-fetch-site"), site);
+        let page = Err(Refusal::Browser);
         let (ok, unknown, denied) = (Ok(()), Err(Refusal::Unknown), Err(Refusal::NotAllowed));
         for (auth, headers, identity, look, change) in [
             (&open, none(), None, ok, ok),
-            (&open, headers(header::ORIGIN, "http://evil.example"), None, ok, Err(Refusal::Browser)),
+            (&open, headers(header::ORIGIN, "http://evil.example"), None, ok, page),
+            (&open, fetched("cross-site"), None, ok, page),
+            (&open, fetched("same-site"), None, ok, page),
+            (&open, fetched("none"), None, ok, ok),
+            (&both, fetched("cross-site"), of("changer"), ok, page),
+            (&both, headers(header::ORIGIN, "http://evil.example"), of("changer"), ok, page),
+            (&both, fetched("same-origin"), of("changer"), ok, ok),
             (&looking, none(), None, unknown, unknown),
             (&looking, bearer("look"), None, ok, denied),
             (&looking, bearer("loo"), None, denied, denied),

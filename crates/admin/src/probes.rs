@@ -7,8 +7,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::apart::apart;
+use crate::apart::count;
 use crate::{Shared, TAG};
+
+/// Whether this is asked so often and answered so fast that it waits for nothing else.
+pub(crate) fn has(path: &str) -> bool {
+    ["/live", "/ready", "/metrics"].contains(&path)
+}
 
 /// Whether clients can be served.
 #[derive(Serialize, ToSchema)]
@@ -47,7 +52,7 @@ pub(crate) async fn ready(State(instance): State<Shared>) -> Response {
 )]
 pub(crate) async fn metrics(State(instance): State<Shared>) -> Response {
     // What there is of everything is counted.
-    match apart(move || instance.metrics()).await.unwrap_or_else(|error| Err(error.to_string())) {
+    match count(move || instance.metrics()).await.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(text) => {
             ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
         }

@@ -57,6 +57,16 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, format!("the request was not complete within {limit:?}"))
     }
 
+    /// Too much is asked at once.
+    pub(crate) fn busy(limit: usize) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("at most {limit} requests are answered at once"))
+    }
+
+    /// A transfer encoding that not everybody reads alike.
+    pub(crate) fn encoded() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "Transfer-Encoding must be exactly \"chunked\"")
+    }
+
     /// There is no such path.
     pub(crate) fn nowhere(path: &str) -> Self {
         Self::missing("path", path, format!("there is no {path}; see /openapi.json"))

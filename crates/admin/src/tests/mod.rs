@@ -3,6 +3,7 @@
 mod described;
 mod endpoints;
 pub(crate) mod fake;
+mod hostile;
 mod obstacles;
 mod patience;
 mod resources;
