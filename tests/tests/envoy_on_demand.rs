@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use support::{Bed, Source, for_all, local};
-use weir_testkit::control_plane::{Request, State};
+use weir_testkit::control_plane::{Missing, Request, State};
 use weir_testkit::process::http::{self, Answer};
 use weir_testkit::process::{Backend, Envoy, EnvoyOptions, free_port};
 use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes, static_cluster};
@@ -117,6 +117,32 @@ async fn i10_a_virtual_host_comes_with_the_first_request_for_it() {
             asked(state, vhds)[before..].iter().all(|name| ["r/one.test", "r/none.test"].contains(&&**name))
         });
         assert!(stated, "nothing but what was asked for");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i14_i15_a_request_to_a_missing_host_ends_however_upstream_answers() {
+    let one = Backend::start("one").await;
+    for source in SOURCES {
+        let port = free_port();
+        let mut bare = routes("r", "none");
+        bare["virtual_hosts"] = json!([]);
+        let mut on_demand = over_ads();
+        on_demand["initial_fetch_timeout"] = json!("0.1s");
+        bare["vhds"] = json!({ "config_source": on_demand });
+        let resources =
+            for_all([static_cluster("c1", &[one.address()]), patient_listener(port, &json!({})), bare]);
+        let mut bed = Bed::start(source, &resources).await;
+        let _envoy = live_envoy(bed.address(), "envoy").await;
+        let control_plane = bed.control_plane();
+        for missing in Missing::ALL.into_iter().filter(|missing| *missing != Missing::Silent) {
+            control_plane.answer_missing(missing);
+            let host = format!("{missing:?}.test").to_lowercase();
+            assert_eq!(get(port, &[("host", &host)]).await.status, 404, "{missing:?}");
+            // The host comes after all, under another name.
+            control_plane.set(virtual_host(&format!("r/vh-{missing:?}"), &host, "c1"));
+            get_until(port, &[("host", &host)], "one").await;
+        }
     }
 }
 

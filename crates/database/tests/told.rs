@@ -8,8 +8,8 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
-    ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Absence, Answered, Batch, Code, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
+    ResourceError, ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 struct Nobody;
@@ -34,7 +34,7 @@ fn declare_absent(database: &Database, name: &str, absence: Absence) {
 
 /// What is told of all that was not told yet.
 fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
-    let query = Query { known, ..Query::new(stream.cursor(), Shape::Changes) };
+    let query = Query { known, marks_missing: true, ..Query::new(stream.cursor(), Shape::Changes) };
     let diff = stream.diff(&query);
     stream.advance(Cursor { removals: diff.to, additions: diff.to });
     diff
@@ -126,4 +126,51 @@ fn o02_what_is_held_back_is_what_took_the_place_of_the_others() {
     assert_eq!(held_back(None, Some(&keys[0])), [keys[0].clone()]);
     assert_eq!(held_back(Some(&keys[0]), Some(&keys[1])), [keys[1].clone()]);
     assert_eq!(held_back(Some(&keys[1]), None), [keys[1].clone()], "the other one went when this one came");
+}
+
+#[test]
+fn i14_a_virtual_host_that_does_not_exist_is_a_resource_without_a_body() {
+    let vhds = TypeUrl::from_short_name("vhds").expect("a known type");
+    let database = Database::new(Settings::default());
+    let nothing = DynamicParameters::empty();
+    let attach =
+        |selector| database.attach(&vhds, &[selector], Arc::new(Nobody)).expect("nothing is limited");
+    let mut plain = attach(Selector::plain("r/x", nothing.clone()));
+    let mut located = attach(Selector::located("r/x", nothing.clone()));
+    for absence in [Absence::TimedOut, Absence::Known] {
+        let mut batch = Batch::new(vhds.clone(), Reach::Named);
+        batch.mark_absent(&ResourceLocator::new("r/x", nothing.clone()), absence);
+        database.commit(batch);
+    }
+    let missing = Variant::missing(&"r/x".into());
+    let diff = told(&mut plain, None);
+    assert_eq!(diff.removed, []);
+    let sent: Vec<_> = diff.resources.iter().map(|(variant, _)| variant.content().clone()).collect();
+    assert_eq!(sent, [missing.content().clone()]);
+    assert_eq!((missing.content().body.as_ref(), &*missing.content().aliases), (None, &["r/x".into()][..]));
+    assert_eq!(told(&mut located, None).removed, [Removed::Locator("r/x".into())]);
+
+    // A client that states to hold the virtual host is sent its removal; one that states the answer, nothing.
+    let version = missing.version(weir_types::Form::Plain).to_string();
+    for (stated, removed) in [("1", vec![Removed::Name("r/x".into())]), (&*version, vec![])] {
+        let known: KnownVersions = [("r/x", stated)].into_iter().collect();
+        let diff = told(&mut attach(Selector::plain("r/x", nothing.clone())), Some(&known));
+        assert_eq!((diff.resources.len(), diff.removed), (0, removed), "{stated}");
+    }
+}
+
+#[test]
+fn i14_an_error_that_lasts_is_also_a_resource_without_a_body() {
+    let vhds = TypeUrl::from_short_name("vhds").expect("a known type");
+    let locator = ResourceLocator::new("r/x", DynamicParameters::empty());
+    for (code, answers) in [(Code::PERMISSION_DENIED, 1), (Code::UNAVAILABLE, 0)] {
+        let database = Database::new(Settings::default());
+        let selector = Selector::plain("r/x", DynamicParameters::empty());
+        let mut stream = database.attach(&vhds, &[selector], Arc::new(Nobody)).expect("nothing is limited");
+        let mut batch = Batch::new(vhds.clone(), Reach::Named);
+        batch.fail(&locator, ResourceError::new(code, "why"));
+        database.commit(batch);
+        let diff = told(&mut stream, None);
+        assert_eq!((diff.resources.len(), diff.errors.told.len()), (answers, 1), "{code}");
+    }
 }

@@ -183,6 +183,7 @@ impl StreamFrames<'_> {
             // The frame is shared until the second is over.
             at: Some(self.frames.epoch + Duration::from_secs(second + 1)),
             tells_away: key.tells_away,
+            marks_missing: step.dialect == Dialect::Delta,
         });
         let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
         let encoder = Encoder {

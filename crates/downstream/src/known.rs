@@ -24,7 +24,7 @@ pub struct Statements(Cache<StatementFingerprint, Arc<KnownVersions>>);
 impl Default for Statements {
     fn default() -> Self {
         let weight = |_: &_, known: &Arc<KnownVersions>| {
-            let bytes = known.names().map(|name| name.len() + BESIDE).sum::<usize>();
+            let bytes = known.stated().map(|name| name.len() + BESIDE).sum::<usize>();
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         Self(Cache::builder().max_capacity(CAPACITY).weigher(weight).time_to_idle(IDLE).build())

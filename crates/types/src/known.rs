@@ -1,11 +1,11 @@
 //! What a reconnecting client says that it holds.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-use crate::{Name, Version};
+use crate::{Form, Name, Variant, Version};
 
 static KEYED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
@@ -13,18 +13,20 @@ static KEYED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 #[derive(Clone, Debug, Default)]
 pub struct KnownVersions {
     versions: HashMap<Name, Option<Version>>,
+    /// Names that the client states in the version of [`Variant::missing`]: it holds the answer, and no resource.
+    missing: HashSet<Name>,
     fingerprint: u64,
 }
 
 impl KnownVersions {
     /// How many names there are.
     pub fn len(&self) -> usize {
-        self.versions.len()
+        self.versions.len() + self.missing.len()
     }
 
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
-        self.versions.is_empty()
+        self.len() == 0
     }
 
     /// Whether the client states to hold `name`, in whatever version.
@@ -37,19 +39,30 @@ impl KnownVersions {
         self.versions.get(name) == Some(&Some(version))
     }
 
+    /// Whether the client states that it received the answer that `name` does not exist.
+    pub fn is_missing(&self, name: &Name) -> bool {
+        self.missing.contains(name)
+    }
+
     /// The same names, but in versions that are not known where `is` is true of them.
     #[must_use]
     pub fn doubting(&self, is: impl Fn(&Name) -> bool) -> Self {
-        let stated = self.versions.iter().map(|(name, version)| {
-            let version = version.filter(|_| !is(name)).map(|version| version.to_string());
-            (name.clone(), version.unwrap_or_default())
-        });
-        stated.collect()
+        let mut doubting = Self::default();
+        for (name, version) in &self.versions {
+            doubting.insert(name.clone(), version.filter(|_| !is(name)));
+        }
+        self.missing.iter().filter(|name| !is(name)).for_each(|name| doubting.insert_missing(name.clone()));
+        doubting
     }
 
     /// The names that are held, in no order.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.versions.keys()
+    }
+
+    /// The names that are stated: those that are held, and those that the client knows to be missing.
+    pub fn stated(&self) -> impl Iterator<Item = &Name> {
+        self.versions.keys().chain(&self.missing)
     }
 
     /// The same statement about those names only for which `keep` is true.
@@ -59,7 +72,15 @@ impl KnownVersions {
         for (name, version) in self.versions.iter().filter(|(name, _)| keep(name)) {
             kept.insert(name.clone(), *version);
         }
+        self.missing.iter().filter(|name| keep(name)).for_each(|name| kept.insert_missing(name.clone()));
         kept
+    }
+
+    fn insert_missing(&mut self, name: Name) {
+        let entry = KEYED.hash_one(("missing", &name));
+        if self.missing.insert(name) {
+            self.fingerprint = self.fingerprint.wrapping_add(entry);
+        }
     }
 
     /// Of a name that is stated twice, the last version counts.
@@ -86,7 +107,11 @@ impl<N: Into<Name>, V: AsRef<str>> FromIterator<(N, V)> for KnownVersions {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(stated: I) -> Self {
         let mut known = Self::default();
         for (name, version) in stated {
-            known.insert(name.into(), Version::parse(version.as_ref()));
+            let (name, version) = (name.into(), Version::parse(version.as_ref()));
+            match version.is_some_and(|version| version == Variant::missing(&name).version(Form::Plain)) {
+                true => known.insert_missing(name),
+                false => known.insert(name, version),
+            }
         }
         known
     }
@@ -106,6 +131,19 @@ mod tests {
         let doubted = known.doubting(|name| *name == a);
         assert!(doubted.contains(&a) && !doubted.is_current(&a, Version(7)));
         assert_eq!(known.doubting(|_| false).fingerprint(), known.fingerprint());
+    }
+
+    #[test]
+    fn i14_the_answer_that_a_name_is_missing_is_no_resource() {
+        let version = |name: &str| Variant::missing(&name.into()).version(Form::Plain).to_string();
+        let known: KnownVersions = [("a", version("a")), ("b", version("a"))].into_iter().collect();
+        let [a, b] = ["a", "b"].map(Name::from);
+        assert!(known.is_missing(&a) && !known.contains(&a));
+        assert!(!known.is_missing(&b) && known.contains(&b));
+        assert_eq!((known.len(), known.names().count(), known.stated().count()), (2, 1, 2));
+        assert!(known.filtered(|_| true).is_missing(&a) && !known.filtered(|name| *name == b).is_missing(&a));
+        assert_eq!(known.doubting(|name| *name == a).stated().count(), 1);
+        assert_ne!(known.doubting(|_| true).fingerprint(), known.fingerprint());
     }
 
     #[test]

@@ -64,8 +64,8 @@ impl fmt::Display for Version {
 /// What a variant holds, as upstream said it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// The encoded `google.protobuf.Any`, byte for byte; none for a resource that exists by name only (how
-    /// VHDS says that a host does not exist).
+    /// The encoded `google.protobuf.Any`, byte for byte; none in a heartbeat, and in the answer that a resource
+    /// does not exist ([`Variant::missing`]).
     pub body: Option<Bytes>,
     /// Other names that the resource answers to.
     pub aliases: Arc<[Name]>,
@@ -122,6 +122,13 @@ impl Variant {
             Version(xxh3_64_with_seed(&key.constraints.stable_hash().to_le_bytes(), plain.0))
         };
         Self { key, content, versions: [plain, located], lease: None }
+    }
+
+    /// The resource without a body that answers a VHDS subscription to `name`, which does not exist: Envoy's request
+    /// waits until a response names the alias that it subscribed to.
+    pub fn missing(name: &Name) -> Self {
+        let content = Content { aliases: Arc::from([name.clone()]), ..Content::default() };
+        Self::new(VariantKey::new(name.clone(), Constraints::unconstrained()), content)
     }
 
     /// The same, received at `at`: its time to live counts from then, if it has one.

@@ -275,8 +275,15 @@ async fn i12_a_resource_without_body_passes_unchanged_and_is_not_removed_beside(
     let held = [("r/vh1", "1"), ("r/none.test", "")].map(|(name, v)| (name.to_owned(), v.to_owned())).into();
     return_with(&mut back, vhds, &["*", "r/none.test", "r/one.test"], &held);
     let told = back.accept(vhds).await;
-    assert_eq!((told.names(), told.removed.len()), (vec!["r/none.test", "r/vh1"], 0));
+    assert_eq!((told.names(), &told.removed), (vec!["r/vh1"], &owned(&["r/none.test"])));
     back.expect_nothing().await;
+    // As it comes back to Weir, with the version of the answer: it is sent nothing again.
+    let mut again = another_client(&proxy).await;
+    return_with(&mut again, vhds, &["*", "r/none.test", "r/one.test"], &received.versions());
+    assert_eq!(again.accept(vhds).await.names(), ["r/vh1"], "i11");
+    // The name is asked for again: the request that it is for waits for an answer.
+    again.subscribe(vhds, &["r/none.test"]);
+    assert_eq!(again.accept(vhds).await.resource("r/none.test").body, None, "i14");
 }
 
 #[tokio::test]
@@ -287,7 +294,8 @@ async fn i12_no_name_is_both_sent_and_removed() {
     proxy.origin.set(Published::text(vhds, "r/vh1", "1").alias("r/one.test"));
     client.subscribe(vhds, &["r/one.test", "r/vh1", "r/two.test"]);
     let received = client.accept(vhds).await;
-    assert_eq!((received.names(), &received.removed), (vec!["r/vh1"], &owned(&["r/two.test"])));
+    assert_eq!((received.names(), &received.removed), (vec!["r/two.test", "r/vh1"], &Vec::new()));
+    assert_eq!(received.resource("r/two.test").body, None, "i14");
     proxy
         .origin
         .replace(|old| old.name == "r/vh1", [Published::text(vhds, "r/two.test", "2").alias("r/vh1")]);

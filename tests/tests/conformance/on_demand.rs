@@ -1,10 +1,16 @@
-//! On demand: i10, with what i09, i12, i13 and w01 have to do with it, through a whole Weir.
+//! On demand: i10, i14 and i15, with what i09, i12, i13 and w01 have to do with it, through a whole Weir.
+
+use std::time::Duration;
 
 use weir_testkit::client::DIALECTS;
-use weir_testkit::control_plane::State;
+use weir_testkit::constraints::locator;
+use weir_testkit::control_plane::{Missing, Request, State};
 use weir_testkit::{Dialect, FakeControlPlane, Published, type_url};
 
 use crate::weir::{Speaks, Weir, in_each_dialect};
+
+/// When silence is taken for absence in these tests.
+const SOON: Duration = Duration::from_millis(200);
 
 /// Every name that was ever asked for of a type, each as often as that was.
 fn asked(state: &State, type_url: &str) -> Vec<String> {
@@ -115,5 +121,64 @@ async fn i10_a_missing_cluster_beside_a_wildcard_is_answered_at_once() {
         }
         control_plane.set(Published::text(cds, "missing", "now").unlisted());
         assert_eq!(client.accept(cds).await.names(), ["missing"]);
+    }
+}
+
+#[tokio::test]
+async fn i14_a_missing_virtual_host_is_answered_by_a_resource_without_a_body() {
+    let vhds = type_url("vhds");
+    for speaks in [Speaks::Nodes, Speaks::Locators] {
+        for missing in Missing::ALL {
+            println!("{missing:?}:");
+            let control_plane = speaks.control_plane().await;
+            control_plane.answer_missing(missing);
+            let short = |settings: &mut weir_upstream::Settings| settings.does_not_exist = SOON;
+            let weir = Weir::start_with(control_plane.address(), Dialect::Delta, speaks, short).await;
+            let mut client = weir.client(Dialect::Delta, "prod").await;
+            client.subscribe(vhds, &["r/none.test"]);
+            let answer = client.accept(vhds).await;
+            let none = answer.resource("r/none.test");
+            assert_eq!((&none.body, &*none.aliases), (&None, &["r/none.test".to_owned()][..]));
+            assert!(answer.removed.is_empty(), "i12: {answer:?}");
+
+            // Who comes later is answered from the cache, and who subscribes by locator is not sent a resource.
+            let mut late = weir.client(Dialect::Delta, "prod").await;
+            late.subscribe(vhds, &["r/none.test"]);
+            assert_eq!(late.accept(vhds).await.resource("r/none.test").body, None);
+            let mut located = weir.client(Dialect::Delta, "prod").await;
+            located.locate(vhds, &[locator("r/none.test", &[("env", "prod")])]);
+            let answer = located.accept(vhds).await;
+            assert!(answer.resources.is_empty(), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn i15_a_virtual_host_that_lists_a_missing_name_takes_the_place_of_that_answer() {
+    let vhds = type_url("vhds");
+    for speaks in [Speaks::Nodes, Speaks::Locators] {
+        let control_plane = speaks.control_plane().await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
+        let mut client = weir.client(Dialect::Delta, "prod").await;
+        control_plane.answer_missing(Missing::Marker);
+        client.subscribe(vhds, &["r/none.x"]);
+        assert_eq!(client.accept(vhds).await.resource("r/none.x").body, None);
+        control_plane.set(Published::text(vhds, "r/vh9", "1").alias("r/none.x"));
+        let came = client.accept(vhds).await;
+        assert_eq!((came.names(), came.removed.len()), (vec!["r/vh9"], 0));
+        let mut late = weir.client(Dialect::Delta, "prod").await;
+        late.subscribe(vhds, &["r/none.x"]);
+        assert_eq!(late.accept(vhds).await.names(), ["r/vh9"]);
+
+        // Nor does a new upstream stream bring back the old answer.
+        let streams = control_plane.look(|state| state.streams.len());
+        control_plane.reset_streams();
+        let again = |request: &Request| request.stream >= streams && request.asks_for("r/none.x");
+        control_plane.wait_for_request("the name again", again).await;
+        control_plane.set(Published::text(vhds, "r/vh9", "2").alias("r/none.x"));
+        assert_eq!(client.accept(vhds).await.resource("r/vh9").text(), "2");
+        let mut later = weir.client(Dialect::Delta, "prod").await;
+        later.subscribe(vhds, &["r/none.x"]);
+        assert_eq!(later.accept(vhds).await.resource("r/vh9").text(), "2");
     }
 }

@@ -185,8 +185,13 @@ impl Origin {
             !replaced && !gone(old)
         });
         for resource in new {
-            batch_of(&resource.type_url, &mut |batch| batch.upserts.push(variant(&resource)));
-            state.published.push(resource);
+            // Without a body it states, as for every source, that there is none.
+            let exists = resource.body.is_some();
+            batch_of(&resource.type_url, &mut |batch| match exists {
+                true => batch.upserts.push(variant(&resource)),
+                false => batch.removals.push(variant(&resource).key().clone()),
+            });
+            state.published.extend(exists.then_some(resource));
         }
         for batch in batches {
             self.0.database.commit(batch);

@@ -30,7 +30,7 @@ impl<'a> Collector<'a> {
                 && !(self.query.hold_removals && self.may_hold(selection))
             {
                 self.changed = true;
-                self.removed.insert(Removed::absent(name, owed.form));
+                self.answer_missing(name, owed.form);
             }
             self.tell_error(owed.form, selection);
             return;

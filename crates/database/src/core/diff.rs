@@ -8,7 +8,7 @@ use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, Varian
 use super::leases::Reasons;
 use super::question::{Diff, Errors, Query, Refresh, Removed, Shape};
 use super::shown::Shown;
-use super::{Core, errors};
+use super::{Core, errors, missing};
 use crate::selection::{Failure, Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
@@ -80,6 +80,8 @@ pub(super) struct Collector<'a> {
     pub(super) query: &'a Query<'a>,
     sent: BTreeMap<Identity, Sent<'a>>,
     pub(super) removed: BTreeSet<Removed>,
+    /// What is sent as a resource without a body.
+    pub(super) missing: BTreeSet<&'a Name>,
     pub(super) errors: BTreeMap<Selector, &'a Failure>,
     pub(super) changed: bool,
     refreshed: bool,
@@ -87,9 +89,9 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     fn new(core: &'a Core, view: &'a View, query: &'a Query<'a>) -> Self {
-        let (sent, removed, errors) = Default::default();
+        let (sent, removed, missing, errors) = Default::default();
         let changed = query.after.is_start();
-        Self { core, view, query, sent, removed, errors, changed, refreshed: false }
+        Self { core, view, query, sent, removed, missing, errors, changed, refreshed: false }
     }
 
     fn collect(&mut self) {
@@ -247,17 +249,18 @@ impl<'a> Collector<'a> {
     }
 
     /// Upstream has answered a name, and there is nothing.
-    fn collect_absence(&mut self, form: Form, selection: &Selection) {
+    fn collect_absence(&mut self, form: Form, selection: &'a Selection) {
         let (after, name) = (self.query.after, &selection.locator.name);
         // Against a client that holds it from an earlier stream, silence is no proof, and what is proved is a
         // removal.
         let news = match self.is_claimed(name) {
             true => !self.query.hold_removals && selection.proved.is_some_and(|at| at > after.removals),
+            false if self.knows_missing(name, form) => false,
             false => selection.missed.is_some_and(|at| at > after.additions),
         };
         if news && selection.absence != Absence::Unknown {
             self.changed = true;
-            self.removed.insert(Removed::absent(name, form));
+            self.answer_missing(name, form);
         }
     }
 
@@ -309,16 +312,19 @@ impl<'a> Collector<'a> {
     /// Leaves out what would be said twice or taken back in the same breath.
     fn finish(mut self) -> Finished {
         self.have_the_longest();
-        let Self { core, view, sent, mut removed, errors, .. } = self;
+        let Self { core, view, sent, mut removed, mut missing, errors, .. } = self;
         let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
-        if !removed.is_empty() && view.selections.len() > 1 {
+        missing.retain(|name| !removed.contains(&Removed::Name((*name).clone())));
+        if !(removed.is_empty() && missing.is_empty()) && view.selections.len() > 1 {
             let shown = Shown::of(core, view);
             removed.retain(|gone| match gone {
                 Removed::Name(name) => !shown.by_plain_name(name),
                 Removed::Variant(key) => !shown.located(key),
                 Removed::Locator(_) => true,
             });
+            missing.retain(|name| !shown.by_plain_name(name));
         }
+        missing.retain(|name| sends(name, None).is_none());
         removed.retain(|gone| match gone {
             Removed::Name(name) => sends(name, None).is_none(),
             Removed::Variant(key) => sends(&key.name, Some(key)).is_none(),
@@ -339,6 +345,10 @@ impl<'a> Collector<'a> {
                 let list = if *whole { &mut finished.resources } else { &mut finished.heartbeats };
                 list.push((Arc::clone(variant), *form));
             }
+        }
+        if !missing.is_empty() {
+            finished.resources.extend(missing::resources(missing.into_iter()));
+            finished.resources.sort_by(|(one, _), (other, _)| one.name().cmp(other.name()));
         }
         finished
     }

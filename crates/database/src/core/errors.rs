@@ -56,6 +56,7 @@ impl<'a> Collector<'a> {
             self.changed = true;
             let selector = Selector { locator: selection.locator.clone(), form };
             self.errors.insert(selector, failure);
+            self.answer_error(form, selection);
         }
     }
 

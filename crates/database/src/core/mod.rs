@@ -19,6 +19,7 @@ mod growth;
 mod heirs;
 mod leases;
 mod look;
+mod missing;
 mod question;
 mod shown;
 mod subscribe;

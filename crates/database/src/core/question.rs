@@ -50,6 +50,9 @@ pub struct Query<'a> {
     pub at: Option<Instant>,
     /// Whether the client is told of names that they cannot be had while no control plane can be reached.
     pub tells_away: bool,
+    /// Whether the client is sent resources without a body for virtual hosts that do not exist: in the incremental
+    /// dialect, the only one that has them.
+    pub marks_missing: bool,
 }
 
 /// No selectors.
@@ -68,6 +71,7 @@ impl Query<'static> {
             refresh: Refresh::Unsaid,
             at: None,
             tells_away: false,
+            marks_missing: false,
         }
     }
 }

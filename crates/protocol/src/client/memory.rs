@@ -54,7 +54,7 @@ impl ClientStream {
         for variant in variants {
             let (key, aliases) = (variant.key(), &variant.content().aliases);
             let wanted = logical.reaches(naming, &key.name, aliases, &key.constraints);
-            if wanted && !logical.held.contains(key) {
+            if wanted && !logical.held.contains(key) && variant.content().body.is_some() {
                 logical.held.insert_remembered(&variant, statable);
                 logical.note_answer(naming, &variant);
                 logical.version = None;

@@ -116,9 +116,13 @@ impl Said {
         if let (None, Some(ttl)) = (&content.body, content.ttl) {
             self.mentioned.insert(key.name.clone());
             self.heartbeats.push(Beat { key, version: Arc::clone(&content.upstream_version), ttl });
-        } else if content.body.is_none() && content.aliases.is_empty() {
-            // How older servers say that a resource does not exist.
-            self.removed.push(variant.key().clone());
+        } else if content.body.is_none() {
+            // Older servers, and all for virtual hosts, answer like this that a resource does not exist: by whichever
+            // of its names it is subscribed to.
+            let names =
+                content.aliases.iter().filter(|alias| *alias != variant.name()).chain([variant.name()]);
+            let gone = names.map(|name| VariantKey::new(name.clone(), variant.key().constraints.clone()));
+            self.removed.extend(gone);
         } else {
             self.mentioned.insert(key.name.clone());
             let same = key == *variant.key();

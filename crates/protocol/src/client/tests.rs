@@ -283,14 +283,22 @@ fn resources_that_nobody_asked_for_are_ignored() {
 }
 
 #[test]
-fn i12_a_resource_without_body_but_with_an_alias_passes() {
+fn i14_i15_a_resource_without_body_makes_its_aliases_absent_until_another_resource_lists_them() {
     let vhds = TypeUrl::from_short_name("vhds").unwrap();
-    let mut f = Fixture::named(Dialect::Delta).with(&vhds, &["r/x"], vec![]);
-    let missing = Content { body: None, aliases: Arc::from([Name::from("r/x")]), ..content("") };
-    let applied = f.respond(&vhds, vec![Variant::new(key("r/vh"), missing)], &[]);
-    assert_eq!(upserts(&applied.batch), keys(&["r/vh[env=prod]"]));
-    assert_eq!((removals(&applied.batch), applied.batch.absent.len()), (vec![], 0));
-    assert_eq!(f.time_out().len(), 0, "the alias is answered");
+    let of =
+        |name: &str, version: &str| Content { aliases: Arc::from([Name::from(name)]), ..content(version) };
+    for dialect in [Dialect::Sotw, Dialect::Delta] {
+        let mut f = Fixture::named(dialect).with(&vhds, &["r/x"], vec![]);
+        let marker = Variant::new(key("r/none"), Content { body: None, ..of("r/x", "") });
+        let batch = f.respond(&vhds, vec![marker], &[]).batch;
+        assert_eq!((upserts(&batch), removals(&batch)), (vec![], vec![]), "{dialect}");
+        let absent: Vec<_> = batch.absent.iter().map(|absent| (&*absent.name, absent.absence)).collect();
+        assert_eq!(absent, [("r/x", Absence::Known)]);
+        assert_eq!(f.time_out().len(), 0, "the alias is answered");
+        let batch = f.respond(&vhds, vec![Variant::new(key("r/vh"), of("r/x", "1"))], &[]).batch;
+        assert_eq!(upserts(&batch), keys(&["r/vh[env=prod]"]));
+        assert!(!f.connect()[0].initial_versions.iter().any(|(name, _)| &**name == "r/none"));
+    }
 }
 
 #[test]

@@ -253,7 +253,7 @@ impl<V: View> Logical<V> {
         let again: HashSet<&Name> = again.iter().map(|selector| &selector.locator.name).collect();
         let collected = |name: &Name| collections_of(name).any(|collection| again.contains(&collection));
         let asked = |name: &Name| again.contains(name) || collected(name);
-        if let Some(known) = self.known.as_ref().filter(|known| known.names().any(asked)) {
+        if let Some(known) = self.known.as_ref().filter(|known| known.stated().any(asked)) {
             self.known = Some(Arc::new(known.doubting(asked)));
         }
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use prost::Message as _;
 use weir_wire::discovery::{ControlPlane, DeltaDiscoveryResponse, Resource, ResourceError, ResourceName};
 
+use super::manners::{self, Missing};
 use super::service::Topic;
-use super::state::Request;
+use super::state::{Request, State};
 use super::wanted::{Match, Wanted, Whom, has_legacy_wildcard, select};
 use crate::constraints::variant;
 use crate::resource::Published;
@@ -59,7 +60,8 @@ impl Topic for DeltaTopic {
         }
     }
 
-    fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<DeltaDiscoveryResponse> {
+    fn poll(&mut self, state: &State, whom: &Whom, nonce: &str) -> Option<DeltaDiscoveryResponse> {
+        let published = &state.published;
         let matches = select(published, &self.type_url, &self.wanted, whom);
         let owed = select(published, &self.type_url, &std::mem::take(&mut self.owed), whom);
         let (mut resources, mut removed, mut errors) = (Vec::new(), Vec::new(), Vec::new());
@@ -89,7 +91,18 @@ impl Topic for DeltaTopic {
             removed.push((variant(name, None), false));
         }
         self.held = now;
-        self.tell_missing(&matches, &mut removed);
+        for wanted in self.newly_missing(&matches) {
+            if removed.iter().any(|(name, _)| name.name == wanted.name) {
+                continue;
+            }
+            match state.missing {
+                Missing::Silent => {}
+                Missing::AsSubscribed => removed.push((variant(&wanted.name, None), wanted.located)),
+                Missing::Removed => removed.push((variant(&wanted.name, None), false)),
+                Missing::Error => errors.push(manners::not_found(&wanted)),
+                Missing::Marker => resources.push(manners::marker(&wanted).encode_to_vec().into()),
+            }
+        }
         self.mortal = matches.into_iter().filter(|matched| matched.resource.ttl.is_some()).collect();
         self.respond(resources, removed, errors, nonce)
     }
@@ -114,21 +127,17 @@ impl DeltaTopic {
         })
     }
 
-    /// Adds what is subscribed by name and not there, unless the client knows.
-    fn tell_missing(&mut self, matches: &[Match], removed: &mut Vec<(ResourceName, bool)>) {
+    /// What is subscribed by name and not there, unless the client knows.
+    fn newly_missing(&mut self, matches: &[Match]) -> Vec<Wanted> {
+        let mut missing = Vec::new();
         for wanted in self.wanted.iter().filter(|w| !w.is_wildcard()) {
-            let there = matches.iter().any(|m| {
-                let parameters: HashMap<_, _> = wanted.parameters.clone().into_iter().collect();
-                wanted.names(&m.resource) && m.resource.matches(&parameters)
-            });
-            if there {
+            if matches.iter().any(|m| wanted.is_answered_by(&m.resource)) {
                 self.known_missing.remove(wanted);
-            } else if self.known_missing.insert(wanted.clone())
-                && !removed.iter().any(|(name, _)| name.name == wanted.name)
-            {
-                removed.push((variant(&wanted.name, None), wanted.located));
+            } else if self.known_missing.insert(wanted.clone()) {
+                missing.push(wanted.clone());
             }
         }
+        missing
     }
 
     fn respond(

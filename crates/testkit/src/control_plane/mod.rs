@@ -6,6 +6,7 @@
 //! delta client's cluster changed.
 
 mod delta;
+mod manners;
 mod rest;
 mod service;
 mod sotw;
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
+pub use manners::Missing;
 pub use state::{Request, Sent, State, Stream};
 
 use self::service::Running;
@@ -139,6 +141,11 @@ impl FakeControlPlane {
     /// Everything that is due is sent.
     pub fn resume(&self) {
         self.shared.change(|state| state.paused = false);
+    }
+
+    /// Answers subscriptions to names that it does not have in this way from now on.
+    pub fn answer_missing(&self, missing: Missing) {
+        self.shared.change(|state| state.missing = missing);
     }
 
     /// Polls over REST are answered by this status and body from now on; by none, as they should be.

@@ -27,11 +27,10 @@ use super::Shared;
 use super::delta::DeltaTopic;
 use super::rest;
 use super::sotw::SotwTopic;
-use super::state::{self, Beat, Injected, Sent, Stream};
+use super::state::{self, Beat, Injected, Sent, State, Stream};
 use super::wanted::Whom;
 use crate::client::Dialect;
 use crate::listener::Port;
-use crate::resource::Published;
 
 /// The server while it runs.
 pub(super) struct Running {
@@ -69,7 +68,7 @@ pub(super) trait Topic: Default + Send + 'static {
     fn handle(&mut self, request: &state::Request, whom: &Whom);
 
     /// What is to be sent now.
-    fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<Self::Response>;
+    fn poll(&mut self, state: &State, whom: &Whom, nonce: &str) -> Option<Self::Response>;
 
     /// What refreshes the client's resources that have a time to live.
     fn beat(&mut self, whole: bool, nonce: &str) -> Option<Self::Response>;
@@ -191,7 +190,7 @@ async fn drive<Q: Inbound, T: Topic>(
             if !state.paused {
                 for topic in topics.values_mut() {
                     let nonce = format!("{stream}-{}", nonces + 1);
-                    if let Some(response) = topic.poll(&state.published, &whom, &nonce) {
+                    if let Some(response) = topic.poll(&state, &whom, &nonce) {
                         nonces += 1;
                         due.push(response);
                     }

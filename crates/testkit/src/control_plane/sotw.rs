@@ -6,12 +6,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use bytes::Bytes;
 use prost::Message as _;
 use prost_types::Any;
-use weir_wire::discovery::{ControlPlane, DiscoveryResponse, Resource};
+use weir_wire::discovery::{ControlPlane, DiscoveryResponse, Resource, ResourceError};
 
+use super::manners::{self, Missing};
 use super::service::Topic;
-use super::state::Request;
+use super::state::{Request, State};
 use super::wanted::{Match, Wanted, Whom, has_legacy_wildcard, is_full_state, select};
-use crate::resource::Published;
 
 /// The type of a wrapped resource.
 const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
@@ -62,8 +62,8 @@ impl Topic for SotwTopic {
         self.wanted = wanted;
     }
 
-    fn poll(&mut self, published: &[Published], whom: &Whom, nonce: &str) -> Option<DiscoveryResponse> {
-        let matches = select(published, &self.type_url, &self.wanted, whom);
+    fn poll(&mut self, state: &State, whom: &Whom, nonce: &str) -> Option<DiscoveryResponse> {
+        let matches = select(&state.published, &self.type_url, &self.wanted, whom);
         let version = version_of(&matches);
         if std::mem::take(&mut self.shrunk) && matches.iter().all(|m| self.held.contains(m)) {
             self.version.clone_from(&version);
@@ -73,7 +73,8 @@ impl Topic for SotwTopic {
         }
         let due = std::mem::take(&mut self.due);
         self.version = version.clone();
-        let nothing_to_say = matches.is_empty() && !is_full_state(&self.type_url);
+        let missing = self.missing(&matches, state.missing);
+        let nothing_to_say = matches.is_empty() && missing.is_empty() && !is_full_state(&self.type_url);
         if nothing_to_say || self.wanted.is_empty() {
             return None;
         }
@@ -81,7 +82,8 @@ impl Topic for SotwTopic {
         self.answered = false;
         let failing = matches.iter().filter(|m| m.resource.error.is_some());
         let untold = failing.filter(|m| due || !self.held.contains(m));
-        let resource_errors = untold.filter_map(|m| m.resource.resource_error()).collect();
+        let untold = untold.filter_map(|m| m.resource.resource_error());
+        let resource_errors = untold.chain(missing).collect();
         self.held = matches;
         let whole = self.held.iter().filter(|m| m.resource.error.is_none());
         Some(DiscoveryResponse { resource_errors, ..self.respond(whole.map(encode).collect()) })
@@ -102,6 +104,15 @@ impl Topic for SotwTopic {
 }
 
 impl SotwTopic {
+    /// The errors for names that nothing of `matches` answers, where that is how it is answered.
+    fn missing(&self, matches: &[Match], how: Missing) -> Vec<ResourceError> {
+        let named = self.wanted.iter().filter(|w| how == Missing::Error && !w.is_wildcard());
+        named
+            .filter(|w| !matches.iter().any(|m| w.is_answered_by(&m.resource)))
+            .map(manners::not_found)
+            .collect()
+    }
+
     fn respond(&self, resources: Vec<Bytes>) -> DiscoveryResponse {
         DiscoveryResponse {
             version_info: self.version.clone(),

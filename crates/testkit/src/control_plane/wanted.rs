@@ -32,6 +32,12 @@ impl Wanted {
         own || !self.is_wildcard() && is_part_of(&resource.name, &self.name)
     }
 
+    /// Whether the resource is one that a client with these parameters is to have.
+    pub(super) fn is_answered_by(&self, resource: &Published) -> bool {
+        let parameters: HashMap<_, _> = self.parameters.clone().into_iter().collect();
+        self.names(resource) && resource.matches(&parameters)
+    }
+
     fn matches(&self, resource: &Published, whom: &Whom) -> bool {
         let named = self.is_wildcard() && !resource.unlisted || self.names(resource);
         named

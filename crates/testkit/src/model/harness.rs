@@ -101,7 +101,7 @@ pub struct Sent {
     pub constraints: Option<Constraints>,
     /// Its version.
     pub version: String,
-    /// Its content; none in a heartbeat.
+    /// Its content; none in a heartbeat, and in the answer that there is no such resource.
     pub body: Option<Bytes>,
     /// Its other names.
     pub aliases: Arc<[Name]>,
@@ -130,6 +130,11 @@ impl Sent {
     /// Whether it says only that what the client has lives on.
     pub fn is_heartbeat(&self) -> bool {
         self.body.is_none() && self.ttl.is_some()
+    }
+
+    /// Whether it answers that there is no such resource.
+    pub fn is_missing(&self) -> bool {
+        self.body.is_none() && self.ttl.is_none()
     }
 
     /// What the client tells it apart by.
@@ -203,6 +208,7 @@ impl Framer<Place> for Frames<'_> {
             known: step.known().map(Arc::as_ref),
             refresh: self.refresh(step),
             at: self.at,
+            marks_missing: step.dialect == Dialect::Delta,
             ..Query::new(step.after, shape)
         });
         self.interrupt(false);

@@ -74,6 +74,16 @@ impl Watch {
                 assert_eq!(held, Some(&sent.version), "t02: {} was not sent: {response:?}", sent.name);
                 continue;
             }
+            if sent.is_missing() {
+                let there = |shown: &Shown| shown.contains_key(&sent.identity());
+                assert!(!shown.into_iter().all(there), "i14: {} is there: {response:?}", sent.name);
+                assert!(
+                    !self.sent.contains_key(&sent.identity()),
+                    "i14: {} is held: {response:?}",
+                    sent.name
+                );
+                continue;
+            }
             let current = |shown: &Shown| {
                 let variant = shown.get(&sent.identity());
                 variant.is_some_and(|variant| variant.content().body == sent.body)
@@ -119,7 +129,7 @@ impl Watch {
                 Removed::Locator(_) => {}
             }
         }
-        for sent in response.resources.iter().filter(|sent| !sent.is_heartbeat()) {
+        for sent in response.resources.iter().filter(|sent| sent.body.is_some()) {
             self.sent.insert(sent.identity(), sent.clone());
         }
     }

@@ -36,7 +36,8 @@ impl Source {
     /// the name gone in between.
     pub(super) fn update(&mut self, loaded: &Loaded) -> Vec<Batch> {
         let mut next = BTreeMap::<TypeUrl, Variants>::new();
-        for resource in loaded.resources() {
+        // A resource without a body states that it does not exist, and so does a name that no file has.
+        for resource in loaded.resources().filter(|resource| resource.variant.content().body.is_some()) {
             next.entry(resource.type_url.clone()).or_default().insert(&resource.variant);
         }
         let previous = std::mem::replace(&mut self.held, next);

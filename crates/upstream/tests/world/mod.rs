@@ -131,6 +131,7 @@ impl View {
             refresh,
             at: None,
             tells_away: true,
+            marks_missing: false,
         };
         self.attachment.diff(&query)
     }

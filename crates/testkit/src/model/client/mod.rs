@@ -46,6 +46,8 @@ struct Subscribed {
     nonce: String,
     version: Option<Version>,
     held: BTreeMap<Identity, Held>,
+    /// The names that were answered by a resource without a body, and its version. Nothing is held of these.
+    missing: BTreeMap<Name, String>,
     /// What was not refreshed in time, and not heard of since.
     expired: BTreeMap<Identity, Expired>,
     /// What has to be asked for again.
@@ -118,7 +120,9 @@ impl Client {
             of_type.nonce.clear();
         }
         let known = of_type.held.values().map(|held| (held.sent.name.clone(), of_type.stated_version(held)));
-        let known = (dialect == Dialect::Delta && !of_type.held.is_empty()).then(|| known.collect());
+        let missing = of_type.missing.iter().map(|(name, version)| (name.clone(), version.clone()));
+        let mut known = known.chain(missing).peekable();
+        let known = (dialect == Dialect::Delta && known.peek().is_some()).then(|| known.collect());
         let names = if of_type.unnamed { Vec::new() } else { of_type.wanted.iter().cloned().collect() };
         Inbound {
             type_url: type_url.clone(),
@@ -171,6 +175,7 @@ impl Client {
             return None;
         }
         of_type.forget_expired();
+        gone.iter().for_each(|selector| _ = of_type.missing.remove(&selector.locator.name));
         of_type.left.extend(gone.iter().map(|selector| selector.locator.name.clone()));
         of_type.forget_unwanted(&gone);
         // It stood for what was wanted then.
@@ -223,6 +228,10 @@ impl Client {
         if response.everything {
             of_type.held.clear();
         }
+        let answered = response.resources.iter().map(|sent| &sent.name);
+        answered.chain(response.removed.iter().map(Removed::name)).for_each(|name| {
+            of_type.missing.remove(name);
+        });
         for removed in &response.removed {
             of_type.take_out(removed);
         }
@@ -230,6 +239,8 @@ impl Client {
         for sent in &response.resources {
             if sent.is_heartbeat() {
                 of_type.refresh(sent, response, now);
+            } else if sent.is_missing() {
+                of_type.missing.insert(sent.name.clone(), sent.version.clone());
             } else if of_type.wanted.iter().any(|selector| asks_for(selector, sent)) {
                 let mut names = sent.aliases.iter().chain([&sent.name]);
                 let collected = of_type.left.iter().any(|left| is_part_of(&sent.name, left));

@@ -116,6 +116,18 @@ fn i09_an_alias_is_a_name() {
 }
 
 #[test]
+fn i14_i15_a_resource_without_a_body_does_not_exist() {
+    let vhds = TypeUrl::from_short_name("vhds").unwrap();
+    let missing = format!("type_url: {vhds}\nresources: [{{ name: r/none, aliases: [r/x] }}]");
+    let dir = Dir::new(&[("a.yaml", &missing)]);
+    let mut source = Source::default();
+    let loaded = dir.load(&Loaded::default());
+    assert!(source.update(&loaded).is_empty());
+    let batch = source.want(vhds, locator("r/x", &[])).unwrap();
+    assert_eq!((&*batch.absent[0].name, batch.absent[0].absence), ("r/x", Absence::Known));
+}
+
+#[test]
 fn s11_a_wildcard_is_answered_also_where_there_is_nothing() {
     let mut source = Source::default();
     let batch = source.want(cds(), locator("*", &[("env", "x")])).unwrap();
