@@ -4,6 +4,7 @@
 mod world;
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use weir_protocol::Dialect;
 use weir_testkit::control_plane::{Request, State};
@@ -124,27 +125,56 @@ async fn e03_one_nack_names_what_is_bad_and_the_rest_is_applied() {
         let view = world.view("cds", &["a", "b"]);
         view.until_shows(&[("a", "1"), ("b", "1")]).await;
         let (good, foreign) = (cluster("a", "2").wrapped(false), endpoints("b", "2").wrapped(false));
-        match dialect {
-            Dialect::Delta => upstream.inject_delta(DeltaDiscoveryResponse {
-                type_url: type_url("cds").into(),
-                nonce: "bad".into(),
-                resources: [good, foreign].iter().map(prost_encoded).collect(),
-                ..DeltaDiscoveryResponse::default()
-            }),
-            Dialect::Sotw => upstream.inject_sotw(DiscoveryResponse {
-                type_url: type_url("cds").into(),
-                nonce: "bad".into(),
-                version_info: "bad".into(),
-                resources: [good, foreign].into_iter().filter_map(|r| r.resource).collect(),
-                ..DiscoveryResponse::default()
-            }),
-        }
+        inject(&upstream, dialect, "bad", [good, foreign]);
         view.until_shows(&[("a", "2"), ("b", "1")]).await;
         let nack = upstream.wait_for_request("a NACK", |r| r.error.is_some()).await;
         let message = nack.error.map(|error| error.message).unwrap_or_default();
         assert!(message.starts_with("b: the body is of type"), "{dialect}: {message}");
         assert_eq!(nack.nonce, "bad");
         assert_ne!(nack.version, "bad");
+    }
+}
+
+/// Sends clusters that were not asked for, in a response with this nonce.
+fn inject<const N: usize>(
+    upstream: &FakeControlPlane,
+    dialect: Dialect,
+    nonce: &str,
+    resources: [weir_wire::discovery::Resource; N],
+) {
+    match dialect {
+        Dialect::Delta => upstream.inject_delta(DeltaDiscoveryResponse {
+            type_url: type_url("cds").into(),
+            nonce: nonce.into(),
+            resources: resources.iter().map(prost_encoded).collect(),
+            ..DeltaDiscoveryResponse::default()
+        }),
+        Dialect::Sotw => upstream.inject_sotw(DiscoveryResponse {
+            type_url: type_url("cds").into(),
+            nonce: nonce.into(),
+            version_info: nonce.into(),
+            resources: resources.into_iter().filter_map(|r| r.resource).collect(),
+            ..DiscoveryResponse::default()
+        }),
+    }
+}
+
+#[tokio::test]
+async fn u07_a_control_plane_that_resends_what_was_rejected_does_not_spin() {
+    for dialect in BOTH {
+        let upstream = FakeControlPlane::start().await;
+        upstream.set(cluster("b", "1"));
+        let world = World::start(vec![streams(&upstream, dialect, &[])]);
+        let view = world.view("cds", &["b"]);
+        view.until_shows(&[("b", "1")]).await;
+        let begun = Instant::now();
+        for nonce in ["1", "2", "3", "4", "5", "6"] {
+            inject(&upstream, dialect, nonce, [endpoints("b", "2").wrapped(false)]);
+            upstream.wait_for_request("a NACK", |r| r.error.is_some() && r.nonce == nonce).await;
+        }
+        // The third is deferred by 100 ms, the next ones by twice that each.
+        assert!(begun.elapsed() >= Duration::from_millis(1500), "{dialect}: {:?}", begun.elapsed());
+        view.shows(&[("b", "1")]);
     }
 }
 
