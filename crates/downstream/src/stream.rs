@@ -20,7 +20,7 @@ use hyper::body::Incoming;
 use hyper::rt::Executor as _;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
+use tonic::{Code, Status};
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Verdict};
@@ -179,6 +179,8 @@ struct Open {
     retries: bool,
     /// Whether it is seen to it that nothing waits for clusters for ever.
     waits: bool,
+    /// Whether the client sends no more requests, and is still sent what is due.
+    half_closed: bool,
     /// To be sent the first response.
     turn: Turn,
     _met: Option<Met>,
@@ -227,7 +229,10 @@ impl Stream {
                 end = self.read_all(&mut requests) => end,
                 () = ending.cancelled() => Status::unavailable("the proxy asks its clients to connect anew"),
             };
-            self.end(end);
+            match end.code() {
+                Code::Ok => self.half_close(),
+                _ => self.end(end),
+            }
         }
     }
 
@@ -289,16 +294,35 @@ impl Stream {
         let turn = self.shared.gate.turn();
         let of = (self.service, self.dialect);
         let conversation = Conversation::new(of, client, wrapping, settings.limits, settings.cold_start);
-        Ok(Open { conversation, told: Vec::new(), retries: false, waits: false, turn, _met: met })
+        Ok(Open {
+            conversation,
+            told: Vec::new(),
+            retries: false,
+            waits: false,
+            half_closed: false,
+            turn,
+            _met: met,
+        })
+    }
+
+    /// Ends the stream once everything that is due has been sent: the client sends no more requests.
+    fn half_close(&self) {
+        let mut state = self.state.lock();
+        let Some(open) = &mut state.open else {
+            drop(state);
+            return self.end(Status::ok(""));
+        };
+        open.half_closed = true;
+        drop(state);
+        self.signal.wake();
     }
 
     fn end(&self, status: Status) {
         let mut state = self.state.lock();
         let node = &*self.signal.name();
-        use tonic::Code::{DeadlineExceeded, InvalidArgument, PermissionDenied, ResourceExhausted};
         let refused = matches!(
             status.code(),
-            DeadlineExceeded | InvalidArgument | ResourceExhausted | PermissionDenied
+            Code::DeadlineExceeded | Code::InvalidArgument | Code::ResourceExhausted | Code::PermissionDenied
         );
         if refused {
             self.shared.metrics.refused(self.dialect);
@@ -327,13 +351,15 @@ impl Stream {
             state.open = None;
             return Poll::Ready(Err(end));
         }
-        let runs = matches!(open.turn, Turn::Over);
-        if !runs && (!open.conversation.machine().is_due() || open.turn.poll(cx).is_pending()) {
+        let due = matches!(open.turn, Turn::Over) || open.conversation.machine().is_due();
+        if due && open.turn.poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let transmit = open.conversation.respond(&self.shared.frames);
-        open.turn.used(transmit.is_some());
-        match transmit {
+        let transmit = due.then(|| open.conversation.respond(&self.shared.frames));
+        if let Some(transmit) = &transmit {
+            open.turn.used(transmit.is_some());
+        }
+        match transmit.flatten() {
             Some(transmit) => {
                 if let Some(told) = open.told.get_mut(transmit.index) {
                     told.send(transmit.version);
@@ -352,8 +378,15 @@ impl Stream {
                 }
                 Poll::Ready(Ok(transmit.frame))
             }
+            None if open.half_closed => {
+                tracing::info!(node = %open.conversation.client().id, "client half-closed: stream ended");
+                state.open = None;
+                Poll::Ready(Err(Status::ok("")))
+            }
             None => {
-                self.look_after(open);
+                if due {
+                    self.look_after(open);
+                }
                 Poll::Pending
             }
         }

@@ -109,6 +109,35 @@ async fn d01_every_service_serves_its_type_and_fills_it_in() {
     }
 }
 
+#[tokio::test]
+async fn d13_a_client_that_half_closes_is_answered_before_the_stream_ends() {
+    let proxy = Proxy::start().await;
+    let connection = Connection::to(proxy.address()).await;
+    for (short, path) in METHODS {
+        proxy.origin.set(Published::text(url(short), "a", short));
+        let mut client = connection.open(path, dialect_of(path), &node("n"));
+        ask_for_a(&mut client, "");
+        client.finish();
+        assert_eq!(client.receive().await.texts(), text_of(short), "{path}");
+        assert_eq!(client.closed().await.code(), Code::Ok, "{path}");
+    }
+    for dialect in DIALECTS {
+        let mut client = proxy.client(dialect).await;
+        for short in ["cds", "eds", "rds"] {
+            ask_for_a(&mut client, url(short));
+        }
+        ask_for_a(&mut client, type_url("sds"));
+        client.finish();
+        for short in ["cds", "eds", "rds", "sds"] {
+            assert_eq!(client.receive_type(url(short)).await.texts(), text_of(short), "{dialect:?}");
+        }
+        assert_eq!(client.closed().await.code(), Code::Ok, "{dialect:?}");
+    }
+    let mut silent = proxy.client(Dialect::Delta).await;
+    silent.finish();
+    assert_eq!(silent.closed().await.code(), Code::Ok, "nothing was asked for");
+}
+
 fn text_of(text: &str) -> Vec<(String, String)> {
     vec![("a".to_owned(), text.to_owned())]
 }
