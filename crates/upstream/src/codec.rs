@@ -180,6 +180,7 @@ fn unreadable_name(name: &ResourceName, error: &ConstraintError) -> Rejected {
 mod tests {
     use weir_types::ResourceLocator;
     use weir_wire::discovery::DynamicParameterConstraints;
+    use weir_wire::discovery::dynamic_parameter_constraints::Type;
 
     use super::*;
 
@@ -241,19 +242,24 @@ mod tests {
     #[test]
     fn p09_what_is_removed_is_told_with_its_constraints() {
         let plain = |name: &str| ResourceName { name: name.into(), dynamic_parameter_constraints: None };
-        let untyped = Some(DynamicParameterConstraints::default());
+        let nothing = DynamicParameterConstraints::default();
+        let untyped = Some(DynamicParameterConstraints {
+            r#type: Some(Type::NotConstraints(Box::new(nothing.clone()))),
+        });
         let response = read_delta(DeltaDiscoveryResponse {
             removed_resources: vec!["a".into()],
             removed_resource_names: vec![
                 plain("b"),
                 ResourceName { dynamic_parameter_constraints: untyped, ..plain("x") },
+                ResourceName { dynamic_parameter_constraints: Some(nothing), ..plain("c") },
             ],
             ..DeltaDiscoveryResponse::default()
         });
         let removed: Vec<_> = response.removed.iter().map(|key| &*key.name).collect();
-        assert_eq!(removed, ["a", "b"]);
+        assert_eq!(removed, ["a", "b", "c"]);
+        assert!(response.removed.iter().all(|key| key.constraints.is_unconstrained()));
         let rejected = response.resources[0].as_ref().unwrap_err();
-        assert_eq!(rejected.message, "x: dynamic_parameter_constraints without a type at the root");
+        assert_eq!(rejected.message, "x: dynamic_parameter_constraints without a type at not");
     }
 
     #[test]
@@ -283,7 +289,8 @@ mod tests {
             let resource_name = Some(ResourceName { name: name.into(), dynamic_parameter_constraints });
             ResourceError { resource_name, error_detail: detail }
         };
-        let untyped = Some(DynamicParameterConstraints::default());
+        let nothing = Box::new(DynamicParameterConstraints::default());
+        let untyped = Some(DynamicParameterConstraints { r#type: Some(Type::NotConstraints(nothing)) });
         let errors = vec![ResourceError::default(), named("a", None), named("x", untyped)];
         for response in [
             read_sotw(DiscoveryResponse { resource_errors: errors.clone(), ..Default::default() }),

@@ -6,14 +6,14 @@ use crate::discovery::DynamicParameterConstraints;
 use crate::discovery::dynamic_parameter_constraints::single_constraint::{ConstraintType, Exists};
 use crate::discovery::dynamic_parameter_constraints::{ConstraintList, SingleConstraint, Type};
 
-/// The canonical form of what the wire says; no message at all means no constraints.
+/// The canonical form of what the wire says; no message at all, or an empty one at the root, means no constraints.
 ///
 /// # Errors
-/// When a node says nothing, or is nested in more than [`MAX_DEPTH`] of `and`, `or` and `not`; when there are more nodes
-/// or bytes than [`Constraints::limited`] accepts.
+/// When a node below the root says nothing, or is nested in more than [`MAX_DEPTH`] of `and`, `or` and `not`; when there
+/// are more nodes or bytes than [`Constraints::limited`] accepts.
 pub fn decode(message: Option<&DynamicParameterConstraints>) -> Result<Constraints, ConstraintError> {
     match message {
-        None => Ok(Constraints::unconstrained()),
+        None | Some(DynamicParameterConstraints { r#type: None }) => Ok(Constraints::unconstrained()),
         Some(message) => Constraints::limited(Path(Vec::new()).expr(message)?),
     }
 }
@@ -119,16 +119,23 @@ mod tests {
     }
 
     #[test]
+    fn p05_an_empty_message_at_the_root_is_no_constraints() {
+        let nothing = DynamicParameterConstraints::default();
+        assert!(decode(Some(&nothing)).unwrap().is_unconstrained());
+    }
+
+    #[test]
     fn p05_a_node_without_type_is_named_by_its_path() {
         let nothing = DynamicParameterConstraints::default();
         let untyped =
             message(Type::Constraint(SingleConstraint { key: "env".into(), constraint_type: None }));
         let good = nested(0);
-        let inside = message(Type::AndConstraints(ConstraintList { constraints: vec![good, not(untyped)] }));
+        let list = ConstraintList { constraints: vec![good, not(untyped.clone())] };
+        let inside = message(Type::AndConstraints(list));
         for (message, wanted) in
-            [(&nothing, "the root"), (&not(not(nothing.clone())), "not.not"), (&inside, "and[1].not")]
+            [(untyped, "the root"), (not(not(nothing)), "not.not"), (inside, "and[1].not")]
         {
-            assert_eq!(decode(Some(message)), Err(ConstraintError::NoType { path: wanted.into() }));
+            assert_eq!(decode(Some(&message)), Err(ConstraintError::NoType { path: wanted.into() }));
         }
     }
 

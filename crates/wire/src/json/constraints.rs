@@ -75,11 +75,16 @@ mod tests {
     }
 
     #[test]
+    fn p05_an_empty_message_is_no_constraints() {
+        assert!(constraints_from_json(json!({})).unwrap().is_unconstrained());
+    }
+
+    #[test]
     fn what_is_none_is_said() {
         for (json, wanted) in [
             (json!([]), "expected a JSON object"),
             (json!({ "env": "prod" }), "unrecognized field name 'env'"),
-            (json!({}), "dynamic_parameter_constraints without a type at the root"),
+            (json!({ "not_constraints": {} }), "dynamic_parameter_constraints without a type at not"),
         ] {
             assert_eq!(constraints_from_json(json).unwrap_err().to_string(), wanted);
         }

@@ -109,6 +109,17 @@ fn p06_constraints_are_part_of_the_identity() {
 }
 
 #[test]
+fn p05_an_empty_message_of_constraints_is_none() {
+    let name = discovery::ResourceName {
+        name: "a".into(),
+        dynamic_parameter_constraints: Some(discovery::DynamicParameterConstraints::default()),
+    };
+    let resource = Resource { resource_name: Some(name), resource: Some(body("a")), ..Resource::default() };
+    let variant = decode(&resource.encode_to_vec(), &cds(), "").unwrap();
+    assert_eq!(variant.key(), &VariantKey::new("a", Constraints::unconstrained()));
+}
+
+#[test]
 fn i12_a_resource_may_have_no_body() {
     let resource = Resource { name: "r/x".into(), aliases: vec!["r/y".into()], ..Resource::default() };
     let variant = decode(&resource.encode_to_vec(), &cds(), "").unwrap();
@@ -119,10 +130,10 @@ fn i12_a_resource_may_have_no_body() {
 fn e03_unacceptable_resources_say_why() {
     let named = |name: &str| Resource { name: name.into(), resource: Some(body("a")), ..Resource::default() };
     let free = || Some(located("b", Constraints::unconstrained()));
-    let untyped = discovery::ResourceName {
-        name: "u".into(),
-        dynamic_parameter_constraints: Some(discovery::DynamicParameterConstraints::default()),
+    let untyped = discovery::DynamicParameterConstraints {
+        r#type: Some(discovery::dynamic_parameter_constraints::Type::NotConstraints(Box::default())),
     };
+    let untyped = discovery::ResourceName { name: "u".into(), dynamic_parameter_constraints: Some(untyped) };
     let foreign = packed("type.googleapis.com/acme.Widget", &[]);
     let wrong = Reason::WrongType { found: "type.googleapis.com/acme.Widget".into(), wanted: cds() };
     let long = "x".repeat(MAX_NAME_LENGTH + 1);
@@ -139,7 +150,7 @@ fn e03_unacceptable_resources_say_why() {
         (
             Resource { resource_name: Some(untyped), ..Resource::default() },
             Some("u"),
-            Reason::Constraints(ConstraintError::NoType { path: "the root".into() }),
+            Reason::Constraints(ConstraintError::NoType { path: "not".into() }),
         ),
     ] {
         assert_eq!(reason(resource), (name.map(Into::into), wanted));

@@ -78,7 +78,8 @@ fn e05_a_bad_file_commits_nothing() {
         &(cluster("b", "{}", "") + &cluster("b", "{}", "")),
         &cluster("b", "{ env: {} }", ""),
         &cluster(&"x".repeat(5000), "{}", ""),
-        &cluster("b", "{}", "").replace("constraints: {}", "dynamic_parameter_constraints: {}"),
+        &cluster("b", "{}", "")
+            .replace("constraints: {}", "dynamic_parameter_constraints: { not_constraints: {} }"),
     ] {
         dir.write("a.yaml", bad);
         loaded = dir.load(&loaded);
