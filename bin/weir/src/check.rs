@@ -24,7 +24,8 @@ use crate::table::Table;
 /// Validate a configuration and show what was understood
 ///
 /// Reads the resource files too, where an upstream has them, and certificates, keys and tokens. Warns where two
-/// variants of a resource can match the same client, and of directories that are not there.
+/// variants of a resource can match the same client, of parameter_keys that no rule gives, of directories that are not
+/// there, and of those without resource files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -83,7 +84,7 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<bool> 
         writeln!(out, "\nproblem: {problem}")?;
         report.problems.push(problem);
     }
-    for warning in missing_directories(&config) {
+    for warning in missing_directories(&config).into_iter().chain(keys_without_rules(&config)) {
         writeln!(out, "\nwarning: {warning}")?;
         report.warnings.push(warning);
     }
@@ -103,6 +104,22 @@ fn missing_directories(config: &Config) -> Vec<String> {
     };
     let missing = store.chain(exports).filter(|(_, path)| is_missing(path));
     missing.map(|(key, path)| format!("{key}: there is no directory for {}", path.display())).collect()
+}
+
+/// Keys of parameter sets that no rule gives to clients. Clients that send locators may have them all the same.
+fn keys_without_rules(config: &Config) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (i, upstream) in config.upstreams.iter().enumerate() {
+        let Source::ControlPlane(control_plane) = &upstream.source else { continue };
+        let Parameters::Streams { keys, .. } = &control_plane.parameters else { continue };
+        let is_given = |key: &String| config.node_rules.iter().any(|rule| rule.key == *key);
+        for key in keys.iter().filter(|key| !is_given(key)) {
+            warnings.push(format!(
+                "upstream[{i}].parameter_keys: no [[dynamic_parameters]] rule gives {key:?}; only clients that send locators can have it"
+            ));
+        }
+    }
+    warnings
 }
 
 fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
@@ -211,7 +228,8 @@ fn check_files(path: &Path, report: &mut Report, out: &mut dyn Write) -> Result<
         writeln!(out, "  error: {problem}")?;
         report.problems.push(problem.to_string());
     }
-    for warning in overlapping(&loaded) {
+    let empty = (loaded.file_count() == 0).then(|| format!("{}: no resource file was found", path.display()));
+    for warning in overlapping(&loaded).into_iter().chain(empty) {
         writeln!(out, "  warning: {warning}")?;
         report.warnings.push(warning);
     }

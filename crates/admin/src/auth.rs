@@ -146,14 +146,16 @@ async fn check(State(auth): State<watch::Receiver<Auth>>, request: Request, next
     }
 }
 
-/// Has something changed, and says who did it.
+/// Runs a request that changes something, and logs who sent it.
 async fn change(request: Request, peer: Option<&Peer>, next: Next) -> Response {
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let response = next.run(request).await;
     weir_metrics::ADMIN_CHANGES.counter().add(1, &[]);
+    let changed = response.status().is_success();
+    let event = if changed { "an operator has changed something" } else { "change by an operator rejected" };
     tracing::info!(
         peer = peer.map(|peer| peer.address.to_string()), identity = peer.and_then(Peer::name), %method, %uri,
-        status = response.status().as_u16(), "an operator has changed something"
+        status = response.status().as_u16(), "{event}"
     );
     response
 }

@@ -9,6 +9,7 @@
 //! [`settings`].
 
 mod document;
+mod environment;
 mod error;
 mod file;
 mod metadata;
@@ -16,6 +17,7 @@ mod places;
 mod reload;
 mod secret;
 mod settings;
+mod similar;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -64,15 +66,20 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
 pub fn parse(text: &str, path: &Path) -> Result<Config, Error> {
     let invalid = |problems| Error::Invalid { file: path.into(), problems };
     let syntax = |error: toml::de::Error| invalid(vec![Places::default().explain(text, &error)]);
-    let table = DeTable::parse(text).map_err(syntax)?;
+    let mut table = DeTable::parse(text).map_err(syntax)?;
     let places = Places::of(&table);
-    let file = file::File::deserialize(toml::Deserializer::from(table))
-        .map_err(|error| invalid(vec![places.explain(text, &error)]))?;
-    let directory = path.parent().unwrap_or(Path::new(""));
-    validate::validate(file, directory).map_err(|findings| {
+    let found = |findings: Vec<validate::Finding>| {
         let mut problems: Vec<_> =
             findings.into_iter().map(|f| places.problem(text, f.key, f.message)).collect();
         problems.sort_by_key(|problem| problem.line);
         invalid(problems)
-    })
+    };
+    let unset = environment::expand(table.get_mut(), &|name| std::env::var(name).ok());
+    if !unset.is_empty() {
+        return Err(found(unset));
+    }
+    let file = file::File::deserialize(toml::Deserializer::from(table))
+        .map_err(|error| invalid(vec![places.explain(text, &error)]))?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    validate::validate(file, directory).map_err(found)
 }

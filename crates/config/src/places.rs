@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::Problem;
+use crate::similar::similar;
 
 /// The keys of one file, outer ones before those within.
 #[derive(Debug, Default)]
@@ -76,8 +77,25 @@ impl Places {
             None => message,
         });
         let message = if is_secret(&key) { without_value(message) } else { message };
+        let message = with_suggestion(message);
         let message = WORDS.iter().fold(message, |message, (rust, plain)| message.replace(rust, plain));
         Problem { line: line(text, span.start), key, message }
+    }
+}
+
+/// What is wrong, with what was probably meant.
+fn with_suggestion(message: String) -> String {
+    if message == "invalid type: map, expected a sequence" {
+        return message + ": each is a table of its own, under a heading with double brackets: [[name]]";
+    }
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let typed = match message.split('`').next() {
+        Some("unknown key " | "unknown variant ") => quoted.next(),
+        _ => None,
+    };
+    match typed.and_then(|typed| similar(typed, quoted)) {
+        Some(meant) => message.replacen(", expected", &format!("; did you mean `{meant}`? expected"), 1),
+        None => message,
     }
 }
 

@@ -191,6 +191,8 @@ async fn the_log_level_is_shown_and_changed_while_weir_runs() {
         listed(&weir, &format!("/clients?node={id}"), |clients| clients.len() == 1).await;
         client
     };
+    assert_eq!(weir.change("PUT", "/log-level", r#"{ "level": "loud" }"#).await.status, 400);
+    weir.child().wait_for_line(&["change by an operator rejected", "/log-level"]).await;
     assert_eq!(weir.run(&["log-level", "warn"]).await.code, 0);
     let _unheard = connect("unheard").await;
     let level = r#"{ "level": "warn,weir_downstream=info" }"#;

@@ -27,6 +27,7 @@ pub(super) fn write(document: &Value, out: &mut dyn Write) -> Result<()> {
         count(number(&document["names"]), "name")
     );
     match findings.len() + list(&document["problems"]).len() {
+        0 if number(&document["variants"]) == 0 => writeln!(out, "no resources were found")?,
         0 => writeln!(out, "nothing is wrong with {looked}")?,
         wrong => writeln!(out, "{} in {looked}", count(wrong, "finding"))?,
     }

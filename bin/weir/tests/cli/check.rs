@@ -146,3 +146,34 @@ fn what_is_wrong_is_a_document_too() {
     assert!(document["problems"][0].as_str().unwrap().contains("resources/bad.yaml:1: "), "{document:#}");
     assert!(document["warnings"][0].as_str().unwrap().ends_with(" both variants of cds x match {env=test}"));
 }
+
+#[test]
+fn a_directory_without_resource_files_is_warned_of() {
+    let directory = directory(&[("weir.toml", FILES), ("resources/readme.txt", "")]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stdout.contains("resources: no resource file was found\n"), "{}", outcome.stdout);
+}
+
+#[test]
+fn parameter_keys_that_no_rule_gives_are_warned_of() {
+    let text = "
+[downstream]
+listen = ['127.0.0.1:0']
+
+[[upstream]]
+endpoints = ['http://127.0.0.1:1']
+parameter_keys = ['env', 'zone']
+
+[[dynamic_parameters]]
+key = 'env'
+from = 'node.cluster'
+";
+    let directory = directory(&[("weir.toml", text)]);
+    let path = directory.path().join("weir.toml");
+    let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
+    let warnings: Vec<_> = outcome.stdout.lines().filter(|line| line.starts_with("warning")).collect();
+    let wanted = "warning: upstream[0].parameter_keys: no [[dynamic_parameters]] rule gives \"zone\"; only clients that send locators can have it";
+    assert_eq!((outcome.code, warnings), (0, vec![wanted]), "{}", outcome.stdout);
+}

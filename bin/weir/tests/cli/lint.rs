@@ -47,7 +47,7 @@ resources:
     let outcome = lint(text, &["--allow", "uncovered"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "nothing is wrong with 3 variants of 2 names\n"));
     let outcome = lint(text, &["--type", "eds"]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "nothing is wrong with 0 variants of 0 names\n"));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "no resources were found\n"));
     let document = lint(text, &["--output", "json"]).stdout;
     let document: Value = serde_json::from_str(&document).unwrap();
     let finding =

@@ -47,6 +47,14 @@ fn the_shape() {
             &[HEAD, "downstream.cold_start.istio = 'hold'\n", FILES],
             "2: downstream.cold_start.istio: unknown key `istio`, expected one of `envoy`, `grpc`, `weir`, `other`",
         ),
+        (
+            &[HEAD, "[node]\nid = 'a-${NO_SUCH_VARIABLE}'\n", FILES],
+            "3: node.id: the environment variable NO_SUCH_VARIABLE is not set; $${ stands for ${",
+        ),
+        (
+            &[HEAD, "[upstream]\nfiles = 'r'\n"],
+            "2: upstream: invalid type: map, expected a list: each is a table of its own, under a heading with double brackets: [[name]]",
+        ),
         (&[FILES], "1: missing key `downstream`"),
         (&[HEAD], "1: missing key `upstream`"),
         (
@@ -55,7 +63,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`, expected one of `authority`, `files`, `poll_interval`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `max_subscriptions`, `new_subscriptions_per_second`, `new_parameter_sets_per_second`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `shrink_guard`, `debounce`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
+            "4: upstream[0].file: unknown key `file`; did you mean `files`? expected one of `authority`, `files`, `poll_interval`, `endpoints`, `protocol`, `transport`, `dynamic_parameters`, `parameter_keys`, `max_parameter_sets`, `max_subscriptions`, `new_subscriptions_per_second`, `new_parameter_sets_per_second`, `node`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `shrink_guard`, `debounce`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `keepalive_interval`, `keepalive_timeout`, `max_response_size`, `node_on_first_message_only`, `acknowledge`, `acknowledge_share`, `acknowledge_deadline`, `nack_upstream`, `refresh_interval`, `refresh_jitter`, `request_timeout`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -385,4 +393,11 @@ fn p13_rules_for_one_key_may_follow_each_other() {
     let crate::Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
     let crate::Parameters::Streams { keys, .. } = &control_plane.parameters else { panic!() };
     assert_eq!(keys, &["env"]);
+}
+
+#[test]
+fn environment_variables_are_put_into_texts() {
+    let text = [HEAD, FILES, "[node]\nid = '${CARGO_PKG_NAME}'\ncluster = '$${x}'\n"].concat();
+    let config = crate::parse(&text, Path::new("weir.toml")).unwrap();
+    assert_eq!((&*config.node.id, &*config.node.cluster), ("weir-config", "${x}"));
 }

@@ -54,6 +54,9 @@ fn entries(document: &Node) -> Result<(&[Node], Common), Error> {
         Value::List(list) => Ok((list, Common::default())),
         Value::Map(map) => {
             let Some(resources) = document.get("resources") else {
+                if let Some(format) = other_format(document) {
+                    return Err(Error::custom(format).at(document.line));
+                }
                 return Ok((std::slice::from_ref(document), Common::default()));
             };
             let common = Common::of(map)?;
@@ -69,12 +72,30 @@ fn entries(document: &Node) -> Result<(&[Node], Common), Error> {
     }
 }
 
+/// What is wrong with a document in another format of Envoy's.
+fn other_format(document: &Node) -> Option<&'static str> {
+    let has =
+        |keys: &[&str]| document.get("@type").is_none() && keys.iter().any(|key| document.get(key).is_some());
+    if has(&["static_resources", "staticResources", "dynamic_resources", "dynamicResources"]) {
+        return Some(
+            "this is an Envoy bootstrap; a resource file has a list 'resources' of clusters, listeners and others, each \
+             with its '@type'",
+        );
+    }
+    has(&["configs"]).then_some(
+        "this is an Envoy config dump; a resource file has a list 'resources', each with its '@type': those in \
+         'dynamic_active_clusters[].cluster' and the like",
+    )
+}
+
 /// What a `DiscoveryResponse` or `DeltaDiscoveryResponse` says about its resources.
 #[derive(Default)]
 struct Common {
     version_info: String,
     type_url: String,
 }
+
+const NO_TYPE: &str = "expected '@type' or 'resource'; one without a body needs the 'type_url' of its list";
 
 /// Keys of a wrapper that its message does not have, or that are read in a way of our own.
 const OWN_KEYS: &[&str] = &["@type", "resource", "constraints", "dynamic_parameter_constraints"];
@@ -121,6 +142,9 @@ impl Common {
 
     fn wrapped(&self, entry: &Node) -> Result<(TypeUrl, Variant), Error> {
         let at = |error: Error| error.at(entry.line);
+        if self.type_url.is_empty() && entry.get("@type").is_none() && entry.get("resource").is_none() {
+            return Err(at(Error::custom(NO_TYPE)));
+        }
         let bytes = MessageSeed::RESOURCE.deserialize(NodeDeserializer::without(entry, OWN_KEYS))?;
         let mut resource = discovery::Resource::decode(bytes).map_err(|error| at(Error::custom(error)))?;
         let body_node = entry.get("resource").filter(|node| node.value != Value::Null);
@@ -128,9 +152,7 @@ impl Common {
         let type_url = match body_node.and_then(|node| node.get("@type")?.text()) {
             Some(url) => TypeUrl::new(url),
             None if self.type_url.is_empty() => {
-                let reason =
-                    "expected '@type' or 'resource'; one without a body needs the 'type_url' of its list";
-                return Err(at(Error::custom(reason)));
+                return Err(at(Error::custom(NO_TYPE)));
             }
             None => TypeUrl::new(self.type_url.as_str()),
         };

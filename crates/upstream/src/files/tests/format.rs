@@ -132,6 +132,20 @@ fn f01_errors_say_line_and_reason() {
             "a.yaml:1: expected '@type' or 'resource'; one without a body needs the 'type_url' of its list",
         ),
         (
+            "- name: a\n  type: EDS",
+            "a.yaml:1: expected '@type' or 'resource'; one without a body needs the 'type_url' of its list",
+        ),
+        (
+            "node: { id: a }\nstatic_resources: { clusters: [] }",
+            "a.yaml:1: this is an Envoy bootstrap; a resource file has a list 'resources' of clusters, listeners and \
+             others, each with its '@type'",
+        ),
+        (
+            "{ configs: [{ '@type': type.googleapis.com/envoy.admin.v3.ClustersConfigDump }] }",
+            "a.yaml:1: this is an Envoy config dump; a resource file has a list 'resources', each with its '@type': \
+             those in 'dynamic_active_clusters[].cluster' and the like",
+        ),
+        (
             "- '@type': acme.Widget\n  name: a",
             "a.yaml:1: unsupported type url 'acme.Widget': missing at least one '/'",
         ),
