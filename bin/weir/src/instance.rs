@@ -68,6 +68,10 @@ impl weir_admin::Instance for Instance {
         self.clients.ids()
     }
 
+    fn clients_seen(&self) -> u64 {
+        self.clients.seen()
+    }
+
     fn client(&self, id: u64, whole: bool) -> Option<Client> {
         let snapshot = self.clients.get(id)?;
         let mut client = clients::shown(&snapshot);

@@ -123,7 +123,7 @@ fn start(
     tasks.spawn(export(database.clone(), followed, stop.clone()));
 
     let draining = CancellationToken::new();
-    let readiness = Arc::new(Readiness::new(config, status.clone(), draining.clone()));
+    let readiness = Arc::new(Readiness::new(config, status.clone(), database.clone(), draining.clone()));
     let healthy = Arc::clone(&readiness);
     let ready = move || healthy.pending().is_empty();
     let settings = convert::downstream(config);

@@ -89,6 +89,9 @@ pub trait Instance: Send + Sync + 'static {
     /// The ids of the open streams, ascending.
     fn client_ids(&self) -> Vec<u64>;
 
+    /// How many streams there were since the start, open or gone.
+    fn clients_seen(&self) -> u64;
+
     /// An open stream; none if it is gone. `whole` asks for what takes long to find out too.
     fn client(&self, id: u64, whole: bool) -> Option<Client>;
 

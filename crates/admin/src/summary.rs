@@ -39,6 +39,8 @@ pub(crate) struct Summary {
     commit: u64,
     /// How many streams of clients stand how, each by the worst of its types.
     streams: Counts,
+    /// Whether any stream of a client was ever open.
+    had_clients: bool,
     /// The streams to control planes, and the files.
     upstreams: Upstreams,
     /// What clients are subscribed to, by type.
@@ -171,6 +173,7 @@ impl Maker {
             draining,
             commit: database.position().0,
             streams: tally.streams,
+            had_clients: instance.clients_seen() > 0,
             upstreams: Upstreams::of(instance.upstreams()),
             types,
             view_count: views.len(),

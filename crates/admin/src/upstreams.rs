@@ -38,6 +38,8 @@ pub struct Upstream {
     pub since: SystemTime,
     /// The last thing that went wrong, and when; also when it is connected again.
     pub last_error: Option<(String, SystemTime)>,
+    /// How many things are wrong with files now; `last_error` has the first.
+    pub problems: usize,
     /// How many resources of each type are served from the store, and not vouched for since.
     pub unconfirmed: Vec<(TypeUrl, usize)>,
     /// The removals that wait to be confirmed, by type.
@@ -116,6 +118,8 @@ pub(crate) struct Shown {
     age_seconds: f64,
     /// The last thing that went wrong; also when it is connected again.
     last_error: Option<LastError>,
+    /// How many things are wrong with files now; `last_error` has the first.
+    problems: usize,
     /// Of which types how many resources are served from the store, and not vouched for since.
     unconfirmed: Vec<Unconfirmed>,
     /// The removals that are too many to be believed at once, and wait to be confirmed.
@@ -174,6 +178,7 @@ impl From<Upstream> for Shown {
             since: rfc3339(upstream.since),
             age_seconds: seconds_since(upstream.since),
             last_error: upstream.last_error.map(|(message, at)| LastError { at: rfc3339(at), message }),
+            problems: upstream.problems,
             unconfirmed: upstream.unconfirmed.into_iter().map(Unconfirmed::from).collect(),
             withheld: upstream.withheld.into_iter().map(Withheld::from).collect(),
         }

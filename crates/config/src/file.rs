@@ -1,6 +1,7 @@
 //! The shape of the file. Every default that does not depend on another value stands here.
 
 mod clients;
+mod prefetch;
 mod security;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use weir_types::NodeField;
 
 pub(crate) use clients::ColdStarts;
+pub(crate) use prefetch::Prefetch;
 pub(crate) use security::{Access, AdminTls, DownstreamTls, UpstreamTls};
 
 use crate::metadata::Metadata;
@@ -299,6 +301,7 @@ pub(crate) struct Upstream {
     pub(crate) refresh_interval: Option<Text<DurationText>>,
     pub(crate) refresh_jitter: Option<Text<DurationText>>,
     pub(crate) request_timeout: Option<Text<DurationText>>,
+    pub(crate) prefetch: Option<Vec<Prefetch>>,
 }
 
 #[derive(Debug, Deserialize)]

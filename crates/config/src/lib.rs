@@ -37,7 +37,8 @@ pub use secret::Secret;
 pub use settings::{
     AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, Config, ControlPlane, Debounce,
     Demand, Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule,
-    NodeTemplate, Parameters, Polling, ShrinkGuard, Source, Store, Telemetry, Upstream, UpstreamTls,
+    NodeTemplate, Parameters, Polling, Prefetch, ShrinkGuard, Source, Store, Telemetry, Upstream,
+    UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{

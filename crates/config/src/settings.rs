@@ -22,8 +22,8 @@ use crate::written::{size, written};
 pub use self::clients::ColdStarts;
 pub use self::telemetry::Telemetry;
 pub use self::upstream::{
-    Acknowledge, ControlPlane, Debounce, Demand, NodeTemplate, Parameters, Polling, ShrinkGuard, Source,
-    Upstream,
+    Acknowledge, ControlPlane, Debounce, Demand, NodeTemplate, Parameters, Polling, Prefetch, ShrinkGuard,
+    Source, Upstream,
 };
 
 /// Everything.

@@ -6,6 +6,7 @@ mod debounce;
 mod demand;
 mod export;
 mod node;
+mod prefetch;
 mod security;
 mod shrink_guard;
 mod store;

@@ -111,10 +111,10 @@ pub enum Csds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadyWhen {
-    /// While every control plane is connected, and has answered everything that it was asked.
-    #[default]
+    /// While every control plane is connected, and once each has answered what is subscribed to at the start.
     InSync,
-    /// Also while a control plane is away, once something of it is there: from it, or from the store.
+    /// Also while a control plane is away, if something of it is held, in memory or in the store.
+    #[default]
     Warm,
 }
 

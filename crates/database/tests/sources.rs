@@ -58,13 +58,17 @@ fn what_an_authority_had_is_gone_and_nothing_else() {
         fixture.put(reach, anyone(name), "1");
     }
     assert_eq!(stream.told().0.len(), 5);
+    let holds = |authority: &str| fixture.database.holds(authority);
+    assert_eq!([holds("a"), holds(""), holds("b")], [true, true, false]);
     fixture.database.withdraw("a");
+    assert_eq!([holds("a"), holds("")], [false, true]);
     let (changed, removed) = stream.told();
     assert_eq!((changed.len(), removed.len()), (0, 2), "{removed:?}");
     fixture.database.withdraw("a");
     assert_eq!(stream.told(), (vec![], vec![]));
     fixture.database.withdraw("");
     assert_eq!(stream.told().1.len(), 3);
+    assert!(!fixture.database.holds(""));
     assert_eq!(fixture.database.statistics().variants, 0);
 }
 

@@ -160,6 +160,8 @@ instruments! {
         "Moves of streams from one endpoint of a control plane to another";
     UPSTREAM_NACKS = Counter "weir.upstream.nacks" "{response}" ["authority", "by", "dialect", "type"]
         "Responses of control planes that were rejected, for Weir's own reasons or its subscribers'";
+    UPSTREAM_PREFETCH_WAITING = Gauge "weir.upstream.prefetch_waiting" "{subscription}" ["authority"]
+        "Subscriptions made before any client asks (prefetch) of which something is not answered";
     UPSTREAM_REJECTED = Counter "weir.upstream.rejected" "{resource}" ["authority", "dialect", "type"]
         "Resources of control planes that were not accepted";
     UPSTREAM_RESOURCE_ERRORS = Counter "weir.upstream.resource_errors" "{error}" ["authority", "code", "dialect", "type"]

@@ -143,6 +143,14 @@ impl Reader<'_> {
     }
 }
 
+/// Whether some variant of `authority` was written with its content, and lives at `now`.
+pub(crate) fn any_variant(connection: &Connection, authority: &str, now: SystemTime) -> Result<bool> {
+    const ANY: &str = "SELECT EXISTS (
+        SELECT 1 FROM streams JOIN variants ON variants.stream = streams.id
+        WHERE authority = ?1 AND content IS NOT NULL AND ifnull(until > ?2, 1))";
+    connection.prepare_cached(ANY)?.query_row(params![authority, milliseconds(now)], |row| row.get(0))
+}
+
 /// A variant with the time to live that it had last, of which so much is left.
 fn living(variant: Variant, ttl: Option<Duration>, left: Option<Duration>) -> Variant {
     let Some(ttl) = ttl else { return variant };

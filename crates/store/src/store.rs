@@ -99,6 +99,13 @@ impl Store {
         })
     }
 
+    /// Whether an earlier process has left any resource of `authority`. Waits for the disk, but not for ever.
+    pub fn holds(&self, authority: &str) -> bool {
+        let (answer, answered) = channel();
+        self.send(Task::Holds { authority: authority.to_owned(), answer });
+        answered.recv_timeout(PATIENCE).unwrap_or_default()
+    }
+
     /// Has everything written that was noted. Whether that was done.
     pub fn flush(&self) -> bool {
         let (answer, answered) = channel();

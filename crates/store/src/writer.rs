@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use weir_types::{ResourceLocator, TypeUrl};
 
 use crate::file::{self, BUSY, Unusable, is_damage};
-use crate::lookup::{Past, Reader};
+use crate::lookup::{Past, Reader, any_variant};
 use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::rows::{Rows, seconds};
@@ -37,6 +37,10 @@ pub(crate) enum Task {
         origin: Arc<Origin>,
         locators: Vec<(TypeUrl, ResourceLocator)>,
         answer: Sender<Vec<Past>>,
+    },
+    Holds {
+        authority: String,
+        answer: Sender<bool>,
     },
     Flush(Sender<bool>),
 }
@@ -103,6 +107,7 @@ impl Writer {
                 Ok(Task::LookUp { origin, locators, answer }) => {
                     _ = answer.send(self.look_up(&origin, &locators))
                 }
+                Ok(Task::Holds { authority, answer }) => _ = answer.send(self.holds(&authority)),
                 Ok(Task::Flush(answer)) => _ = answer.send(self.write(BUSY)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -230,6 +235,19 @@ impl Writer {
             Err(error) => {
                 self.broken("read", error);
                 Vec::new()
+            }
+        }
+    }
+
+    /// Whether some resource of `authority` is stored and has not expired.
+    fn holds(&mut self, authority: &str) -> bool {
+        self.write(BRIEFLY);
+        let Some(file) = &self.file else { return false };
+        match any_variant(file, authority, SystemTime::now()) {
+            Ok(holds) => holds,
+            Err(error) => {
+                self.broken("read", error);
+                false
             }
         }
     }

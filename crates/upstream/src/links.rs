@@ -3,24 +3,28 @@
 //! Owns which parameter sets have streams, and how often each thing is wanted: several locators may be one to a
 //! control plane that tells clients apart by a few keys only.
 
-use std::collections::hash_map::Entry;
+mod set;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use weir_database::{Database, DemandChange};
 use weir_protocol::client::{self, ClientStream};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
+use self::set::LinkSet;
 use crate::acknowledgement::Waiting;
-use crate::assignment::{Assignment, Lane, Role};
+use crate::assignment::{Lane, Role};
 use crate::codec::Writer;
+use crate::contact::Contact;
 use crate::debounce::Collected;
 use crate::link::{Answered, Command, Link};
 use crate::memory::{Archive, Memory};
 use crate::metrics::Metrics;
 use crate::node::introduce;
+use crate::prefetch::Prefetcher;
 use crate::propagation::Propagation;
 use crate::refusal::refuse;
 use crate::status::Status;
@@ -33,6 +37,8 @@ pub(crate) struct Links {
     sets: HashMap<DynamicParameters, LinkSet>,
     /// Types, by their short names, without a service that could carry them, of which that was said.
     unserved: HashSet<&'static str>,
+    /// What there is before there are streams.
+    contact: Option<Contact>,
 }
 
 /// What it takes to start a stream.
@@ -42,6 +48,8 @@ struct Context {
     status: Status,
     metrics: Metrics,
     tasks: JoinSet<()>,
+    /// Notified when a stream is open, or could not be opened.
+    tried: Arc<Notify>,
 }
 
 // === impl Links ===
@@ -49,8 +57,9 @@ struct Context {
 impl Links {
     pub(crate) fn new(database: Database, settings: Arc<Settings>, status: Status) -> Self {
         let metrics = Metrics::new(&settings.authority, settings.speech());
-        let context = Context { database, settings, status, metrics, tasks: JoinSet::new() };
-        Self { context, sets: HashMap::new(), unserved: HashSet::new() }
+        let (tasks, tried) = (JoinSet::new(), Arc::default());
+        let context = Context { database, settings, status, metrics, tasks, tried };
+        Self { context, sets: HashMap::new(), unserved: HashSet::new(), contact: None }
     }
 
     /// Follows `demand`, by the newest `settings`, until it is closed, then closes all streams.
@@ -59,8 +68,23 @@ impl Links {
         mut demand: mpsc::UnboundedReceiver<DemandChange>,
         mut settings: watch::Receiver<Arc<Settings>>,
     ) {
+        let first = Arc::clone(&self.context.settings);
+        let Settings { authority, prefetch, .. } = &*first;
+        let mut prefetcher = Prefetcher::new(self.context.database.clone(), authority, prefetch);
+        if prefetch.is_empty() {
+            self.keep_contact();
+        }
+        let mut stored = std::pin::pin!(self.context.stored());
+        let mut looked = false;
         loop {
+            self.context.status.prefetched(authority, prefetcher.take_note());
             tokio::select! {
+                stored = &mut stored, if !looked => {
+                    looked = true;
+                    self.context.status.stored(authority, stored);
+                }
+                () = prefetcher.changed() => {}
+                () = self.context.tried.notified() => self.contact = None,
                 change = demand.recv() => match change {
                     Some(DemandChange::Wanted(type_url, locator)) => self.want(type_url, locator).await,
                     Some(DemandChange::Renewed(type_url, locator)) => self.renew(type_url, &locator),
@@ -69,6 +93,9 @@ impl Links {
                 },
                 Ok(()) = settings.changed() => {
                     let settings = Arc::clone(&settings.borrow_and_update());
+                    if settings.prefetch != self.context.settings.prefetch {
+                        prefetcher.replace(&settings.prefetch);
+                    }
                     self.adjust(settings);
                 }
                 Some(ended) = self.context.tasks.join_next() => self.context.note_end(ended),
@@ -92,6 +119,16 @@ impl Links {
             _ = link.send(Command::Adjust(Arc::clone(&settings)));
         }
         self.context.settings = settings;
+        if self.contact.take().is_some() {
+            self.keep_contact();
+        }
+    }
+
+    /// Stays in touch with the control plane though nothing is wanted of it.
+    fn keep_contact(&mut self) {
+        let Context { settings, status, .. } = &self.context;
+        self.contact =
+            Some(Contact::start(Arc::clone(settings), status.register_contact(&settings.authority)));
     }
 
     async fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator) {
@@ -117,6 +154,9 @@ impl Links {
         if let Some(set) = self.sets.get_mut(&key) {
             set.give_up(type_url, locator, &self.context.settings);
             if set.wanted.is_empty() {
+                if self.sets.len() == 1 {
+                    self.keep_contact();
+                }
                 self.sets.remove(&key);
             }
         }
@@ -145,118 +185,18 @@ impl Links {
     }
 }
 
-/// The streams for one parameter set, or for all of them.
-struct LinkSet {
-    parameters: DynamicParameters,
-    assignment: Assignment,
-    /// The commands of each stream; one ends when they are dropped.
-    links: HashMap<Lane, mpsc::UnboundedSender<Command>>,
-    wanted: HashMap<(TypeUrl, ResourceLocator), usize>,
-}
-
-// === impl LinkSet ===
-
-impl LinkSet {
-    fn new(parameters: DynamicParameters) -> Self {
-        let (assignment, links, wanted) = (Assignment::default(), HashMap::new(), HashMap::new());
-        Self { parameters, assignment, links, wanted }
-    }
-
-    /// Wants `locator`, for a client whose own parameters are `asker`.
-    async fn want(
-        &mut self,
-        type_url: TypeUrl,
-        locator: ResourceLocator,
-        asker: DynamicParameters,
-        context: &mut Context,
-    ) {
-        let count = self.wanted.entry((type_url.clone(), locator.clone())).or_default();
-        *count += 1;
-        if *count > 1 {
-            let role = self.assignment.role(&type_url, locator.is_wildcard());
-            let lane = context.settings.lane(role, &type_url);
-            self.tell(lane, Command::Recall(type_url, locator, asker), context);
-            return;
-        }
-        let placement = self.assignment.place(&type_url, locator.is_wildcard());
-        if placement.displaces_names {
-            self.displace(&type_url, context).await;
-        }
-        let lane = context.settings.lane(placement.role, &type_url);
-        self.tell(lane, Command::Subscribe(type_url, locator), context);
-    }
-
-    /// Moves the names of a type from the primary to the secondary stream.
-    async fn displace(&mut self, type_url: &TypeUrl, context: &mut Context) {
-        let (to, from) = oneshot::channel();
-        let [primary, secondary] =
-            [Role::Primary, Role::Secondary].map(|role| context.settings.lane(role, type_url));
-        let link = self.tell(primary, Command::HandOver(type_url.clone(), to), context);
-        let handover = tokio::select! {
-            biased;
-            handover = from => handover.ok().flatten(),
-            // What comes while it ends stays unread.
-            () = link.closed() => None,
-        };
-        if let Some(handover) = handover {
-            self.tell(secondary, Command::TakeOver(Box::new(handover)), context);
-        }
-    }
-
-    fn give_up(&mut self, type_url: &TypeUrl, locator: ResourceLocator, settings: &Settings) {
-        let key = (type_url.clone(), locator);
-        let Some(count) = self.wanted.get_mut(&key) else { return };
-        *count -= 1;
-        if *count > 0 {
-            return;
-        }
-        self.wanted.remove(&key);
-        let (type_url, locator) = key;
-        if let Some(link) = self.link(&type_url, &locator, settings) {
-            _ = link.send(Command::Unsubscribe(type_url.clone(), locator));
-        }
-        self.assignment.give_up(&type_url);
-    }
-
-    fn renew(&self, type_url: TypeUrl, locator: ResourceLocator, settings: &Settings) {
-        if let Some(link) = self.link(&type_url, &locator, settings) {
-            _ = link.send(Command::Renew(type_url, locator));
-        }
-    }
-
-    /// The stream that carries what was subscribed before.
-    fn link(
-        &self,
-        type_url: &TypeUrl,
-        locator: &ResourceLocator,
-        settings: &Settings,
-    ) -> Option<&mpsc::UnboundedSender<Command>> {
-        let role = self.assignment.role(type_url, locator.is_wildcard());
-        self.links.get(&settings.lane(role, type_url))
-    }
-
-    /// Sends a command to a stream that ends only after us, but for a fault, and starts it where there is none yet.
-    fn tell(
-        &mut self,
-        lane: Lane,
-        command: Command,
-        context: &mut Context,
-    ) -> &mpsc::UnboundedSender<Command> {
-        let link = match self.links.entry(lane) {
-            Entry::Occupied(started) => started.into_mut(),
-            Entry::Vacant(vacant) => {
-                let link = context.start(&self.parameters, vacant.key());
-                vacant.insert(link)
-            }
-        };
-        _ = link.send(command);
-        link
-    }
-}
-
 // === impl Context ===
 
 impl Context {
+    /// Whether an earlier process has left any resource in the store.
+    fn stored(&self) -> impl Future<Output = bool> + use<> {
+        let settings = Arc::clone(&self.settings);
+        let looking = tokio::task::spawn_blocking(move || {
+            settings.store.as_ref().is_some_and(|store| store.holds(&settings.authority))
+        });
+        async { looking.await.unwrap_or_default() }
+    }
+
     fn start(&mut self, parameters: &DynamicParameters, lane: &Lane) -> mpsc::UnboundedSender<Command> {
         let settings = &self.settings;
         let (commands, receiver) = mpsc::unbounded_channel();
@@ -291,6 +231,7 @@ impl Context {
             held: 0,
             reported: false,
             index: None,
+            tried: Arc::clone(&self.tried),
             archive: archive.clone(),
             unconfirmed: BTreeMap::new(),
         };

@@ -13,7 +13,9 @@ use weir_wire::services::Service;
 
 use crate::failover::Failover;
 use crate::transport::Method;
-use crate::{Acknowledge, Backoff, Credentials, Debounce, Lane, NodeTemplate, Polling, Role, Trial};
+use crate::{
+    Acknowledge, Backoff, Credentials, Debounce, Lane, NodeTemplate, Polling, Prefetch, Role, Trial,
+};
 
 /// How a control plane is spoken to.
 #[derive(Clone, Debug)]
@@ -66,6 +68,8 @@ pub struct Settings {
     pub store: Option<Store>,
     /// How long it is followed whether clients accept what came, for traces and metrics.
     pub propagation_deadline: Duration,
+    /// What is subscribed to before any client asks.
+    pub prefetch: Vec<Prefetch>,
 }
 
 /// Over which services a control plane is spoken to.
@@ -145,6 +149,7 @@ impl Settings {
             acknowledge: Acknowledge::OnReceipt,
             store: None,
             propagation_deadline: Duration::from_secs(30),
+            prefetch: Vec::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the streams to control planes are doing, and whether files are read: for readiness, and for operators.
 
 mod observed;
+mod readiness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use weir_protocol::client::{Outcome, Shrink};
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
+use self::readiness::Start;
 use crate::Lane;
 use crate::files::Problem;
 use crate::link::Command;
@@ -27,6 +29,8 @@ pub struct LinkState {
     pub parameters: Option<DynamicParameters>,
     /// What it carries.
     pub lane: Lane,
+    /// Whether it carries nothing: it is a connection that is kept while nothing is wanted.
+    pub idle: bool,
     /// Where it is connected to, while it is; for files, where they are, once they are read.
     pub endpoint: Option<String>,
     /// Which of the endpoints that is, or was at last, in order of preference from 0.
@@ -37,6 +41,8 @@ pub struct LinkState {
     pub since: SystemTime,
     /// What has last gone wrong; of files, what is wrong with them now.
     pub last_failure: Option<LinkFailure>,
+    /// How many things are wrong with files now.
+    pub problems: usize,
     /// How many resources of each type are served from the store, and not yet vouched for by the control plane.
     pub unconfirmed: BTreeMap<TypeUrl, usize>,
     /// The removals that wait to be confirmed, by type.
@@ -87,43 +93,19 @@ struct Links {
     /// By order of creation.
     states: BTreeMap<u64, LinkState>,
     commands: BTreeMap<u64, WeakUnboundedSender<Command>>,
-    /// The authorities of which there is something to serve.
-    warm: BTreeSet<String>,
+    authorities: BTreeMap<String, Start>,
 }
 
 // === impl Status ===
 
 impl Status {
-    /// Every stream that there is now; there is none where nothing is wanted.
+    /// Every stream that there is now; where nothing is wanted, a connection without one.
     pub fn links(&self) -> Vec<LinkState> {
-        self.links.lock().states.values().cloned().collect()
-    }
-
-    /// Whether every stream of `authority` is connected; true when there is none.
-    pub fn is_connected(&self, authority: &str) -> bool {
-        self.links
-            .lock()
-            .states
-            .values()
-            .filter(|link| link.authority == authority)
-            .all(LinkState::is_connected)
-    }
-
-    /// Whether every stream of `authority` is connected and in sync; true when there is none.
-    pub fn is_in_sync(&self, authority: &str) -> bool {
         let links = self.links.lock();
-        links
-            .states
-            .values()
-            .filter(|link| link.authority == authority)
-            .all(|l| l.is_connected() && l.in_sync)
-    }
-
-    /// Whether there is something to serve of `authority` though its control plane may be away: some stream was in sync in
-    /// this process, or was given what an earlier process has stored. True while there is no stream.
-    pub fn is_warm(&self, authority: &str) -> bool {
-        let links = self.links.lock();
-        links.warm.contains(authority) || links.states.values().all(|link| link.authority != authority)
+        let streams = links.states.values().filter(|link| !link.idle);
+        let with_streams: BTreeSet<&str> = streams.map(|link| &*link.authority).collect();
+        let shown = |link: &&LinkState| !link.idle || !with_streams.contains(&*link.authority);
+        links.states.values().filter(shown).cloned().collect()
     }
 
     /// Believes the removals of a type that a stream withholds. False where there are none.
@@ -158,16 +140,33 @@ impl Status {
             authority: authority.to_owned(),
             parameters,
             lane,
+            idle: false,
             endpoint: None,
             index: 0,
             in_sync: false,
             since,
             last_failure: None,
+            problems: 0,
             unconfirmed: BTreeMap::new(),
             withheld: BTreeMap::new(),
         };
         links.states.insert(id, state);
         LinkStatus { status: self.clone(), id }
+    }
+
+    /// A connection that carries nothing. Until it is known better, it is where the streams before it were.
+    pub(crate) fn register_contact(&self, authority: &str) -> LinkStatus {
+        let mut before = self.links();
+        before.retain(|link| link.authority == authority && link.is_connected());
+        let contact = self.register(authority, None, Lane::default());
+        contact.change(|state| {
+            state.idle = true;
+            if let Some(LinkState { endpoint, index, since, .. }) = before.pop() {
+                (state.endpoint, state.index, state.since) = (endpoint, index, since);
+                state.in_sync = true;
+            }
+        });
+        contact
     }
 }
 
@@ -182,13 +181,11 @@ pub(crate) struct LinkStatus {
 
 impl LinkStatus {
     fn change(&self, change: impl FnOnce(&mut LinkState)) {
-        let Links { states, warm, .. } = &mut *self.status.links.lock();
-        let Some(state) = states.get_mut(&self.id) else { return };
+        let mut links = self.status.links.lock();
+        let Some(state) = links.states.get_mut(&self.id) else { return };
         change(state);
-        let restored = state.unconfirmed.values().any(|count| *count > 0);
-        if (state.in_sync || restored) && !warm.contains(&state.authority) {
-            warm.insert(state.authority.clone());
-        }
+        let authority = state.authority.clone();
+        links.note_answered(&authority, SystemTime::now());
     }
 
     pub(crate) fn connected(&self, endpoint: &str, index: usize) {
@@ -219,7 +216,7 @@ impl LinkStatus {
             if state.endpoint.is_none() {
                 (state.endpoint, state.since) = (Some(path.to_owned()), SystemTime::now());
             }
-            state.in_sync = true;
+            (state.in_sync, state.problems) = (true, problems.len());
             state.last_failure = problems.first().map(|first| {
                 let more = match problems.len() - 1 {
                     0 => String::new(),
@@ -268,26 +265,7 @@ impl Drop for LinkStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Role;
     use crate::files::Origin;
-
-    #[test]
-    fn u09_an_authority_is_warm_from_when_something_of_it_is_there() {
-        let status = Status::default();
-        assert!(status.is_warm("a"), "nothing is wanted");
-        let (lost, cold) =
-            (status.register("a", None, Lane::default()), status.register("b", None, Lane::default()));
-        lost.connected("http://x", 0);
-        assert!(!status.is_warm("a") && !status.is_warm("b"));
-        lost.in_sync(true);
-        lost.disconnected();
-        assert!(status.is_warm("a") && !status.is_in_sync("a"), "what was there is still served");
-        let type_url = TypeUrl::new("acme.Widget");
-        cold.unconfirmed(&[(type_url.clone(), 0)].into());
-        assert!(!status.is_warm("b"), "there was nothing in the store");
-        cold.unconfirmed(&[(type_url, 3)].into());
-        assert!(status.is_warm("b") && status.is_warm("c"));
-    }
 
     #[test]
     fn what_is_wrong_with_files_is_their_failure_until_it_is_mended() {
@@ -301,27 +279,11 @@ mod tests {
         files.read("dir", &[problem(3, "no such field"), problem(9, "no name")]);
         let told = failure().map(|failure| format!("{}: {}", failure.endpoint, failure.reason));
         assert_eq!(told.as_deref(), Some("dir/a.yaml:3: no such field (and 1 more)"));
-        assert!(status.is_in_sync(""), "what is good of them is served");
+        assert_eq!(status.links()[0].problems, 2);
+        assert!(status.is_connected(""), "what is good of them is served");
         let since = status.links()[0].since;
         files.read("dir", &[]);
         assert_eq!((failure(), status.links()[0].since), (None, since));
-    }
-
-    #[test]
-    fn an_authority_is_in_sync_when_all_of_its_streams_are() {
-        let status = Status::default();
-        let first = status.register("a", None, Lane::default());
-        let second = status.register("a", None, Lane { role: Role::Secondary, ..Lane::default() });
-        assert!(status.is_in_sync("b") && !status.is_connected("a"));
-        for link in [&first, &second] {
-            assert!(!status.is_in_sync("a"));
-            link.connected("http://x", 0);
-            link.in_sync(true);
-        }
-        assert!(status.is_in_sync("a"));
-        second.disconnected();
-        assert!(!status.is_in_sync("a"));
-        drop(second);
-        assert!(status.is_in_sync("a"));
+        assert_eq!(status.links()[0].problems, 0);
     }
 }

@@ -127,6 +127,7 @@ impl Supervisor {
         let authority = source.authority().to_owned();
         let settings = match source {
             Source::ControlPlane(settings) => {
+                status.expect(&authority, settings.prefetch.len(), settings.does_not_exist);
                 let (settings, followed) = watch::channel(Arc::from(settings));
                 let links = Links::new(database, Arc::clone(&settings.borrow()), status);
                 self.tasks.spawn(async move {
@@ -157,6 +158,7 @@ impl Supervisor {
                 // Nothing may come from it once its resources are gone.
                 _ = ended.await;
                 tracing::info!(authority, "an upstream is gone, and what it has brought");
+                self.status.forget(&authority);
                 self.database.withdraw(&authority);
                 self.database.ask_anew(&authority);
             }
@@ -191,6 +193,7 @@ async fn serve_files(
     status: Status,
     demand: mpsc::UnboundedReceiver<DemandChange>,
 ) -> Result<(), Error> {
+    status.expect(authority, 0, Duration::ZERO);
     let files = status.register(authority, None, Lane::default());
     let path = settings.path.display().to_string();
     let told = |problems: &[files::Problem]| files.read(&path, problems);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use weir_database::{Database, Watch};
 use weir_protocol::client::{Applied, Outcome, Reported, Shrink};
 use weir_types::{DynamicParameters, TypeUrl};
@@ -32,6 +33,8 @@ pub(crate) struct Watcher {
     pub(crate) reported: bool,
     /// Which endpoint was the last.
     pub(crate) index: Option<usize>,
+    /// Notified when there is a stream, or there could be none.
+    pub(crate) tried: Arc<Notify>,
     /// Where to leave what upstream says to the next process.
     pub(crate) archive: Option<Archive>,
     /// How much is served from the store, and not yet vouched for.
@@ -58,6 +61,7 @@ impl Watcher {
                 tracing::info!(authority, parameters, ?role, own_type, %endpoint, index, "connected upstream");
                 self.metrics.connected(index, self.index.replace(index));
                 self.status.connected(&endpoint, index);
+                self.tried.notify_one();
                 self.reported = false;
             }
             Event::Unfit { endpoint, reason } => {
@@ -74,6 +78,7 @@ impl Watcher {
                 self.metrics.disconnected();
                 self.status.disconnected();
                 self.status.failed(&endpoint, reason);
+                self.tried.notify_one();
             }
             Event::Applied(applied, arrival) => return self.commit(applied, &arrival),
             Event::Known(batch) => {

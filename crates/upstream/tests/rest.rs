@@ -89,7 +89,7 @@ async fn u01_the_next_poll_acknowledges_and_brings_nothing_new() {
     upstream.wait_for_ack(type_url("cds")).await;
     upstream.wait_for("more polls", |state| (state.requests.len() > 5).then_some(())).await;
     assert_eq!(upstream.look(|state| state.sent.len()), 1);
-    assert!(world.status.is_in_sync(""));
+    assert!(world.is_in_sync());
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn u03_a_poll_that_fails_withdraws_nothing() {
         .await;
         view.until_shows(&[("a", "1")]).await;
         upstream.answer_polls_with(None);
-        until("the end of the trouble", || async { world.status.is_in_sync("").then_some(()) }).await;
+        until("the end of the trouble", || async { world.is_in_sync().then_some(()) }).await;
     }
     upstream.set(cluster("a", "2"));
     view.until_shows(&[("a", "2")]).await;

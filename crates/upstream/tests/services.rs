@@ -65,7 +65,7 @@ async fn u01_each_type_comes_on_a_stream_of_its_own_service() {
         upstream.set(resource("cds", "c", "1"));
         upstream.restart().await;
         clusters.until_shows(&[("a", "1"), ("c", "1")]).await;
-        world.until("all is well again", |w| w.status.is_in_sync("")).await;
+        world.until("all is well again", World::is_in_sync).await;
     }
 }
 

@@ -214,6 +214,8 @@ async fn health_is_that_of_ready() {
     assert_eq!(health.check(asked("nothing")).await.unwrap_err().code(), Code::NotFound);
     let mut watched = health.watch(asked("")).await.unwrap().into_inner();
     assert_eq!(watched.next().await.unwrap().unwrap().status(), ServingStatus::Serving);
+    let in_sync = "[downstream]\nready_when = \"in-sync\"\n";
+    bed.weir.reconfigure(|text| text.replacen("[downstream]\n", in_sync, 1));
     drop(bed.control_plane);
     assert_eq!(watched.next().await.unwrap().unwrap().status(), ServingStatus::NotServing);
 }

@@ -113,7 +113,8 @@ async fn first_life(control_plane: &mut FakeControlPlane, speaks: Speaks, ends: 
         let mut named = weir.client(ends.downstream, env).await;
         let only = format!("only-{env}");
         gather(&mut named, cds, &["a", &only, "missing"], &["a", &only]).await;
-        until("upstream to have answered", || ready(weir.status.is_in_sync("").then_some(()))).await;
+        let in_sync = || weir.status.links().iter().all(|link| link.is_connected() && link.in_sync);
+        until("upstream to have answered", || ready(in_sync().then_some(()))).await;
     }
     assert!(store.flush());
     control_plane.stop().await;

@@ -6,8 +6,8 @@ use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
-    Acknowledge, AfterSubscribers, Backoff, Debounce, NackUpstream, Naming, NodeTemplate, Polling, Services,
-    Settings, ShrinkGuard, Source, Trial, files,
+    Acknowledge, AfterSubscribers, Backoff, Debounce, NackUpstream, Naming, NodeTemplate, Polling, Prefetch,
+    Services, Settings, ShrinkGuard, Source, Trial, files,
 };
 
 use super::{node, shared, tls};
@@ -78,8 +78,19 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         connect_timeout: control_plane.connect_timeout,
         keepalive_interval: control_plane.keepalive_interval,
         keepalive_timeout: control_plane.keepalive_timeout,
+        prefetch: control_plane.prefetch.iter().flat_map(prefetch).collect(),
         ..Settings::new(authority, endpoints, naming)
     }
+}
+
+/// One subscription for each parameter set.
+fn prefetch(prefetch: &weir_config::Prefetch) -> impl Iterator<Item = Prefetch> {
+    let weir_config::Prefetch { type_url, names, parameter_sets } = prefetch;
+    parameter_sets.iter().map(|set| Prefetch {
+        type_url: type_url.clone(),
+        names: names.clone(),
+        parameters: set.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+    })
 }
 
 fn acknowledge(acknowledge: weir_config::Acknowledge) -> Acknowledge {

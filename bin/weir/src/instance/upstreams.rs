@@ -6,6 +6,7 @@ use weir_upstream::{LinkFailure, LinkState, Role};
 /// As the admin server shows it.
 pub(super) fn shown(link: LinkState) -> Upstream {
     let carries = match (link.lane.role, link.lane.type_url) {
+        _ if link.idle => "nothing: no client has subscribed".to_owned(),
         (Role::Primary, None) => "wildcards, and names of types without one".to_owned(),
         (Role::Secondary, None) => "names of types with a wildcard".to_owned(),
         (Role::Primary, Some(type_url)) => format!("{}, or its names", type_url.short_name()),
@@ -27,6 +28,7 @@ pub(super) fn shown(link: LinkState) -> Upstream {
             let LinkFailure { endpoint, reason, at } = failure;
             (format!("{endpoint}: {reason}"), at)
         }),
+        problems: link.problems,
         unconfirmed: link.unconfirmed.into_iter().filter(|(_, count)| *count > 0).collect(),
         withheld: link.withheld.into_iter().map(withheld).collect(),
     }

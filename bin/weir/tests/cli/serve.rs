@@ -69,7 +69,8 @@ fn it_is_not_ready_without_its_control_plane() {
     );
     let directory = directory(&[("weir.toml", &config)]);
     let server = Server::start(&directory.path().join("weir.toml"));
-    // Nothing is asked of the control plane before a client comes.
+    let answer = get(server.admin(), "/ready");
+    assert!(answer.starts_with("HTTP/1.1 503"), "no client has come: {answer}");
     let outcome = weir(&["get", "cds", "--server", server.address(), "--timeout", "60s"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("no control plane can be reached"), "{}", outcome.stderr);

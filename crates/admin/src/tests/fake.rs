@@ -206,6 +206,7 @@ impl Instance for Fake {
             since: at(),
             last_error: endpoint.is_none().then(|| ("connection refused".to_owned(), at())),
             unconfirmed: if endpoint.is_none() { vec![(TypeUrl::new(CDS), 7)] } else { Vec::new() },
+            problems: 0,
             withheld: if endpoint.is_some() { self.withheld() } else { Vec::new() },
         };
         vec![upstream(3, "", Some("http://10.0.0.1:18000")), upstream(5, "other", None)]
@@ -226,6 +227,10 @@ impl Instance for Fake {
 
     fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
+    }
+
+    fn clients_seen(&self) -> u64 {
+        self.clients
     }
 
     fn client_ids(&self) -> Vec<u64> {

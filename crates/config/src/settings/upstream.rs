@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use weir_types::TypeUrl;
 
 use super::{Locality, UpstreamTls};
 use crate::metadata::Metadata;
@@ -122,6 +123,20 @@ pub struct ControlPlane {
     /// How it is polled; for [`Protocol::Rest`].
     #[serde(flatten)]
     pub polling: Polling,
+    /// What is subscribed to before any client asks, and for as long as the program runs.
+    pub prefetch: Vec<Prefetch>,
+}
+
+/// Subscriptions that are made at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Prefetch {
+    /// The type of the resources.
+    #[serde(rename = "type", serialize_with = "written")]
+    pub type_url: TypeUrl,
+    /// Their names, all of the upstream's authority; none is the wildcard.
+    pub names: Vec<String>,
+    /// The sets of dynamic parameters, one subscription for each; never empty.
+    pub parameter_sets: Vec<BTreeMap<String, String>>,
 }
 
 /// How bursts of a control plane are recognized.

@@ -58,6 +58,7 @@ fn keys(prefix: &str, value: &toml::Value, found: &mut BTreeSet<String>) {
                     "upstream.headers",
                     "telemetry.resource_attributes",
                     "export.parameters",
+                    "upstream.prefetch.parameter_sets",
                 ]
                 .contains(&prefix)
                 {

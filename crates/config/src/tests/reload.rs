@@ -66,7 +66,7 @@ fn a_row_notices_its_key_and_no_other() {
         ("rest_hold = \"30s\"", "rest_hold = \"31s\"", &["downstream.rest_hold"]),
         ("csds = \"loopback\"", "csds = \"off\"", &["downstream.csds"]),
         ("reflection = false", "reflection = true", &["downstream.reflection"]),
-        ("ready_when = \"in-sync\"", "ready_when = \"warm\"", &["downstream.ready_when"]),
+        ("ready_when = \"warm\"", "ready_when = \"in-sync\"", &["downstream.ready_when"]),
         ("receive_timeout = \"30s\"", "receive_timeout = \"31s\"", &["downstream.receive_timeout"]),
         ("stall_timeout = \"5m\"", "stall_timeout = \"6m\"", &["downstream.stall_timeout"]),
         ("max_connection_age = \"30m\"", "max_connection_age = \"31m\"", &["downstream.max_connection_age"]),

@@ -116,6 +116,7 @@ impl Reader<'_> {
             ("refresh_interval", file.refresh_interval.is_some()),
             ("refresh_jitter", file.refresh_jitter.is_some()),
             ("request_timeout", file.request_timeout.is_some()),
+            ("prefetch", file.prefetch.is_some()),
         ] {
             if set {
                 self.add(key, "it does not apply to files; it belongs to endpoints");
@@ -153,6 +154,7 @@ impl Reader<'_> {
         let protocol = file.protocol.unwrap_or_default();
         self.refuse_keys_of_other_protocols(protocol, &file);
         let parameters = self.parameters(&mut file);
+        let prefetch = self.prefetch(&file.authority, file.prefetch.take(), &parameters);
         let acknowledge = self.acknowledge(&file);
         let demand = self.demand(&file);
         let debounce = file.debounce.take().map(|debounce| self.debounce(&debounce, acknowledge));
@@ -187,6 +189,7 @@ impl Reader<'_> {
             max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
             node_on_first_message_only: file.node_on_first_message_only.unwrap_or(true),
             acknowledge,
+            prefetch,
             polling: Polling {
                 refresh_interval: file.refresh_interval.unwrap_or_else(seconds::<5>).0.0,
                 refresh_jitter: file.refresh_jitter.map_or(Duration::from_millis(500), |text| text.0.0),

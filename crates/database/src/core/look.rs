@@ -57,6 +57,11 @@ impl Core {
         held.map(|variant| variant.key().clone()).collect()
     }
 
+    /// Whether anything came in this way that has such a name.
+    pub(crate) fn holds(&self, reach: Reach, is: impl Fn(&str) -> bool) -> bool {
+        self.names.iter().any(|(name, entry)| is(name) && entry.of(reach).held().next().is_some())
+    }
+
     /// The resources that list an alias.
     pub(crate) fn listing(&self, alias: &Name) -> Vec<Name> {
         self.aliases.get(alias).into_iter().flatten().cloned().collect()

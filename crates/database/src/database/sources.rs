@@ -5,8 +5,20 @@ use std::collections::BTreeMap;
 use weir_types::{Batch, Reach, TypeUrl, authority};
 
 use super::Database;
+use crate::core::Core;
 use crate::demand::ParameterSets;
 use crate::limits::{ClientLimits, DemandLimits};
+
+const REACHES: [Reach; 3] = [Reach::Wildcard, Reach::Named, Reach::Local];
+
+/// Whether a name that came by `reach` is from the source of an authority. A wildcard is asked of the source of names
+/// without an authority, whatever names it brings.
+fn brought(of: &str, reach: Reach) -> impl Fn(&str) -> bool {
+    move |name| match reach {
+        Reach::Wildcard => of.is_empty(),
+        Reach::Named | Reach::Local => authority(name) == of,
+    }
+}
 
 impl Database {
     /// How much may be wanted of `authority` from now on; without limits where there are none. What is wanted already
@@ -46,18 +58,24 @@ impl Database {
         let mut types = self.known_types();
         types.sort_by_key(|type_url| std::cmp::Reverse((type_url.rank(), type_url.as_str().to_owned())));
         for type_url in types {
-            for reach in [Reach::Wildcard, Reach::Named, Reach::Local] {
+            for reach in REACHES {
                 self.withdraw_from(authority, &type_url, reach);
             }
         }
     }
 
-    fn withdraw_from(&self, of: &str, type_url: &TypeUrl, reach: Reach) {
-        // A wildcard is asked of the source of names without an authority, whatever names it brings.
-        let brought = |name: &str| match reach {
-            Reach::Wildcard => of.is_empty(),
-            Reach::Named | Reach::Local => authority(name) == of,
+    /// Whether anything is held that the source of `authority` has brought.
+    pub fn holds(&self, authority: &str) -> bool {
+        let holds = |type_url| {
+            let any =
+                |core: &Core| REACHES.iter().any(|reach| core.holds(*reach, brought(authority, *reach)));
+            self.look_at(type_url, any).unwrap_or_default()
         };
+        self.known_types().iter().any(holds)
+    }
+
+    fn withdraw_from(&self, of: &str, type_url: &TypeUrl, reach: Reach) {
+        let brought = brought(of, reach);
         let mut batch = Batch::new(type_url.clone(), reach);
         let removals = self.look_at(type_url, |core| core.held(reach, brought)).unwrap_or_default();
         if !removals.is_empty() {

@@ -64,6 +64,11 @@ impl Registry {
         self.0.nacks.all()
     }
 
+    /// How many streams there were since the start, open or gone.
+    pub fn seen(&self) -> u64 {
+        self.0.next.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn reject(&self, nack: Nack) {
         self.0.nacks.add(nack);
     }

@@ -3,14 +3,37 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_store::Origin;
+use weir_store::{Origin, Store};
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Code, Constraints, Heartbeat, Reach, ResourceError, VariantKey, WILDCARD};
+use weir_types::{
+    Absence, Code, Constraints, Heartbeat, Reach, ResourceError, Variant, VariantKey, WILDCARD,
+};
 
 use crate::support::*;
 
 const GLOB: &str = "xdstp://a/acme.Widget/dir/*";
 const MEMBER: &str = "xdstp://a/acme.Widget/dir/one";
+
+#[test]
+fn u09_whether_an_authority_has_left_anything_is_known_without_asking_for_it() {
+    let place = Place::new();
+    let note = |store: &Store, variants: &[Variant], gone: &[&str]| {
+        let batch = batch(Reach::Named, |batch| {
+            batch.upserts.extend(variants.iter().cloned());
+            batch
+                .removals
+                .extend(gone.iter().map(|name| VariantKey::new(*name, Constraints::unconstrained())));
+        });
+        store.note(&native(), &batch);
+    };
+    let store = place.after(|store| {
+        assert!(!store.holds(""), "it is a new one");
+        note(store, &[variant(&cds(), "a", "A")], &[]);
+    });
+    assert!(store.holds("") && !store.holds("other.example"));
+    note(&store, &[], &["a"]);
+    assert!(!store.holds(""), "it is gone");
+}
 
 #[test]
 fn u09_a_name_an_alias_a_glob_and_a_wildcard_find_what_they_reach() {

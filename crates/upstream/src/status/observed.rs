@@ -33,6 +33,12 @@ impl Status {
                 observer.observe(count, &labels);
             }
         });
+        let prefetching = self.clone();
+        weir_metrics::UPSTREAM_PREFETCH_WAITING.observe(move |observer| {
+            for (authority, waiting) in prefetching.waiting() {
+                observer.observe(waiting, &[KeyValue::new("authority", authority)]);
+            }
+        });
         let withholding = self.clone();
         weir_metrics::UPSTREAM_WITHHELD_REMOVALS.observe(move |observer| {
             for ((authority, type_name), count) in withholding.withheld() {
@@ -56,7 +62,7 @@ impl Status {
     /// because nothing is heard of it.
     fn by_state(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut counts = BTreeMap::new();
-        for link in self.links.lock().states.values() {
+        for link in self.links.lock().states.values().filter(|link| !link.idle) {
             for state in STATES {
                 *counts.entry((link.authority.clone(), state)).or_default() +=
                     u64::from(link.state() == state);

@@ -69,6 +69,11 @@ impl World {
         Self { database, status, changes, stop: Some(stop), running: tokio::spawn(running) }
     }
 
+    /// Whether every stream has answered everything.
+    pub(crate) fn is_in_sync(&self) -> bool {
+        self.status.links().iter().all(|link| link.is_connected() && link.in_sync)
+    }
+
     /// Has the sources change.
     pub(crate) fn change(&self, change: Change) {
         self.changes.send(change).expect("the upstreams are served");
