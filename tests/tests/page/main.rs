@@ -11,6 +11,7 @@ mod looks;
 mod many;
 #[path = "../support/mod.rs"]
 mod support;
+mod truth;
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,7 @@
 //! How far a resource has come to clients.
 
+use std::time::SystemTime;
+
 use weir_admin::{Changed, Delivery, Standing};
 use weir_downstream::clients::{self, Condition, Registry, Snapshot, TypeStatus};
 use weir_types::{Commit, TypeUrl};
@@ -34,7 +36,44 @@ fn delivery(snapshot: &Snapshot, status: &TypeStatus, changed: Option<Commit>) -
         client: snapshot.id,
         node: snapshot.client.id.clone(),
         state,
-        sent: status.sent.map(|sent| sent.at),
+        sent: sent_at(state, status),
         message: rejection.map(|rejection| rejection.message.to_string()),
+    }
+}
+
+/// When it was sent what there is. What a client that waits was sent before is something else.
+fn sent_at(state: Standing, status: &TypeStatus) -> Option<SystemTime> {
+    status.sent.filter(|_| state != Standing::Waiting).map(|sent| sent.at)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_database::{Barred, Unsettled};
+    use weir_downstream::clients::Sent;
+    use weir_protocol::server::Nonce;
+    use weir_types::{Cursor, Fingerprint, Head, Version};
+
+    use super::*;
+
+    #[test]
+    fn e04_a_client_that_waits_was_not_sent_the_change() {
+        let commit = Commit(1);
+        let nonce = Nonce { commit, part: 0 };
+        let status = TypeStatus {
+            type_url: TypeUrl::new("acme.Widget"),
+            view: 1,
+            subscription: Fingerprint::default(),
+            selectors: 1,
+            head: Head { additions: Commit(2), removals: Commit::NONE },
+            cursor: Cursor { additions: commit, removals: commit },
+            unsettled: Unsettled::default(),
+            barred: Barred::default(),
+            sent: Some(Sent { nonce, version: Version(1), at: SystemTime::UNIX_EPOCH, answered: true }),
+            accepted: Some((commit, Version(1))),
+            rejection: None,
+            condition: Condition::Behind,
+        };
+        assert_eq!(sent_at(Standing::Accepted, &status), Some(SystemTime::UNIX_EPOCH));
+        assert_eq!(sent_at(Standing::Waiting, &status), None);
     }
 }

@@ -82,7 +82,7 @@ fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()
             ];
             let [name, state, sent, accepted] = fields.map(text);
             let lag = of_type["lag_seconds"].as_f64().filter(|lag| *lag > 0.0).map(age).unwrap_or_default();
-            let nack = text(&of_type["last_nack"]["message"]);
+            let nack = standing_nack(of_type);
             let who = [id.clone(), node.clone(), cluster.clone(), speaks.clone()];
             let [id, node, cluster, speaks] = who;
             rows.row([id, node, cluster, speaks, name, state, lacks(of_type), sent, accepted, lag, nack]);
@@ -105,6 +105,11 @@ impl Args {
             && self.state.as_ref().is_none_or(|state| of_type["state"] == **state)
             && (counts.is_empty() || counts.iter().any(|count| number(&of_type[count]) > 0))
     }
+}
+
+/// The message of the newest rejection, while the client has accepted nothing since.
+fn standing_nack(of_type: &Value) -> String {
+    if of_type["state"] == "rejecting" { text(&of_type["last_nack"]["message"]) } else { String::new() }
 }
 
 /// Of how much there is nothing to give, and why: `1 unanswered, 2 denied`.
@@ -150,6 +155,15 @@ mod tests {
             let command = <Command as clap::Parser>::parse_from([&["clients"], arguments].concat());
             assert_eq!(command.args.asks_for(&rejecting), shown, "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn e04_a_rejection_is_shown_while_it_stands() {
+        let of_type = |state: &str| json!({ "state": state, "last_nack": { "message": "no" } });
+        assert_eq!(
+            ["rejecting", "behind", "in-sync"].map(|state| standing_nack(&of_type(state))),
+            ["no", "", ""]
+        );
     }
 
     #[test]

@@ -27,7 +27,8 @@ Examples:
   weir diff 17 42 --output json
   weir diff web-1 --upstream --config config/control-plane.toml
 
-Exits with 0 if there is no difference, with 1 if there is one, and with 2 if somebody cannot be asked.")]
+Exits with 0 if there is no difference, with 1 if there is one or, with --upstream, the client rejects what it was sent, and
+with 2 if somebody cannot be asked.")]
 pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, list, set, show, shown, table, text};
+use super::output::{Format, age, colour, list, number, set, show, shown, table, text};
 use crate::output::{describe, note, whether};
 
 /// How often it is looked at while it is watched.
@@ -28,8 +28,8 @@ Examples:
   weir status --admin http://10.0.0.1:19000 --watch
   weir status --output json | jq .ready
 
-Exits with 0 if the instance is ready and no client rejects what it was sent, with 1 if not, and with 2 if it cannot be
-asked.")]
+Exits with 0 if the instance is ready, no client rejects what it was sent and nothing is wrong with resource files, with 1
+if not, and with 2 if it cannot be asked.")]
 pub(crate) struct Args {
     #[command(flatten)]
     admin: AdminArgs,
@@ -63,12 +63,17 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         asked = true;
         show(args.output, &status, out, |out| write_status(&status, painted, out))?;
         if !args.watch {
-            let rejecting = status["clients"]["rejecting"].as_u64().unwrap_or_default();
-            return Ok(whether(status["ready"] == true && rejecting == 0));
+            return Ok(whether(is_healthy(&status)));
         }
         out.flush()?;
         pause();
     }
+}
+
+/// Whether clients can be served, nobody rejects anything, and every resource file is served.
+fn is_healthy(status: &Value) -> bool {
+    let problems = list(&status["upstreams"]).iter().map(|upstream| number(&upstream["problems"]));
+    status["ready"] == true && number(&status["clients"]["rejecting"]) == 0 && problems.sum::<usize>() == 0
 }
 
 /// Waits until it is time to look again.
@@ -163,6 +168,10 @@ fn whom(upstream: &Value) -> String {
 fn troubles(status: &Value) -> Vec<String> {
     let mut troubles = Vec::new();
     for upstream in list(&status["upstreams"]) {
+        if number(&upstream["problems"]) > 0 {
+            let (files, problem) = (shown(&upstream["endpoint"]), shown(&upstream["last_error"]["message"]));
+            troubles.push(format!("files in {files} are not served: {problem}"));
+        }
         for withheld in list(&upstream["withheld"]) {
             let names: Vec<_> = list(&withheld["names"]).iter().map(text).collect();
             let [removals, of, type_url] = ["removals", "of", "type"].map(|key| shown(&withheld[key]));
@@ -192,6 +201,7 @@ mod tests {
             "upstreams": [
                 { "parameters": { "env": "prod" }, "withheld": [{ "type": "cds", "removals": 3, "of": 4, "names": ["a", "b"] }] },
                 { "parameters": null, "withheld": [] },
+                { "endpoint": "/etc/r", "problems": 2, "last_error": { "message": "a.yaml:3: no (and 1 more)" } },
             ],
             "config": { "last_reload": { "error": "weir.toml:3: no" }, "waiting_for_restart": ["store", "node"] },
             "store": { "failure": "disk full" },
@@ -200,6 +210,7 @@ mod tests {
             troubles(&status),
             [
                 "withheld for {env=prod}: 3 of 4 cds removals: a, b",
+                "files in /etc/r are not served: a.yaml:3: no (and 1 more)",
                 "the configuration file is not in force: weir.toml:3: no",
                 "changed, and not in force until a restart: store, node",
                 "nothing is stored: disk full",
@@ -209,6 +220,15 @@ mod tests {
             "upstreams": [], "config": { "last_reload": null, "waiting_for_restart": [] }, "store": null,
         });
         assert_eq!(troubles(&calm), [""; 0]);
+    }
+
+    #[test]
+    fn f01_an_instance_with_a_bad_resource_file_is_not_healthy() {
+        let status = |ready: bool, rejecting: u64, problems: u64| json!({ "ready": ready, "clients": { "rejecting": rejecting }, "upstreams": [{ "problems": problems }] });
+        assert!(is_healthy(&status(true, 0, 0)));
+        for ill in [status(false, 0, 0), status(true, 1, 0), status(true, 0, 1)] {
+            assert!(!is_healthy(&ill), "{ill}");
+        }
     }
 
     #[test]

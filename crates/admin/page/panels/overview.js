@@ -12,10 +12,10 @@ export function overview({ fleet, latency, width }) {
   return {
     title: "Weir",
     async draw() {
-      const { nacks, ready, pending, draining, streams } = fleet.summary;
+      const { nacks, ready, pending, draining, streams, had_clients: had } = fleet.summary;
       const items = nacks.slice(0, SHOWN);
       return [
-        ready ? null : missing(pending), draining ? leaving() : null, total(streams) === 0 ? nobody() : null,
+        ready ? null : missing(pending), draining ? leaving() : null, total(streams) === 0 ? nobody(had) : null,
         changes(latency, width()),
         section("Latest rejections", items.length === 0
           ? h("p", { class: "calm" }, "No client has rejected anything since this Weir started.")
@@ -35,7 +35,12 @@ function leaving() {
   return h("div", { class: "notice" }, glyph("behind"), h("p", {}, "Clients are being moved elsewhere: this Weir is drained."));
 }
 
-function nobody() {
+/** `had`: clients were connected before. */
+function nobody(had) {
+  if (had) {
+    return section("Nobody is connected any more",
+      h("p", { class: "calm" }, "Every client that was connected to this Weir has left. They appear here again as soon as they connect."));
+  }
   return section("Nobody is connected yet",
     h("p", {}, "Point an Envoy or a gRPC client at the address in ", code("[downstream] listen"),
       " of the configuration, or be a client yourself:"),

@@ -12,10 +12,10 @@ export function resource(type, name, query) {
     title: name,
     async draw() {
       const explained = await ask(`${at}/explain`, { client: query.get("client"), param: query.getAll("param") });
-      const detail = await held(at);
+      const [detail, delivery] = [await held(at), await ask(`${at}/delivery`)];
       return [
         h("p", { class: "lead" }, detail ? typeName(detail.type, detail.type_url) : type),
-        asker(query, explained), outcome(explained), others(explained),
+        delivered(delivery), asker(query, explained), outcome(query, explained, delivery), others(explained),
         detail ? [variants(detail), asked(detail), bodies(detail)] : null,
       ];
     },
@@ -49,11 +49,36 @@ function asker(query, { parameters }) {
       h("button", { type: "submit" }, "Explain")));
 }
 
-function outcome(explained) {
+/** How its newest version stands with those who are subscribed to it: the worst comes first. */
+function delivered({ streams, accepted, unanswered, waiting, rejected, open }) {
+  if (streams === 0) return section("Clients", h("p", { class: "calm" }, "No client is subscribed to it."));
+  const worst = rejected > 0 ? "rejecting" : accepted < streams ? "behind" : "in-sync";
+  const counts = [[accepted, "accepted"], [unanswered, "unanswered"], [waiting, "waiting"], [rejected, "rejected"]];
+  const words = counts.filter(([number]) => number > 0).map(([number, word]) => `${count(number)} ${word}`);
+  const first = open.find((one) => one.message);
+  return section("Clients", h("div", { class: `verdict ${worst}` }, glyph(worst), h("div", {},
+    h("p", {}, `${counted(streams, "client")}: ${words.join(", ")}`),
+    first ? h("p", { class: "calm" }, h("a", { href: `#/${path("client", first.client)}` }, first.node || `Client ${first.client}`), `: ${first.message}`) : null)));
+}
+
+/** Whether the client that is asked about, or any, rejects the resource. */
+function rejects(query, { rejected, open }) {
+  const client = query.get("client");
+  const standing = open.find((one) => String(one.client) === client);
+  return client === null || (!standing && rejected > open.length) ? rejected > 0 : standing?.state === "rejected";
+}
+
+function outcome(query, explained, delivery) {
   if (explained.outcome === "served") {
     const { chosen } = explained;
-    return section("Gets", h("div", { class: "verdict in-sync" }, glyph("in-sync"),
-      h("div", {}, h("p", {}, "the variant for ", h("strong", {}, chosen.constraints), ", version ", code(chosen.version)), how(chosen))));
+    const refused = rejects(query, delivery);
+    return section("Gets", h("div", { class: `verdict ${refused ? "rejecting" : "in-sync"}` }, glyph(refused ? "rejecting" : "in-sync"),
+      h("div", {}, h("p", {}, "the variant for ", h("strong", {}, chosen.constraints), ", version ", code(chosen.version)),
+        refused ? h("p", {}, `${query.has("client") ? "It rejects" : "Clients reject"} that, or the response that it came in.`) : null, how(chosen))));
+  }
+  // Nobody was asked about: what a client without parameters would get says nothing of the clients that there are.
+  if (explained.outcome === "nothing-matches" && !query.has("client") && !query.has("param") && delivery.streams > 0) {
+    return section("Gets", h("p", { class: "calm" }, "Which variant a client gets depends on its dynamic parameters: enter some above."));
   }
   const why = {
     "not-held": "there is no variant of this name here", denied: "the access rules do not give it to this client",

@@ -42,7 +42,7 @@ pub struct Delivery {
     pub node: String,
     /// How it stands with the resource.
     pub state: Standing,
-    /// When the newest response of the type left; null if none did.
+    /// When the newest response of the type left; null if none did, and while it waits.
     #[serde(serialize_with = "optional_time")]
     #[schema(value_type = Option<String>)]
     pub sent: Option<SystemTime>,

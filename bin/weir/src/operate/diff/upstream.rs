@@ -113,7 +113,13 @@ fn differing(
 }
 
 impl Compared {
+    /// Whether the client was sent what upstream has, and has not rejected it.
     pub(super) fn is_same(&self) -> bool {
+        let rejects = |of_type: &Value| of_type["state"] == "rejecting";
+        self.is_sent_the_same() && !list(&self.document["not_in_sync"]).iter().any(rejects)
+    }
+
+    fn is_sent_the_same(&self) -> bool {
         list(&self.document["differences"]).is_empty()
     }
 
@@ -129,9 +135,13 @@ impl Compared {
                 text(&of_type["type"])
             )?;
         }
-        let same = number(&self.document["same"]);
-        if self.is_same() {
-            return Ok(writeln!(out, "no difference: {}", count(same, "resource"))?);
+        let same = count(number(&self.document["same"]), "resource");
+        if self.is_sent_the_same() {
+            let agrees = match list(&self.document["not_in_sync"]) {
+                [] => "no difference",
+                _ => "it was sent what upstream has, and has not accepted all of it",
+            };
+            return Ok(writeln!(out, "{agrees}: {same}")?);
         }
         let mut rows = table(["TYPE", "NAME", "DIFFERENCE", "CLIENT", "UPSTREAM"], colour());
         for difference in list(&self.document["differences"]) {
@@ -142,13 +152,36 @@ impl Compared {
             }));
         }
         rows.write(out, "")?;
-        Ok(writeln!(out, "{} the same", count(same, "resource"))?)
+        Ok(writeln!(out, "{same} the same")?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn e04_what_a_client_rejects_is_no_agreement() {
+        let compared = |state: Option<&str>, differences: Value| {
+            let troubled: Vec<_> = state
+                .into_iter()
+                .map(|state| json!({ "type": "cds", "state": state, "last_nack": "no" }))
+                .collect();
+            let document =
+                json!({ "client": "web-1", "not_in_sync": troubled, "same": 2, "differences": differences });
+            let (compared, mut out) = (Compared { document }, Vec::new());
+            compared.write(&mut out).unwrap();
+            (compared.is_same(), String::from_utf8(out).unwrap())
+        };
+        assert_eq!(compared(None, json!([])), (true, "no difference: 2 resources\n".to_owned()));
+        let rejects = "web-1 is rejecting with cds: no\n\
+                       it was sent what upstream has, and has not accepted all of it: 2 resources\n";
+        assert_eq!(compared(Some("rejecting"), json!([])), (false, rejects.to_owned()));
+        assert!(compared(Some("behind"), json!([])).0, "it has yet to answer");
+        let differs =
+            json!([{ "type": "cds", "name": "a", "difference": "missing", "client": null, "upstream": "1" }]);
+        assert!(!compared(None, differs).0);
+    }
 
     #[test]
     fn what_differs_is_missing_or_is_too_much() {
