@@ -90,6 +90,12 @@ fn kubernetes_gives_the_pod_the_time_that_its_configuration_asks_for() {
     assert!(port("xds", config.downstream.listen[0].port()));
     assert!(port("admin", config.admin.as_ref().unwrap().listen.port()));
     assert!(manifest.contains("path: /ready") && manifest.contains("runAsNonRoot: true"));
+    let mounted: Vec<_> =
+        manifest.split("mountPath: ").skip(1).filter_map(|rest| rest.split([',', ' ']).next()).collect();
+    let store = config.store.expect("what a pod knows outlives it").path;
+    assert!(store.parent().is_some_and(|directory| mounted.iter().any(|path| directory == Path::new(path))));
+    assert!(manifest.contains("volumeClaimTemplates:"), "the store is on a volume");
+    assert!(manifest.contains("startupProbe:"));
 }
 
 #[test]
