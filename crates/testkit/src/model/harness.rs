@@ -158,6 +158,8 @@ pub struct Response {
     pub at: Option<Instant>,
     /// What is gone: in delta `removed_resources` and `removed_resource_names`, in SotW `resource_errors`.
     pub removed: Vec<Removed>,
+    /// Names that are answered by an error as missing. The machine sends none; a simulated origin may.
+    pub missing: Vec<Name>,
     /// Whether it carries the whole state.
     pub everything: bool,
     /// Which part of a split one it is, from zero.
@@ -235,6 +237,7 @@ impl Framer<Place> for Frames<'_> {
             },
             at: self.at,
             removed: part.removed,
+            missing: Vec::new(),
             everything: step.everything,
             part: index,
         });

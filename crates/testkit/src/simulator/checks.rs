@@ -8,8 +8,9 @@ use weir_protocol::Dialect;
 use weir_types::{Name, ResourceLocator, TypeUrl};
 
 use super::agenda::End;
+use super::manners::Missing;
 use super::peer::Peer;
-use super::play::Simulation;
+use super::play::{Hop, Simulation};
 use super::script::Asked;
 use super::types;
 use crate::model::Held;
@@ -54,11 +55,18 @@ impl Simulation {
         let by_client = peer.client.dialect() == Dialect::Sotw && held.doubtful;
         let mut hops = self.hops[..=peer.proxy].iter();
         let states = if held.doubtful { peer.proxy + 1 } else { peer.proxy };
-        let by_silence = hops.clone().take(states).any(|hop| hop.dialect == Dialect::Sotw);
+        let is_silent = |hop: &Hop| hop.dialect == Dialect::Sotw || self.missing == Missing::Silence;
+        let by_silence = hops.clone().take(states).any(is_silent);
         let by_hop = hops.any(|hop| hop.dialect == Dialect::Sotw && type_url.has_legacy_wildcard());
         by_silence
             || self.is_taken_over(peer, type_url, held)
-            || !type_url.is_full_state() && (by_client || by_hop)
+            || !type_url.is_full_state() && (by_client || by_hop || self.is_never_withdrawn())
+    }
+
+    /// Whether a stream to the origin that is opened again does not learn what has gone meanwhile of a type without full
+    /// state: it cannot state what it holds in the state of the world, and a silent origin does not answer for it (u05).
+    fn is_never_withdrawn(&self) -> bool {
+        self.missing == Missing::Silence && self.hops.first().is_some_and(|hop| hop.dialect == Dialect::Sotw)
     }
 
     /// Whether it may have come for a name that was given up before its end was told, and be taken for what a

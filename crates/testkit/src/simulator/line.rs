@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, ServerStream, View};
+use weir_protocol::server::{Inbound, Names, ServerStream, View};
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
+use super::manners::{Manners, Missing};
 use crate::model::{Bell, Frames, Place, Places, Response};
 
 /// One direction of a stream: what is sent arrives in order.
@@ -38,6 +39,8 @@ pub(super) struct Line {
     limit: Option<usize>,
     /// Whether the asking end is told of no times to live.
     timeless: bool,
+    /// How the far end answers what it does not have.
+    missing: Missing,
 }
 
 struct Connection {
@@ -45,10 +48,21 @@ struct Connection {
     number: u64,
     server: ServerStream<Place, Response>,
     places: Places,
+    dialect: Dialect,
+    manners: Manners,
     /// Whether there may be something to say though the bell did not ring.
     attentive: bool,
     up: Lane,
     down: Lane,
+}
+
+impl Connection {
+    /// Incremental: has the server go on from a response that is not sent.
+    fn acknowledge(&mut self, type_url: TypeUrl, nonce: String) {
+        let names = Names::Patch { subscribe: Vec::new(), unsubscribe: Vec::new() };
+        let ack = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
+        self.server.handle_message(ack, &mut self.places).expect("nothing is refused");
+    }
 }
 
 impl Line {
@@ -63,6 +77,8 @@ impl Line {
             number,
             server: ServerStream::new(dialect, true, plain.clone()),
             places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
+            dialect,
+            manners: Manners::new(self.missing),
             attentive: false,
             up: Lane::default(),
             down: Lane::default(),
@@ -72,6 +88,11 @@ impl Line {
     /// Has responses say no more than `limit` things, so that steps are split.
     pub(super) fn split(&mut self, limit: Option<usize>) {
         self.limit = limit;
+    }
+
+    /// Has the far end answer in this way what it does not have, on the connections that are opened from now on.
+    pub(super) fn answer_missing(&mut self, missing: Missing) {
+        self.missing = missing;
     }
 
     /// Has responses tell of no times to live.
@@ -102,6 +123,9 @@ impl Line {
     /// The far end takes in a request.
     pub(super) fn handle(&mut self, inbound: Inbound) {
         if let Some(connection) = &mut self.connection {
+            if let Some(known) = &inbound.known {
+                connection.manners.note_known(&inbound.type_url, known);
+            }
             let handled = connection.server.handle_message(inbound, &mut connection.places);
             handled.expect("nothing is refused");
             connection.attentive = true;
@@ -117,9 +141,17 @@ impl Line {
             return None;
         }
         let mut frames = Frames { limit: self.limit, at: at.filter(|_| !self.timeless), ..Frames::default() };
-        let response = connection.server.poll_transmit(&mut frames);
-        connection.attentive = response.is_some();
-        response.map(|transmit| transmit.frame)
+        loop {
+            let Some(transmit) = connection.server.poll_transmit(&mut frames) else {
+                connection.attentive = false;
+                return None;
+            };
+            let (type_url, nonce) = (transmit.frame.type_url.clone(), transmit.frame.nonce.clone());
+            match connection.manners.shape(transmit.frame, connection.dialect) {
+                Some(response) => return Some(response),
+                None => connection.acknowledge(type_url, nonce),
+            }
+        }
     }
 
     /// When a request that leaves now arrives, and on which connection; none when there is none.

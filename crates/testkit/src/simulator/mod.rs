@@ -17,6 +17,7 @@ mod excuse;
 mod history;
 mod line;
 mod lives;
+mod manners;
 mod origin;
 mod peer;
 mod play;

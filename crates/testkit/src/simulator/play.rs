@@ -11,6 +11,7 @@ use super::agenda::{Agenda, End, Event, Trace};
 use super::excuse::Excuse;
 use super::line::Line;
 use super::lives::Fate;
+use super::manners::Missing;
 use super::origin::Origin;
 use super::peer::Peer;
 use super::proxy::{Need, Proxy};
@@ -61,6 +62,7 @@ pub struct Simulation {
     summary: Summary,
     pub(super) asking: Asking,
     pub(super) origin: Origin,
+    pub(super) missing: Missing,
     pub(super) proxies: Vec<Proxy>,
     pub(super) peers: Vec<Peer>,
     pub(super) connections: u64,
@@ -79,6 +81,7 @@ impl Simulation {
             summary: Summary::default(),
             asking: Asking::new(&mut rng),
             origin: Origin::mortal(&mut rng),
+            missing: Missing::drawn(&mut rng),
             proxies: hops.iter().enumerate().map(|(number, hop)| Proxy::new(number, *hop)).collect(),
             peers: (0..rng.usize(1..6)).map(|_| Peer::new(rng.usize(0..hops.len()), &mut rng)).collect(),
             connections: 0,

@@ -40,8 +40,12 @@ impl Simulation {
                 let requests = peer.client.reconnect(self.rng.bool());
                 requests.into_iter().for_each(|request| self.send_up(end, request));
             }
-            End::Link(..) => {
+            End::Link(hop, ..) => {
+                let (is_first, missing) = (*hop == 0, self.missing);
                 let Some(link) = self.link(end).filter(|link| !link.line.is_open()) else { return };
+                if is_first {
+                    link.line.answer_missing(missing);
+                }
                 link.line.open(number, &database, link.dialect, &link.parameters);
                 link.machine.connected();
                 self.flush(end);

@@ -106,10 +106,12 @@ fn read(response: Response, dialect: Dialect) -> client::Response {
         Removed::Name(name) | Removed::Locator(name) => bare(name),
     });
     let error = |key: &VariantKey| Reported { key: key.clone(), code: Code::NOT_FOUND, message: "".into() };
-    let (removed, errors): (Vec<_>, Vec<_>) = match dialect {
+    let missing = response.missing.into_iter().map(|name| error(&bare(name)));
+    let (removed, mut errors): (Vec<_>, Vec<_>) = match dialect {
         Dialect::Delta => (removed.collect(), Vec::new()),
         Dialect::Sotw => (Vec::new(), removed.map(|key| error(&key)).collect()),
     };
+    errors.extend(missing);
     client::Response {
         type_url: response.type_url,
         version: response.version.to_string().into(),
