@@ -385,17 +385,6 @@ fn all_problems_are_told_at_once_by_line() {
 }
 
 #[test]
-fn p13_rules_for_one_key_may_follow_each_other() {
-    let rules = ["node.metadata.env", "node.cluster"]
-        .map(|from| format!("[[dynamic_parameters]]\nkey = 'env'\nfrom = '{from}'\n"));
-    let config = crate::parse(&[HEAD, PLANE, &rules.concat()].concat(), Path::new("x")).unwrap();
-    assert_eq!(config.node_rules.len(), 2);
-    let crate::Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
-    let crate::Parameters::Streams { keys, .. } = &control_plane.parameters else { panic!() };
-    assert_eq!(keys, &["env"]);
-}
-
-#[test]
 fn environment_variables_are_put_into_texts() {
     let text = [HEAD, FILES, "[node]\nid = '${CARGO_PKG_NAME}'\ncluster = '$${x}'\n"].concat();
     let config = crate::parse(&text, Path::new("weir.toml")).unwrap();

@@ -5,5 +5,6 @@ mod examples;
 mod limits;
 mod prefetch;
 mod reload;
+mod rules;
 mod security;
 mod telemetry;
