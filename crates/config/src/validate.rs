@@ -145,6 +145,7 @@ fn check_limits(file: &File, findings: &mut Findings) {
         ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
         ("limits.max_streams_per_node", file.limits.max_streams_per_node.unwrap_or(1)),
         ("limits.max_names_per_stream", file.limits.max_names_per_stream),
+        ("limits.max_types_per_stream", file.limits.max_types_per_stream),
         ("limits.max_node_size", file.limits.max_node_size.0.0),
         ("limits.max_new_names_per_client", file.limits.max_new_names_per_client.unwrap_or(1)),
         (
@@ -214,6 +215,7 @@ fn limits(file: file::Limits) -> Limits {
         max_streams_per_connection: file.max_streams_per_connection,
         max_streams_per_node: file.max_streams_per_node,
         max_names_per_stream: file.max_names_per_stream,
+        max_types_per_stream: file.max_types_per_stream,
         max_node_size: file.max_node_size.0.0,
         max_partial_requests: file.max_partial_requests.0.0,
         new_names_per_client: file.new_names_per_client,

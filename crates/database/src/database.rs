@@ -184,16 +184,22 @@ impl Database {
     pub fn sweep(&self, now: Instant) {
         self.0.demand.tick(now);
         let cores: Vec<_> = self.0.types.read().values().cloned().collect();
-        for core in cores {
-            let (touched, expired) =
-                core.lock().sweep(now, self.0.settings.idle, &self.0.demand, || self.next_commit());
-            self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
-            touched.iter().for_each(|view| view.wake_all());
-        }
+        cores.iter().for_each(|core| self.sweep_type(core, now));
         // Clients may make up types too.
         let in_use = |core: &Arc<Locked>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
         self.0.types.write().retain(|_, core| in_use(core));
         self.0.demand.announce();
+    }
+
+    fn sweep_type(&self, core: &Locked, now: Instant) {
+        let (idle, demand) = (self.0.settings.idle, &self.0.demand);
+        let (mut touched, expired, due) = core.lock().expire_overdue(now, idle, || self.next_commit());
+        for slice in due.chunks(slices::SLICE) {
+            touched.extend(core.lock().give_up_idle(slice, (now, idle), demand, || self.next_commit()));
+        }
+        core.lock().prune_all();
+        self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
+        touched.iter().for_each(|view| view.wake_all());
     }
 
     /// The number of the newest commit.

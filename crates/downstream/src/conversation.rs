@@ -59,7 +59,7 @@ impl Conversation {
         self.limits.check_text(&"type_url", request.type_url_mut())?;
         self.scope.admit(request.type_url_mut())?;
         let inbound = request.into_inbound(&self.client, &self.limits, statements)?;
-        names::check(&self.machine, &inbound, self.limits.names_per_stream)?;
+        names::check(&self.machine, &inbound, &self.limits)?;
         Ok(inbound)
     }
 

@@ -30,10 +30,12 @@ pub struct Limits {
     pub names: usize,
     /// The most names that a stream is subscribed to, over all types; each type counts as one at least.
     pub names_per_stream: usize,
+    /// The most types that a stream is subscribed to.
+    pub types_per_stream: u32,
     /// The largest request, in bytes.
     pub message: usize,
     /// The largest node, in bytes.
-    pub node: usize,
+    pub node: u32,
 }
 
 impl Default for Limits {
@@ -41,7 +43,8 @@ impl Default for Limits {
         Self {
             name_length: 4096,
             names: 100_000,
-            names_per_stream: 1_000_000,
+            names_per_stream: 100_000,
+            types_per_stream: 100,
             message: 64 << 20,
             node: 1 << 20,
         }
@@ -74,7 +77,7 @@ impl Limits {
 
     /// The same of a request as JSON, in which the node is no field of its own.
     pub(crate) fn check_json(&self, text: &[u8]) -> Result<(), Status> {
-        let limit = most_fields(self.names).saturating_add(self.node / BYTES_OF_A_VALUE);
+        let limit = most_fields(self.names).saturating_add(self.node as usize / BYTES_OF_A_VALUE);
         // Each value but the first comes after one of these.
         let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
         if values > limit { Err(too_many(limit)) } else { Ok(()) }
@@ -82,7 +85,7 @@ impl Limits {
 
     /// Checks a node that is not decoded yet.
     pub(crate) fn check_node(&self, node: &[u8]) -> Result<(), Status> {
-        let (length, limit) = (node.len(), self.node);
+        let (length, limit) = (node.len(), self.node as usize);
         if length > limit {
             return Err(Status::invalid_argument(format!(
                 "node has {length} bytes, over the limit of {limit} (limits.max_node_size)"

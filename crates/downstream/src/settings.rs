@@ -78,7 +78,7 @@ impl Default for Settings {
             keepalive_timeout: Duration::from_secs(10),
             receive_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_secs(300),
-            max_streams_per_connection: 16_384,
+            max_streams_per_connection: 1000,
             admission: Admission::default(),
             drain: Drain::default(),
             csds: Csds::default(),

@@ -294,6 +294,21 @@ async fn e05_types_without_names_count_too_and_made_up_ones_leave_nothing() {
 }
 
 #[tokio::test]
+async fn e05_too_many_types_end_the_stream() {
+    let adjust = |settings: &mut Settings| settings.downstream.limits.types_per_stream = 3;
+    in_each_dialect_with(adjust, async |proxy, mut other| {
+        let mut client = proxy.client(other.dialect()).await;
+        for i in [0, 1, 2, 0, 3] {
+            client.subscribe(&format!("type.googleapis.com/made.up.Type{i}"), &["a"]);
+        }
+        let parts = ["4 types", "limit of 3", "limits.max_types_per_stream"];
+        assert_status(&client.closed().await, Code::ResourceExhausted, &parts);
+        nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn e05_a_message_over_the_limit_ends_the_stream() {
     let large = Bytes::from(vec![0x0a; 5000]);
     in_each_dialect_with(tight, async |proxy, mut other| {

@@ -13,6 +13,7 @@ fn a_limit_of_nothing_is_told_with_its_key() {
         "max_names",
         "max_streams_per_node",
         "max_names_per_stream",
+        "max_types_per_stream",
         "new_names_per_client",
         "max_new_names_per_client",
         "new_parameter_sets_per_client",

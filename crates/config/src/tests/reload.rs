@@ -84,10 +84,11 @@ fn a_row_notices_its_key_and_no_other() {
         ("max_connections = 100000", "max_connections = 100001", &["limits.max_connections"]),
         ("per_address = 100 ", "per_address = 101 ", &["limits.max_connections_per_address"]),
         ("max_streams = 1000000", "max_streams = 1000001", &["limits.max_streams"]),
-        ("per_connection = 16384", "per_connection = 16385", &["limits.max_streams_per_connection"]),
+        ("per_connection = 1000 ", "per_connection = 1001 ", &["limits.max_streams_per_connection"]),
         ("per_node = 100 ", "per_node = 101 ", &["limits.max_streams_per_node"]),
         ("max_node_size = \"1MiB\"", "max_node_size = \"2MiB\"", &["limits.max_node_size"]),
-        ("per_stream = 1000000", "per_stream = 1000001", &["limits.max_names_per_stream"]),
+        ("names_per_stream = 100000", "names_per_stream = 100001", &["limits.max_names_per_stream"]),
+        ("types_per_stream = 100 ", "types_per_stream = 101 ", &["limits.max_types_per_stream"]),
         (
             "max_partial_requests = \"256MiB\"",
             "max_partial_requests = \"257MiB\"",

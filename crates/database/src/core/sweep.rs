@@ -12,18 +12,14 @@ use crate::demand::Demand;
 use crate::view::{SelectionId, Shared};
 
 impl Core {
-    /// Drops the selections that have been idle for `idle` at `now`, with the variants that only they
-    /// reached, the variants whose time to live is over, and the tombstones that no stream needs any more.
-    ///
-    /// Returns the views that this touches, and how many variants have expired.
-    pub(crate) fn sweep(
+    /// Ends the life of the variants whose time is over at `now`. Returns the views that this touches, and how many
+    /// variants it was; and the selections that have been idle for `idle`, which are to be given up.
+    pub(crate) fn expire_overdue(
         &mut self,
         now: Instant,
         idle: Duration,
-        demand: &Demand,
         at: impl Fn() -> Commit,
-    ) -> (Vec<Arc<Shared>>, usize) {
-        let mut names = BTreeSet::new();
+    ) -> (Vec<Arc<Shared>>, usize, Vec<SelectionId>) {
         let mut touched = HashMap::new();
         let expired = self.expire(now, &at, &mut touched);
         let mut due = Vec::new();
@@ -32,22 +28,41 @@ impl Core {
                 due.push(*id);
             }
         }
-        let mut unreached = Unreached::default();
+        (touched.into_values().collect(), expired, due)
+    }
+
+    /// Drops those of `due` that are idle still, with the variants that only they reached. Returns the views that this
+    /// touches.
+    pub(crate) fn give_up_idle(
+        &mut self,
+        due: &[SelectionId],
+        (now, idle): (Instant, Duration),
+        demand: &Demand,
+        at: impl Fn() -> Commit,
+    ) -> Vec<Arc<Shared>> {
+        let (mut names, mut touched, mut unreached) = (BTreeSet::new(), HashMap::new(), Unreached::default());
         for id in due {
-            self.idle.remove(&id);
-            self.give_up(id, demand, &mut unreached);
+            let since = self.idle.get(id).copied().flatten();
+            if since.is_some_and(|since| now.saturating_duration_since(since) >= idle) {
+                self.idle.remove(id);
+                self.give_up(*id, demand, &mut unreached);
+            }
         }
         self.evict_all(unreached, &mut names);
         if !names.is_empty() {
             self.last = at();
             self.reselect_names(names, self.last, &mut touched);
         }
+        touched.into_values().collect()
+    }
+
+    /// Drops the tombstones that no stream needs any more.
+    pub(crate) fn prune_all(&mut self) {
         let with_tombstones: Vec<SelectionId> =
             self.selections.iter().filter(|(_, s)| s.graves() > 0).map(|(i, _)| SelectionId(i)).collect();
         for id in with_tombstones {
             self.prune(id);
         }
-        (touched.into_values().collect(), expired)
     }
 
     /// Drops a selection, and notes the names of which its end may leave variants that nobody selects.
@@ -110,7 +125,7 @@ impl Core {
     }
 }
 
-/// Where variants may be left that no subscription reaches. They are looked at when all selections that are due are
+/// Where variants may be left that no subscription reaches. They are looked at when all selections of a slice are
 /// dropped: those of one hot name would each look at all of the others.
 #[derive(Default)]
 struct Unreached {

@@ -17,7 +17,7 @@ use crate::view::{Shared, ViewId};
 
 /// How many selectors are dealt with at a time: about a millisecond's worth. Few in debug builds, so that whatever tests
 /// do there goes this way.
-const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 500 };
+pub(super) const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 500 };
 
 impl Database {
     /// Attaches a stream to the view that `base` becomes with `patch`, and leaves `base` to the caller.

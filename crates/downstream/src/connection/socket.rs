@@ -17,11 +17,12 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::cut::Cut;
 
@@ -29,6 +30,11 @@ use super::cut::Cut;
 const GATHERED: usize = 48 << 10;
 /// How much is read, and the library is given, before the streams are polled, in bytes.
 const ROUND: usize = 8 << 10;
+/// How many SETTINGS frames a client may send in one read. Each of them may change the window of every stream, and no
+/// client has a use for more than a few.
+const SETTINGS_AT_ONCE: usize = 16;
+/// For how long nothing more is read of a client that sends more.
+const SETTINGS_PAUSE: Duration = Duration::from_secs(1);
 /// What a client says first if it speaks HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -74,6 +80,8 @@ struct Inner<S> {
     held_up: bool,
     /// Since when it has had room for nothing.
     stuck: Option<Instant>,
+    /// Until when nothing is read.
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
@@ -87,6 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             outgoing: Vec::new(),
             held_up: false,
             stuck: None,
+            pause: None,
         })))
     }
 
@@ -144,6 +153,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
 
     /// Reads until there is something for the library, or the end.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(cx));
+            self.pause = None;
+        }
         BUFFERS.with_borrow_mut(|buffers| {
             self.incoming = std::mem::take(&mut buffers.incoming);
             buffers.read.resize(ROUND, 0);
@@ -154,7 +167,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
                 ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
                 match &mut self.cut {
                     _ if read.filled().is_empty() => break,
-                    Some(cut) => cut.pass(read.filled(), &mut self.incoming),
+                    Some(cut) => {
+                        cut.pass(read.filled(), &mut self.incoming);
+                        if cut.take_settings() > SETTINGS_AT_ONCE {
+                            self.pause = Some(Box::pin(sleep(SETTINGS_PAUSE)));
+                        }
+                    }
                     None => self.incoming.extend_from_slice(read.filled()),
                 }
             }

@@ -1,17 +1,19 @@
-//! How much a stream asks for, over all types.
+//! How much a stream asks for: names over all types, and types.
 
 use tonic::Status;
 use weir_protocol::server::{Inbound, Names, ServerStream, View};
 
-/// Checks that `stream` would be subscribed to no more than `limit` names after `inbound`. A type counts as one at
-/// least, so that types are limited too.
+use crate::limits::Limits;
+
+/// Checks that `stream` would be subscribed to no more names and types after `inbound` than `limits` allow. A type counts
+/// as one name at least.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED, with what it would be and the limit.
 pub(super) fn check<V: View, F>(
     stream: &ServerStream<V, F>,
     inbound: &Inbound,
-    limit: usize,
+    limits: &Limits,
 ) -> Result<(), Status> {
     let (mut others, mut own) = (0, None);
     for logical in stream.logical() {
@@ -20,6 +22,13 @@ pub(super) fn check<V: View, F>(
             false => others += logical.view().subscription().len().max(1),
         }
     }
+    let (types, limit) = (stream.logical().len() + 1, limits.types_per_stream as usize);
+    if own.is_none() && types > limit {
+        return Err(Status::resource_exhausted(format!(
+            "the stream would be subscribed to {types} types, over the limit of {limit} (limits.max_types_per_stream)"
+        )));
+    }
+    let limit = limits.names_per_stream;
     let count = match &inbound.names {
         Names::Replace(names) => names.len(),
         Names::Patch { subscribe, unsubscribe } => {

@@ -75,6 +75,35 @@ fn a_round_gives_no_more_than_the_streams_should_take() {
     });
 }
 
+/// A SETTINGS frame with one setting.
+const SETTINGS: [u8; 15] = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0];
+
+/// Reads what there is, in one round.
+fn read_round(socket: &mut Socket<DuplexStream>) -> usize {
+    socket.begin_round();
+    let mut bytes = vec![0; 2 * ROUND];
+    let mut buffer = hyper::rt::ReadBuf::new(&mut bytes);
+    while Pin::new(&mut *socket).poll_read(&mut cx(), buffer.unfilled()).is_ready() {}
+    buffer.filled().len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_client_that_sends_settings_without_end_is_read_slowly() {
+    let (mut socket, mut client) = pair(4 * ROUND);
+    client.write_all(PREFACE).await.unwrap();
+    socket.protocol().await.unwrap();
+    let few = SETTINGS.repeat(SETTINGS_AT_ONCE);
+    client.write_all(&few).await.unwrap();
+    assert_eq!(read_round(&mut socket), PREFACE.len() + few.len());
+    let many = SETTINGS.repeat(SETTINGS_AT_ONCE + 1);
+    client.write_all(&many).await.unwrap();
+    assert_eq!(read_round(&mut socket), many.len());
+    client.write_all(&few).await.unwrap();
+    assert_eq!(read_round(&mut socket), 0, "nothing is read for a while");
+    tokio::time::advance(SETTINGS_PAUSE).await;
+    assert_eq!(read_round(&mut socket), few.len());
+}
+
 #[test]
 fn no_more_is_gathered_than_may_be_held() {
     let (mut socket, _client) = pair(1);

@@ -31,8 +31,14 @@ use super::world::World;
 static RULES: LazyLock<NodeRules> = LazyLock::new(NodeRules::default);
 
 /// What it may ask for in one request, and how large that may be.
-const LIMITS: Limits =
-    Limits { name_length: 200, names: 32, names_per_stream: 64, message: 2048, node: 1024 };
+const LIMITS: Limits = Limits {
+    name_length: 200,
+    names: 32,
+    names_per_stream: 64,
+    types_per_stream: 16,
+    message: 2048,
+    node: 1024,
+};
 
 /// How long a request may take.
 const PACE: Duration = Duration::from_secs(30);
