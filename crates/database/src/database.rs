@@ -184,7 +184,8 @@ impl Database {
     pub fn sweep(&self, now: Instant) {
         self.0.demand.tick(now);
         let cores: Vec<_> = self.0.types.read().values().cloned().collect();
-        cores.iter().for_each(|core| self.sweep_type(core, now));
+        // Each is let go of before it is asked whether anybody else has it.
+        cores.into_iter().for_each(|core| self.sweep_type(&core, now));
         // Clients may make up types too.
         let in_use = |core: &Arc<Locked>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
         self.0.types.write().retain(|_, core| in_use(core));

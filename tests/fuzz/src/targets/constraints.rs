@@ -16,7 +16,7 @@ pub(crate) fn run(data: &[u8]) {
     for parameters in samples(&message) {
         assert_eq!(constraints.matches(&parameters), holds(&message, &parameters), "{parameters}");
     }
-    if let Overlap::Witness(witness) = overlap(&constraints, &constraints) {
+    if let Overlap::Witness(witness) = overlap(&constraints, &constraints, &mut 0) {
         assert!(constraints.matches(&witness), "{witness}");
     }
 }
