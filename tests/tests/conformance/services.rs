@@ -221,7 +221,10 @@ async fn d01_thousands_of_streams_share_a_connection() {
     const STREAMS: usize = 2000;
     let eds = type_url("eds");
     // On one connection, each request takes as long as all of them.
-    let patient = |settings: &mut Settings| settings.downstream.receive_timeout = Duration::from_secs(600);
+    let patient = |settings: &mut Settings| {
+        settings.downstream.receive_timeout = Duration::from_secs(600);
+        settings.downstream.max_streams_per_connection = 2 * STREAMS as u32;
+    };
     for dialect in DIALECTS {
         let proxy = Proxy::start_with(patient).await;
         let endpoints = |i: usize, text: &str| Published::text(eds, &format!("c{i}"), text);
