@@ -59,7 +59,7 @@ impl Fleet {
                 rights: &Rights::default(),
                 tells: Tells::default(),
             };
-            let accepted = stream.handle_message(inbound, &mut views);
+            let accepted = stream.handle_message(inbound, &mut views, Instant::now());
             assert!(accepted.is_ok());
             stream
         });
@@ -83,7 +83,7 @@ impl Fleet {
 
     fn step(&mut self, stream: usize) -> Option<Bytes> {
         let mut frames = self.frames.of_stream(Wrapping::default());
-        self.streams[stream].poll_transmit(&mut frames).map(|transmit| transmit.frame)
+        self.streams[stream].poll_transmit(&mut frames, Instant::now()).map(|transmit| transmit.frame)
     }
 
     fn step_all(&mut self, from: usize) {

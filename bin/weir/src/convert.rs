@@ -11,7 +11,8 @@ use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Sourc
 use weir_database::{ClientLimits, DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{
-    AccessRule, AccessRules, Admission, ColdStart, ColdStarts, Csds, Drain, Limits, NodeRule, NodeRules, Rate,
+    AccessRule, AccessRules, Admission, ColdStart, ColdStarts, Csds, Drain, Limits, NodeRule, NodeRules,
+    Patience, Rate,
 };
 use weir_store::{Key, Store};
 use weir_telemetry::{Collector, Format, Logs, Protocol};
@@ -145,6 +146,10 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
         drain: drain(config),
         access: access(config),
         cold_start: cold_starts(downstream.cold_start),
+        patience: Arc::new(Patience {
+            warming: downstream.warming_timeout,
+            first_response: downstream.first_response_timeout,
+        }),
     }
 }
 

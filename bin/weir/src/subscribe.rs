@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::time::{Instant, sleep_until};
 use weir_protocol::Dialect;
-use weir_types::{DynamicParameters, Name, ResourceLocator, TypeUrl};
+use weir_types::{Absence, Batch, DynamicParameters, Name, ResourceLocator, TypeUrl};
 use weir_upstream::client::{Applied, Client, Event, Reported};
 use weir_upstream::{Naming, Settings};
 
@@ -211,6 +211,9 @@ impl<'a> Subscription<'a> {
                 }
                 self.tell(&changes)?;
             }
+            Event::Known(batch) if !self.answered && is_silence(&batch) => {
+                bail!("{}: no answer within {:?}", self.wanted.server, self.wanted.timeout);
+            }
             Event::Known(batch) | Event::Remembered(batch) => {
                 let changes = self.held.apply(batch);
                 self.tell(&changes)?;
@@ -243,4 +246,10 @@ impl<'a> Subscription<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether the server has not answered the wildcard in time.
+fn is_silence(batch: &Batch) -> bool {
+    let timed_out = batch.answered.iter().filter(|answered| answered.absence == Absence::TimedOut);
+    timed_out.into_iter().any(|answered| answered.collection.as_ref() == Some(Name::wildcard()))
 }

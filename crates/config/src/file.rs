@@ -134,6 +134,10 @@ pub(crate) struct Downstream {
     pub(crate) receive_timeout: Text<DurationText>,
     #[serde(default = "seconds::<300>")]
     pub(crate) stall_timeout: Text<DurationText>,
+    #[serde(default = "seconds::<1>")]
+    pub(crate) warming_timeout: Text<DurationText>,
+    #[serde(default = "seconds::<1>")]
+    pub(crate) first_response_timeout: Text<DurationText>,
     pub(crate) max_connection_age: Option<Text<DurationText>>,
     #[serde(default)]
     pub(crate) csds: Csds,

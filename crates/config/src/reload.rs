@@ -122,6 +122,8 @@ settings! {
     AtOnce "downstream.ready_when": |c| c.downstream.ready_when;
     NewConnections "downstream.receive_timeout": |c| c.downstream.receive_timeout;
     NewConnections "downstream.stall_timeout": |c| c.downstream.stall_timeout;
+    NewStreams "downstream.warming_timeout": |c| c.downstream.warming_timeout;
+    NewStreams "downstream.first_response_timeout": |c| c.downstream.first_response_timeout;
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
     NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
     NewStreams "downstream.cold_start": |c| c.downstream.cold_start;

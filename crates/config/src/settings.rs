@@ -146,6 +146,12 @@ pub struct Downstream {
     /// How long a client may leave unread what it was sent.
     #[serde(serialize_with = "written")]
     pub stall_timeout: Duration,
+    /// How long listeners and routes wait for a client's new clusters to warm.
+    #[serde(serialize_with = "written")]
+    pub warming_timeout: Duration,
+    /// How long the first state-of-the-world response to explicit names waits for those that are unanswered.
+    #[serde(serialize_with = "written")]
+    pub first_response_timeout: Duration,
     /// After how long a client is asked to connect anew, so that clients spread over replicas; not zero.
     #[serde(serialize_with = "written")]
     pub max_connection_age: Option<Duration>,

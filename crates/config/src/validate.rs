@@ -199,6 +199,8 @@ fn downstream(file: file::Downstream, tls: Option<DownstreamTls>) -> Downstream 
         ready_when: file.ready_when,
         receive_timeout: file.receive_timeout.0.0,
         stall_timeout: file.stall_timeout.0.0,
+        warming_timeout: file.warming_timeout.0.0,
+        first_response_timeout: file.first_response_timeout.0.0,
         max_connection_age: file.max_connection_age.map(|age| age.0.0),
         wrap_resources: file.wrap_resources,
         cold_start: file.cold_start.into(),

@@ -58,7 +58,7 @@ pub(crate) struct Selection {
     graves: usize,
     /// For a collection: the keys of `live`, by when they were last refreshed.
     recent: BTreeSet<(Commit, Name)>,
-    /// For a name: what is known of its absence.
+    /// For a name: what is known of its absence. For a collection: timed out, if upstream did not answer in time.
     pub(crate) absence: Absence,
     /// For a name: what is selected is gone, and stays until upstream has spoken of the name.
     undecided: bool,
@@ -128,10 +128,20 @@ impl Selection {
         self.settled.is_some()
     }
 
-    /// Notes that upstream has answered the collection.
-    pub(crate) fn mark_answered(&mut self, at: Commit) -> Option<Change> {
-        let first = self.settled.is_none();
-        first.then(|| self.settled = Some(at)).map(|()| Change::Added)
+    /// Notes that upstream has answered the collection, or that its silence is taken for an answer until it does.
+    pub(crate) fn mark_answered(&mut self, absence: Absence, at: Commit) -> Option<Change> {
+        let proves = self.is_unproved() && absence == Absence::Known;
+        if self.settled.is_some() && !proves {
+            return None;
+        }
+        self.absence = if absence == Absence::TimedOut { absence } else { Absence::Unknown };
+        self.settled = Some(at);
+        Some(Change::Added)
+    }
+
+    /// Whether it is a collection that upstream has not answered in time.
+    pub(crate) fn is_unproved(&self) -> bool {
+        self.is_collection() && self.absence == Absence::TimedOut
     }
 
     /// Notes whether what is selected is gone, and stays since upstream has not spoken of the name.

@@ -69,6 +69,8 @@ pub struct Unsettled {
     pub collections: usize,
     /// Names of which upstream has only said that it cannot tell for now (a transient error). Not among `names`.
     pub failing: usize,
+    /// Collections that upstream did not answer in time. Not among `collections`.
+    pub unproved: usize,
     /// Of the names and collections, those that nobody can be asked for.
     pub away: Away,
 }
@@ -131,9 +133,11 @@ pub(crate) struct Shared {
     barred: OnceLock<Barred>,
     additions: AtomicU64,
     removals: AtomicU64,
+    answers: AtomicU64,
     /// How many selections still wait for an answer: names, then collections.
     unsettled: [AtomicUsize; 2],
     failing: AtomicUsize,
+    unproved: AtomicUsize,
     away: Mutex<Away>,
     subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
     pub(crate) watches: Watches,
@@ -144,6 +148,7 @@ impl Shared {
         Head {
             additions: Commit(self.additions.load(Ordering::Acquire)),
             removals: Commit(self.removals.load(Ordering::Acquire)),
+            answers: Commit(self.answers.load(Ordering::Acquire)),
         }
     }
 
@@ -153,6 +158,7 @@ impl Shared {
             names: names.load(Ordering::Acquire),
             collections: collections.load(Ordering::Acquire),
             failing: self.failing.load(Ordering::Acquire),
+            unproved: self.unproved.load(Ordering::Acquire),
             away: *self.away.lock(),
         }
     }
@@ -169,6 +175,9 @@ impl Shared {
         if selection.is_failing() {
             self.count_failing(true);
         }
+        if selection.is_unproved() {
+            self.count_unproved(true);
+        }
         if selection.is_away() {
             self.count_away(selection.breadth(), true);
         }
@@ -179,8 +188,10 @@ impl Shared {
         self.additions.fetch_max(now.0, Ordering::AcqRel);
     }
 
-    pub(crate) fn settle_one(&self, collection: bool) {
+    /// Counts a selection that was first answered with a commit.
+    pub(crate) fn settle_one(&self, collection: bool, at: Commit) {
         self.unsettled[usize::from(collection)].fetch_sub(1, Ordering::AcqRel);
+        self.answers.fetch_max(at.0, Ordering::AcqRel);
     }
 
     /// Counts a selection that fails from now on, or does no more.
@@ -188,6 +199,14 @@ impl Shared {
         match fails {
             true => self.failing.fetch_add(1, Ordering::AcqRel),
             false => self.failing.fetch_sub(1, Ordering::AcqRel),
+        };
+    }
+
+    /// Counts a collection that upstream does not answer in time, or has answered after all.
+    pub(crate) fn count_unproved(&self, unproved: bool) {
+        match unproved {
+            true => self.unproved.fetch_add(1, Ordering::AcqRel),
+            false => self.unproved.fetch_sub(1, Ordering::AcqRel),
         };
     }
 
@@ -237,8 +256,10 @@ impl View {
             barred: OnceLock::new(),
             additions: AtomicU64::new(head.0),
             removals: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
             unsettled: [const { AtomicUsize::new(0) }; 2],
             failing: AtomicUsize::new(0),
+            unproved: AtomicUsize::new(0),
             away: Mutex::default(),
             subscribers: Mutex::default(),
             watches: Watches::default(),
@@ -299,6 +320,7 @@ impl View {
         let head = base.shared.head();
         self.shared.additions.fetch_max(head.additions.0, Ordering::AcqRel);
         self.shared.removals.fetch_max(head.removals.0, Ordering::AcqRel);
+        self.shared.answers.fetch_max(head.answers.0, Ordering::AcqRel);
     }
 
     /// Whether a stream of this view may hold what died here and has not been told.

@@ -7,9 +7,9 @@ mod support;
 use std::collections::BTreeSet;
 
 use support::*;
-use weir_database::{Query, Shape};
+use weir_database::{Query, Refresh, Shape};
 use weir_types::Reach::{Local, Named, Wildcard};
-use weir_types::{KnownVersions, Selector, WILDCARD};
+use weir_types::{Absence, Answered, Batch, KnownVersions, Selector, WILDCARD};
 
 const GLOB: &str = "xdstp://auth/T/dir/*?k=v";
 const A: &str = "xdstp://auth/T/dir/a?k=v";
@@ -196,4 +196,20 @@ fn s07_the_version_of_a_view_is_made_of_what_each_of_its_selectors_shows() {
     assert_eq!(replica("1"), replica("1"), "equal on every replica");
     let pairs = replica("1").into_iter().zip(replica("2"));
     pairs.for_each(|(one, other)| assert_ne!(one, other));
+}
+
+#[test]
+fn i16_silence_is_no_proof_against_what_a_client_states_to_hold() {
+    let fixture = Fixture::new();
+    let known: KnownVersions = [("w1", "1")].into_iter().collect();
+    let stream = fixture.attach(&[wildcard()]);
+    let gone = || stream.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known)).removed.len();
+    for (absence, unproved, removed) in [(Absence::TimedOut, 1, 0), (Absence::Known, 0, 1)] {
+        let mut batch = Batch::new(cds(), Wildcard);
+        batch.answered.push(Answered { absence, ..Answered::all() });
+        fixture.database.commit(batch);
+        let unsettled = stream.attachment.unsettled();
+        assert_eq!((unsettled.collections, unsettled.unproved), (0, unproved), "{absence:?}");
+        assert_eq!(gone(), removed, "{absence:?}");
+    }
 }

@@ -6,16 +6,17 @@
 mod names;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use tonic::Status;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Refused, ServerStream, Transmit, Verdict};
+use weir_protocol::server::{Inbound, Patience, Refused, ServerStream, TimedOut, Transmit, Verdict};
 use weir_wire::services::Service;
 
 use crate::cold::{Cold, ColdStarts};
-use crate::frames::Frames;
+use crate::frames::{Frames, now};
 use crate::known::Statements;
 use crate::limits::Limits;
 use crate::node::Client;
@@ -36,17 +37,19 @@ pub struct Conversation {
 
 impl Conversation {
     /// With a client of `service` that is sent its resources in this `wrapping`, may ask for as much as `limits` say,
-    /// and is answered by `cold_starts` while there is nobody to ask.
+    /// is answered by `cold_starts` while there is nobody to ask, and waits with `patience` for what may never come.
     pub fn new(
         (service, dialect): (&'static Service, Dialect),
         client: Arc<Client>,
         wrapping: Wrapping,
         limits: Limits,
         cold_starts: ColdStarts,
+        patience: Arc<Patience>,
     ) -> Self {
         let cold = cold_starts.of(&client, dialect);
         let scope = Scope::new(service);
         let machine = ServerStream::new(dialect, scope.is_aggregated(), client.parameters.clone());
+        let machine = machine.with_patience(patience);
         Self { machine, scope, client, wrapping, limits, cold }
     }
 
@@ -77,7 +80,7 @@ impl Conversation {
         let takes_errors = self.client.takes_errors(self.machine.dialect());
         let (rights, tells) = (&self.client.rights, Tells { away: self.cold.tells, refused: takes_errors });
         let mut views = Attacher { database, subscriber, rights, tells };
-        self.machine.handle_message(inbound, &mut views).map_err(refused)
+        self.machine.handle_message(inbound, &mut views, now()).map_err(refused)
     }
 
     /// How many names are refused for now, and told to be.
@@ -90,16 +93,21 @@ impl Conversation {
         self.machine.retry();
     }
 
-    /// Has what waits for clusters wait no longer.
-    pub(crate) fn go_on(&mut self) {
-        self.machine.go_on();
+    /// When something has waited for long enough.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    /// Ends the waits whose time is up.
+    pub(crate) fn handle_timeout(&mut self) -> TimedOut {
+        self.machine.handle_timeout(now())
     }
 
     /// The next response, if there is anything to say.
     pub fn respond(&mut self, frames: &Frames) -> Option<Transmit<Bytes>> {
         let frames = frames.of_stream(self.wrapping).noted(self.client.takes_trace_context);
         let mut frames = if self.client.is_weir() { frames.unlimited() } else { frames };
-        self.machine.poll_transmit(&mut frames)
+        self.machine.poll_transmit(&mut frames, now())
     }
 
     /// Whether there may be something to say: a response, or the end.

@@ -127,7 +127,8 @@ impl Frames {
     }
 }
 
-fn now() -> Instant {
+/// What time it is, for the machine.
+pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
@@ -196,6 +197,7 @@ impl StreamFrames<'_> {
         let Encoded { mut frames, errs } = encoder.encode(step, &diff);
         let rest = (frames.len() > 1).then(|| frames.split_off(1).into());
         let warming = warming(step.logical.type_url(), &diff);
+        let new_clusters = (!diff.new_endpoints.is_empty()).then(|| Arc::from(&*diff.new_endpoints));
         let fleeting = diff.resources.iter().any(|(variant, _)| variant.content().do_not_cache);
         let mut said = diff.resources.iter().chain(&diff.heartbeats);
         let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
@@ -208,7 +210,9 @@ impl StreamFrames<'_> {
             disputed: diff.disputed,
             errs,
             postponed: diff.errors.postponed.into(),
+            waiting: diff.waiting.into(),
             warming,
+            new_clusters,
         };
         Made { framed, fleeting, second: counts.then_some(second) }
     }
@@ -315,9 +319,9 @@ mod tests {
             rights: &Rights::default(),
             tells: Tells::default(),
         };
-        stream.handle_message(inbound, &mut views).expect("nothing is limited");
+        stream.handle_message(inbound, &mut views, now()).expect("nothing is limited");
         let mut own = frames.of_stream(Wrapping::default());
-        let frame = stream.poll_transmit(&mut own).expect("there is something").frame;
+        let frame = stream.poll_transmit(&mut own, now()).expect("there is something").frame;
         (stream, frame)
     }
 
@@ -368,7 +372,7 @@ mod tests {
             let mut batch = Batch::new(TypeUrl::new("t"), Reach::Local);
             batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
             database.commit(batch);
-            let told = waiting.poll_transmit(&mut frames.of_stream(Wrapping::default()));
+            let told = waiting.poll_transmit(&mut frames.of_stream(Wrapping::default()), now());
             assert!(told.is_some_and(|told| !told.frame.is_empty()));
             frames.cache.run_pending_tasks();
             assert_eq!(frames.cache.entry_count(), kept, "{do_not_cache}");

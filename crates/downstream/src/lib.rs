@@ -54,4 +54,5 @@ pub use rules::{Derived, NodeRule, NodeRules};
 pub use server::{Control, Listener, Server, ServerError};
 pub use settings::{Csds, Settings};
 pub use view::{Attached, Attacher, Tells};
+pub use weir_protocol::server::Patience;
 pub use wrapping::Wrapping;

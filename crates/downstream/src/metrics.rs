@@ -54,6 +54,7 @@ pub(crate) struct Metrics {
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
     warming_timeouts: Counter<u64>,
+    first_response_timeouts: Counter<u64>,
     handshakes: Counter<u64>,
 }
 
@@ -69,6 +70,7 @@ impl Metrics {
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
             warming_timeouts: weir_metrics::DOWNSTREAM_WARMING_TIMEOUTS.counter(),
+            first_response_timeouts: weir_metrics::DOWNSTREAM_FIRST_RESPONSE_TIMEOUTS.counter(),
             handshakes: weir_metrics::DOWNSTREAM_HANDSHAKES.counter(),
         }
     }
@@ -123,7 +125,12 @@ impl Metrics {
         self.closed_cold.add(1, &[speech.into().label()]);
     }
 
-    /// What a client is to be told no longer waits for clusters.
+    /// A first response has waited for names for long enough.
+    pub(crate) fn first_response_timeout(&self, speech: impl Into<Speech>) {
+        self.first_response_timeouts.add(1, &[speech.into().label()]);
+    }
+
+    /// Listeners and routes no longer wait for clusters.
     pub(crate) fn warming_timeout(&self, speech: impl Into<Speech>) {
         self.warming_timeouts.add(1, &[speech.into().label()]);
     }

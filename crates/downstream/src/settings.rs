@@ -1,7 +1,10 @@
 //! How clients are served.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
+
+use weir_protocol::server::Patience;
 
 use crate::access::AccessRules;
 use crate::admission::Admission;
@@ -62,6 +65,8 @@ pub struct Settings {
     pub access: AccessRules,
     /// What becomes of clients of whose questions nothing is cached, while there is nobody to ask.
     pub cold_start: ColdStarts,
+    /// For how long streams wait for what may never come.
+    pub patience: Arc<Patience>,
 }
 
 impl Default for Settings {
@@ -85,6 +90,7 @@ impl Default for Settings {
             reflection: false,
             access: AccessRules::default(),
             cold_start: ColdStarts::default(),
+            patience: Arc::default(),
         }
     }
 }

@@ -8,10 +8,13 @@
 mod body;
 mod observe;
 mod retry;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -177,10 +180,10 @@ struct Open {
     told: Vec<Told>,
     /// Whether what was refused is asked for again, from time to time.
     retries: bool,
-    /// Whether it is seen to it that nothing waits for clusters for ever.
-    waits: bool,
     /// Whether the client sends no more requests, and is still sent what is due.
     half_closed: bool,
+    /// Until when a timer runs for what waits.
+    timer: Option<Instant>,
     /// To be sent the first response.
     turn: Turn,
     _met: Option<Met>,
@@ -293,28 +296,23 @@ impl Stream {
         );
         let turn = self.shared.gate.turn();
         let of = (self.service, self.dialect);
-        let conversation = Conversation::new(of, client, wrapping, settings.limits, settings.cold_start);
+        let conversation = Conversation::new(
+            of,
+            client,
+            wrapping,
+            settings.limits,
+            settings.cold_start,
+            settings.patience.clone(),
+        );
         Ok(Open {
             conversation,
             told: Vec::new(),
             retries: false,
-            waits: false,
+            timer: None,
             half_closed: false,
             turn,
             _met: met,
         })
-    }
-
-    /// Ends the stream once everything that is due has been sent: the client sends no more requests.
-    fn half_close(&self) {
-        let mut state = self.state.lock();
-        let Some(open) = &mut state.open else {
-            drop(state);
-            return self.end(Status::ok(""));
-        };
-        open.half_closed = true;
-        drop(state);
-        self.signal.wake();
     }
 
     fn end(&self, status: Status) {
@@ -378,46 +376,16 @@ impl Stream {
                 }
                 Poll::Ready(Ok(transmit.frame))
             }
-            None if open.half_closed => {
+            // What is waited for is waited for to the end.
+            None if open.half_closed && open.conversation.deadline().is_none() => {
                 tracing::info!(node = %open.conversation.client().id, "client half-closed: stream ended");
                 state.open = None;
                 Poll::Ready(Err(Status::ok("")))
             }
             None => {
-                if due {
-                    self.look_after(open);
-                }
+                self.set_timer(open);
                 Poll::Pending
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use weir_protocol::server::Logical;
-    use weir_wire::request::DeltaRequest;
-
-    use super::*;
-    use crate::view::Attached;
-
-    /// What a function with these parameters gives takes so many bytes.
-    fn given<A, B, C, T>(_: impl Fn(A, B, C) -> T) -> usize {
-        size_of::<T>()
-    }
-
-    /// Each idle client holds as much.
-    #[test]
-    fn a_stream_that_waits_holds_little() {
-        let found = [
-            ("the stream", size_of::<Stream>(), 352),
-            ("what reads", given(Stream::read::<DeltaRequest>), 448),
-            ("what writes", size_of::<ResponseBody>(), 64),
-            // Four of them fill what an allocator has room for.
-            ("a type on it", size_of::<Logical<Attached>>(), 320),
-        ];
-        for (what, bytes, limit) in found {
-            assert!(bytes <= limit, "{what} takes {bytes} bytes");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use weir_database::{Attachment, Away, Database, Subscriber, Unsettled};
 use weir_protocol::server::{Nack, Refused, View, Views};
-use weir_types::{Commit, Cursor, Head, Selector, Subscription, TypeUrl};
+use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 
 use crate::access::Rights;
 use crate::beyond::Beyond;
@@ -93,6 +93,19 @@ impl View for Attached {
         let unsettled = self.place.unsettled();
         let away = self.told_away(unsettled);
         unsettled.failing + away.names + away.globs
+    }
+
+    fn unproved(&self) -> usize {
+        self.place.unsettled().unproved
+    }
+
+    fn under_way(&self) -> usize {
+        let unsettled = self.place.unsettled();
+        unsettled.names.saturating_sub(unsettled.away.names)
+    }
+
+    fn settled_of(&self, names: &[Name]) -> usize {
+        self.place.settled_of(names)
     }
 
     fn cursor(&self) -> Cursor {

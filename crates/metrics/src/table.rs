@@ -72,6 +72,8 @@ instruments! {
         "Open connections of clients";
     DOWNSTREAM_DENIED = Counter "weir.downstream.denied" "{locator}" ["type"]
         "Names and wildcards that clients asked for, and may not have";
+    DOWNSTREAM_FIRST_RESPONSE_TIMEOUTS = Counter "weir.downstream.first_response_timeouts" "{timeout}" ["dialect"]
+        "First responses sent without names that no control plane had answered in time";
     DOWNSTREAM_HANDSHAKES = Counter "weir.downstream.handshakes" "{handshake}" ["outcome"]
         "TLS handshakes with clients";
     DOWNSTREAM_HEARTBEATS = Counter "weir.downstream.heartbeats" "{response}" ["dialect", "type"]
@@ -99,7 +101,7 @@ instruments! {
     DOWNSTREAM_TURNED_AWAY = Counter "weir.downstream.turned_away" "{client}" ["reason"]
         "Connections and streams that there was no room for";
     DOWNSTREAM_WARMING_TIMEOUTS = Counter "weir.downstream.warming_timeouts" "{timeout}" ["dialect"]
-        "Times that changes no longer waited for clusters that a client had not got ready";
+        "Times that listeners and routes no longer waited for new clusters to warm";
     EXPORT_FAILURES = Counter "weir.export.failures" "{file}" []
         "Attempts to write a file that failed";
     EXPORT_WRITES = Counter "weir.export.writes" "{file}" []

@@ -85,7 +85,8 @@ impl Pending {
         for absent in &batch.absent {
             changes.answer(&absent.name, &absent.scope, absent.absence);
         }
-        for answered in &batch.answered {
+        let known = batch.answered.iter().filter(|answered| answered.absence == Absence::Known);
+        for answered in known {
             let collection = answered.collection.as_ref();
             collection.into_iter().for_each(|name| changes.answer(name, &answered.scope, Absence::Known));
         }

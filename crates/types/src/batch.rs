@@ -86,17 +86,19 @@ pub struct Answered {
     pub collection: Option<Name>,
     /// For whom.
     pub scope: Scope,
+    /// How we know that there is no more: by upstream's word, or by its silence.
+    pub absence: Absence,
 }
 
 impl Answered {
     /// All collections, for everyone.
     pub fn all() -> Self {
-        Self { collection: None, scope: Scope::All }
+        Self { collection: None, scope: Scope::All, absence: Absence::Known }
     }
 
     /// The wildcard.
     pub fn wildcard(scope: Scope) -> Self {
-        Self { collection: Some(WILDCARD.into()), scope }
+        Self { collection: Some(WILDCARD.into()), scope, absence: Absence::Known }
     }
 
     /// Whether `locator`, of a collection, is answered.
@@ -190,7 +192,8 @@ impl Batch {
     /// Upstream's word that all there is for this one locator, of a collection, has been sent.
     pub fn mark_answered(&mut self, locator: &ResourceLocator) {
         let scope = Scope::Exactly(locator.parameters.clone());
-        self.answered.push(Answered { collection: Some(locator.name.clone()), scope });
+        let absence = Absence::Known;
+        self.answered.push(Answered { collection: Some(locator.name.clone()), scope, absence });
     }
 
     /// An error for this one locator. That nothing matches it, where the error means that, is said by

@@ -33,6 +33,8 @@ pub struct Head {
     pub additions: Commit,
     /// The newest that removed something.
     pub removals: Commit,
+    /// The newest that first answered something that was asked for. Never after `additions`.
+    pub answers: Commit,
 }
 
 impl Head {

@@ -64,7 +64,7 @@ mod tests {
             view: 1,
             subscription: Fingerprint::default(),
             selectors: 1,
-            head: Head { additions: Commit(2), removals: Commit::NONE },
+            head: Head { additions: Commit(2), ..Head::default() },
             cursor: Cursor { additions: commit, removals: commit },
             unsettled: Unsettled::default(),
             barred: Barred::default(),

@@ -69,6 +69,12 @@ fn a_row_notices_its_key_and_no_other() {
         ("ready_when = \"warm\"", "ready_when = \"in-sync\"", &["downstream.ready_when"]),
         ("receive_timeout = \"30s\"", "receive_timeout = \"31s\"", &["downstream.receive_timeout"]),
         ("stall_timeout = \"5m\"", "stall_timeout = \"6m\"", &["downstream.stall_timeout"]),
+        ("warming_timeout = \"1s\"", "warming_timeout = \"2s\"", &["downstream.warming_timeout"]),
+        (
+            "first_response_timeout = \"1s\"",
+            "first_response_timeout = \"2s\"",
+            &["downstream.first_response_timeout"],
+        ),
         ("max_connection_age = \"30m\"", "max_connection_age = \"31m\"", &["downstream.max_connection_age"]),
         ("{ envoy = false }", "{ envoy = true }", &["downstream.wrap_resources"]),
         ("grpc = \"close\"", "grpc = \"error\"", &["downstream.cold_start"]),

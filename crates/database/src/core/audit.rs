@@ -47,6 +47,7 @@ impl Core {
                 false => unsettled.names += open,
             }
             unsettled.failing += usize::from(selection.is_failing());
+            unsettled.unproved += usize::from(selection.is_unproved());
         }
         let counted = view.shared.unsettled();
         holds(counted == unsettled, || what(&format!("{counted:?} is {unsettled:?}")))?;

@@ -30,7 +30,7 @@ impl<'a> Collector<'a> {
                 && !(self.query.hold_removals && self.may_hold(selection))
             {
                 self.changed = true;
-                self.answer_missing(name, owed.form);
+                self.answer_with_nothing(owed.form, selection);
             }
             self.tell_error(owed.form, selection);
             return;
@@ -76,7 +76,9 @@ impl<'a> Collector<'a> {
         for (selector, id) in &self.view.selections {
             let (name, selection) = (&selector.locator.name, &self.core.selections[id.0]);
             if selection.is_collection() {
-                if first {
+                // Against what the client states to hold, silence is no proof.
+                let answered = selection.settled.is_some_and(|at| first || at > self.query.after.removals);
+                if answered && !selection.is_unproved() {
                     asked.insert(name);
                     form = form.or(Some(selector.form));
                 }
@@ -98,6 +100,9 @@ impl<'a> Collector<'a> {
         for name in known.names().filter(|name| any_name || asked.contains(*name) || collected(name)) {
             if !unanswered.contains(name) && !shown.any_of(name) {
                 self.removed.insert(Removed::absent(name, form));
+                if form == Form::Located {
+                    self.remove_claimed(name);
+                }
             }
         }
     }

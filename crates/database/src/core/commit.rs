@@ -52,8 +52,8 @@ impl Core {
         for failed in &batch.errors {
             self.fail(failed, at, &mut touched);
         }
-        for id in self.answered(&batch.answered) {
-            self.update(id, at, &mut touched, |selection| selection.mark_answered(at));
+        for (id, absence) in self.answered(&batch.answered) {
+            self.update(id, at, &mut touched, |selection| selection.mark_answered(absence, at));
         }
         self.brought.clear();
         touched.into_values().collect()
@@ -80,13 +80,14 @@ impl Core {
     }
 
     /// The selections of collections of which all has been sent.
-    fn answered(&self, answered: &[Answered]) -> Vec<SelectionId> {
+    fn answered(&self, answered: &[Answered]) -> Vec<(SelectionId, Absence)> {
         let mut ids = Vec::new();
-        for Answered { collection, scope } in answered {
+        for Answered { collection, scope, absence } in answered {
             let one = collection.as_ref().map(|name| self.collections.get(name).into_iter());
             let all = collection.is_none().then(|| self.collections.values());
             let asked = one.into_iter().flatten().chain(all.into_iter().flatten());
-            ids.extend(asked.flat_map(|generations| generations.covered_by(scope)));
+            let asked = asked.flat_map(|generations| generations.covered_by(scope));
+            ids.extend(asked.map(|id| (id, *absence)));
         }
         ids
     }

@@ -1,6 +1,6 @@
 //! What a stream has to be told: the difference between its cursor and now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, VariantKey, Version};
@@ -19,6 +19,8 @@ impl Core {
         let mut collector = Collector::new(self, view, query);
         collector.collect();
         let (changed, refreshed) = (collector.changed, collector.refreshed);
+        let waiting = std::mem::take(&mut collector.waiting).into_iter().collect();
+        let new_endpoints = std::mem::take(&mut collector.new_endpoints).into_iter().collect();
         let Finished { resources, heartbeats, removed, errors } = collector.finish();
         let version = match query.shape {
             Shape::Everything => version_of(resources.iter().map(|(variant, form)| (variant, *form))),
@@ -32,6 +34,8 @@ impl Core {
             heartbeats,
             removed,
             errors,
+            waiting,
+            new_endpoints,
             version,
             disputed: self.is_disputed(view, query),
         }
@@ -85,13 +89,31 @@ pub(super) struct Collector<'a> {
     pub(super) errors: BTreeMap<Selector, &'a Failure>,
     pub(super) changed: bool,
     refreshed: bool,
+    new_endpoints: BTreeSet<Name>,
+    pub(super) waiting: BTreeSet<Selector>,
+    /// Of which names some located selections are not answered, as far as was looked.
+    pub(super) unanswered: HashMap<Name, bool>,
 }
 
 impl<'a> Collector<'a> {
     fn new(core: &'a Core, view: &'a View, query: &'a Query<'a>) -> Self {
-        let (sent, removed, missing, errors) = Default::default();
-        let changed = query.after.is_start();
-        Self { core, view, query, sent, removed, missing, errors, changed, refreshed: false }
+        let (sent, removed, missing, errors, new_endpoints) = Default::default();
+        let (waiting, unanswered) = Default::default();
+        let (changed, refreshed) = (query.after.is_start(), false);
+        Self {
+            core,
+            view,
+            query,
+            sent,
+            removed,
+            missing,
+            errors,
+            changed,
+            refreshed,
+            new_endpoints,
+            waiting,
+            unanswered,
+        }
     }
 
     fn collect(&mut self) {
@@ -142,11 +164,22 @@ impl<'a> Collector<'a> {
             && selection.renewed_since(after).iter().any(|member| member.variant.content().ttl.is_some())
     }
 
+    /// Notes the endpoints of a cluster that the client does not have yet.
+    fn note_new(&mut self, member: &Member, selection: &Selection) {
+        let Some(endpoints) = &member.variant.content().eds_name else { return };
+        let name = member.variant.name();
+        let replaces = || selection.gone_of(name).iter().any(|old| self.is_untold(old));
+        if member.born > self.query.after.additions && !self.is_claimed(name) && !replaces() {
+            self.new_endpoints.insert(endpoints.clone());
+        }
+    }
+
     fn collect_selection(&mut self, form: Form, selection: &'a Selection) {
         let (after, breadth) = (self.query.after, selection.breadth());
         let by_name = breadth == Breadth::Name;
         if self.query.shape == Shape::Everything {
             for member in selection.live() {
+                self.note_new(member, selection);
                 self.send(&member.variant, form, breadth);
             }
         } else {
@@ -155,6 +188,7 @@ impl<'a> Collector<'a> {
                     continue;
                 }
                 if member.changed > after.additions && !self.is_held(member, form, selection) {
+                    self.note_new(member, selection);
                     self.send(&member.variant, form, breadth);
                 } else if member.variant.content().ttl.is_some() {
                     self.refresh(member, form, breadth);
@@ -260,7 +294,11 @@ impl<'a> Collector<'a> {
         };
         if news && selection.absence != Absence::Unknown {
             self.changed = true;
-            self.answer_missing(name, form);
+            self.answer_with_nothing(form, selection);
+            let withheld = selection.locator.parameters.is_withheld();
+            if form == Form::Located && !withheld && self.is_claimed(name) && !self.is_unanswered(name) {
+                self.remove_claimed(name);
+            }
         }
     }
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Breadth, Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
+use weir_types::{
+    Absence, Breadth, Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey,
+};
 
 use super::Core;
 use super::diff::{Collector, identity};
@@ -66,11 +68,15 @@ impl<'a> Collector<'a> {
         self.query.tells_away && selection.is_away() && selection.breadth() != Breadth::Wildcard
     }
 
-    /// What could not be said beside the resource itself.
+    /// What could not be said beside the resource itself, or while other locators of the name were not answered.
     pub(super) fn collect_unsaid(&mut self) {
         for selector in self.query.unsaid.iter().filter(|_| !self.query.hold_removals) {
             if let Some(id) = self.view.selections.get(selector) {
-                self.tell_error(selector.form, &self.core.selections[id.0]);
+                let selection = &self.core.selections[id.0];
+                self.tell_error(selector.form, selection);
+                if selector.form == Form::Located && selection.absence != Absence::Unknown {
+                    self.answer_with_nothing(selector.form, selection);
+                }
             }
         }
     }

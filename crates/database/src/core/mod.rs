@@ -22,6 +22,7 @@ mod look;
 mod missing;
 mod question;
 mod shown;
+mod siblings;
 mod subscribe;
 mod sweep;
 mod withheld;
@@ -35,8 +36,8 @@ use slab::Slab;
 pub(crate) use subscribe::{Patch, Standing};
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Breadth, Commit, Directories, DynamicParameters, Form, Name, Reach, ResourceLocator, TypeUrl, Variant,
-    VariantKey,
+    Breadth, Commit, Directories, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector, TypeUrl,
+    Variant, VariantKey,
 };
 
 pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
@@ -238,6 +239,22 @@ impl Core {
         views.iter().map(touched).collect()
     }
 
+    /// How many of `names`, from the start, are answered, or not subscribed in view `id`.
+    pub(crate) fn settled_of(&self, id: ViewId, names: &[Name]) -> usize {
+        let selections = &self.views[id.0].selections;
+        let asked = |(_, id): (&DynamicParameters, SelectionId)| {
+            [Form::Plain, Form::Located].into_iter().any(|form| {
+                let locator = self.selections[id.0].locator.clone();
+                selections.get(&Selector { locator, form }) == Some(&id)
+            })
+        };
+        let waits = |name: &&Name| {
+            let all = self.names.get(*name).into_iter().flat_map(|entry| entry.selections.iter());
+            all.filter(|(_, id)| !self.selections[id.0].is_settled()).any(asked)
+        };
+        names.iter().position(|name| waits(&name)).unwrap_or(names.len())
+    }
+
     /// Adds what there is to `statistics`.
     pub(crate) fn count(&self, statistics: &mut Statistics) {
         statistics.names += self.names.len();
@@ -327,20 +344,23 @@ impl Core {
     ) {
         let selection = &mut self.selections[id.0];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
-        let was_away = selection.is_away();
+        let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
         let sums = selection.sums();
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
-        let (away, breadth) = (selection.is_away(), selection.breadth());
+        let (away, breadth, unproved) = (selection.is_away(), selection.breadth(), selection.is_unproved());
         for (view_id, forms) in &selection.views {
             let view = &mut self.views[view_id.0];
             view.sum = view.sum.wrapping_add(forms.growth(sums, selection.sums()));
             if settled {
-                view.shared.settle_one(collection);
+                view.shared.settle_one(collection, at);
             }
             if failing != was_failing {
                 view.shared.count_failing(failing);
+            }
+            if unproved != was_unproved {
+                view.shared.count_unproved(unproved);
             }
             if away != was_away {
                 view.shared.count_away(breadth, away);

@@ -121,6 +121,11 @@ pub struct Diff {
     pub removed: Vec<Removed>,
     /// What upstream cannot deliver.
     pub errors: Errors,
+    /// Locators that nothing matches, of names of which other locators are not answered yet: the bare name would be
+    /// taken for the answer to those, too.
+    pub waiting: Vec<Selector>,
+    /// Of clusters that the client does not have yet: the names of the endpoints that they take from EDS, in order.
+    pub new_endpoints: Vec<Name>,
     /// Whether anything that the client may see has changed since its cursor, or something owed is there.
     /// Only [`Shape::Everything`] can have resources without it.
     pub changed: bool,

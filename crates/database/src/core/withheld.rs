@@ -25,7 +25,7 @@ impl Core {
             _ => ResourceError::new(Code::PERMISSION_DENIED, WHY),
         };
         if selection.is_collection() {
-            selection.mark_answered(at);
+            selection.mark_answered(Absence::Known, at);
         } else if !error.code.is_transient() {
             selection.mark_absent(Absence::Known, at);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Commit, Cursor, Head, Selector, Subscription};
+use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription};
 
 use super::{Database, slices};
 use crate::core::{Diff, Patch, Query, Standing};
@@ -96,6 +96,11 @@ impl Attachment {
     /// How much of the subscription upstream has not answered yet.
     pub fn unsettled(&self) -> Unsettled {
         self.shared.unsettled()
+    }
+
+    /// How many of `names`, from the start, nothing has to be awaited for: they are answered, or not subscribed.
+    pub fn settled_of(&self, names: &[Name]) -> usize {
+        self.core.lock().settled_of(self.view, names)
     }
 
     /// How much of the subscription the stream is not given, whatever there is.

@@ -206,7 +206,7 @@ mod tests {
             view: 0,
             subscription: Fingerprint::default(),
             selectors: 1,
-            head: Head { additions: Commit(9), removals: Commit(9) },
+            head: Head { additions: Commit(9), removals: Commit(9), ..Head::default() },
             cursor: Cursor { additions: to, removals: to },
             unsettled: Unsettled::default(),
             barred: Barred::default(),

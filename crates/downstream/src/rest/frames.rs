@@ -70,12 +70,26 @@ impl Framer<Attached> for PollFrames<'_> {
         let Made { framed, fleeting, .. } = self.frames.step(step);
         let version =
             framed.frame.as_ref().map_or(framed.version, |frame| with_errors(framed.version, frame));
-        let Framed { to, frame, refreshes, disputed, errs, postponed, warming, .. } = framed;
+        let Framed {
+            to, frame, refreshes, disputed, errs, postponed, waiting, warming, new_clusters, ..
+        } = framed;
         let frame = frame.map(|frame| match fleeting {
             true => JsonFrames::make(&frame, version),
             false => self.json.of(frame, version),
         });
-        Framed { to, frame, rest: None, version, refreshes, disputed, errs, postponed, warming }
+        Framed {
+            to,
+            frame,
+            rest: None,
+            version,
+            refreshes,
+            disputed,
+            errs,
+            postponed,
+            waiting,
+            warming,
+            new_clusters,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_database::Subscriber;
@@ -21,6 +22,7 @@ use super::frames::{Json, PollFrames};
 use crate::admission::Met;
 use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
 use crate::conversation::refused;
+use crate::frames::now;
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
@@ -98,7 +100,8 @@ impl Poll {
         let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
         seen.entry.show(&seen);
         shared.metrics.opened(Speech::Rest, None);
-        let machine = ServerStream::polled(client.parameters.clone());
+        let machine =
+            ServerStream::polled(client.parameters.clone()).with_patience(Arc::clone(&settings.patience));
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
@@ -129,7 +132,7 @@ impl Poll {
             // Of what is refused the status tells.
             tells: Tells { away: cold.tells, refused: false },
         };
-        let verdict = self.machine.handle_message(inbound, &mut views).map_err(refused)?;
+        let verdict = self.machine.handle_message(inbound, &mut views, now()).map_err(refused)?;
         let mut told = Told::default();
         if let Some(verdict) = verdict {
             told.judge(&verdict);
@@ -150,14 +153,25 @@ impl Poll {
         ending: &CancellationToken,
     ) -> Result<Option<Bytes>, Failure> {
         let shared = Arc::clone(&self.shared);
-        let json = tokio::select! {
-            biased;
-            json = poll_fn(|cx| self.poll(cx)) => json?,
-            () = shared.phases.stop.cancelled() => {
-                return Err(Status::unavailable("the proxy is shutting down").into());
+        let over = Instant::now() + hold;
+        let json = loop {
+            let deadline = self.machine.poll_timeout().map(Instant::from_std).filter(|at| *at < over);
+            tokio::select! {
+                biased;
+                json = poll_fn(|cx| self.poll(cx)) => break json?,
+                () = shared.phases.stop.cancelled() => {
+                    return Err(Status::unavailable("the proxy is shutting down").into());
+                }
+                () = sleep_until(deadline.unwrap_or(over)) => {
+                    if deadline.is_none() {
+                        return Ok(None);
+                    }
+                    if self.machine.handle_timeout(now()).first_response {
+                        shared.metrics.first_response_timeout(Speech::Rest);
+                    }
+                }
+                () = ending.cancelled() => return Ok(None),
             }
-            () = tokio::time::sleep(hold) => return Ok(None),
-            () = ending.cancelled() => return Ok(None),
         };
         let unsayable = |error: Arc<ResponseError>| {
             Failure::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, error.to_string())
@@ -178,7 +192,7 @@ impl Poll {
         }
         let frames = self.shared.frames.of_stream(self.wrapping).unlimited();
         let mut frames = PollFrames { json: &self.shared.json, frames };
-        let Some(transmit) = self.machine.poll_transmit(&mut frames) else { return Ready::Pending };
+        let Some(transmit) = self.machine.poll_transmit(&mut frames, now()) else { return Ready::Pending };
         if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
             let type_url = logical.type_url();
             logical.view().place.tell(transmit.nonce.commit);

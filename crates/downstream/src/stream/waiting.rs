@@ -1,59 +1,65 @@
-//! What waits for the clusters of a client does not do so for ever: the client may never accept them, or nobody may be
-//! able to say what their endpoints are.
+//! What a stream waits for: until a timer of its machine runs out, or until what is due has been sent.
 
-use std::mem;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::Instant;
 
 use hyper::rt::Executor as _;
-use tokio::time::sleep;
+use tokio::time::sleep_until;
+use tonic::Status;
 use weir_database::Subscriber as _;
 
 use super::{Open, Stream};
 
-/// How long it does: twice as long as Envoy itself waits for the endpoints of a cluster, where nothing else is
-/// configured.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 impl Stream {
-    /// Sees to it that what waits does not do so for ever.
-    pub(super) fn look_after(self: &Arc<Self>, open: &mut Open) {
-        let waits = open.conversation.machine().waits().is_some();
-        if waits && !mem::replace(&mut open.waits, true) {
-            self.within.execute(not_for_ever(Arc::downgrade(self)));
+    /// Starts a timer for what the machine waits for, unless one runs that ends in time.
+    pub(super) fn set_timer(self: &Arc<Self>, open: &mut Open) {
+        let Some(deadline) = open.conversation.deadline() else { return };
+        if open.timer.is_none_or(|timer| timer > deadline) {
+            open.timer = Some(deadline);
+            self.within.execute(end_waits(Arc::downgrade(self), deadline));
         }
     }
 
-    /// Which time it is that something waits, if it does. If not, nobody looks after it any longer.
-    fn waits(&self) -> Option<u32> {
+    /// Ends the stream once everything that is due has been sent: the client sends no more requests.
+    pub(super) fn half_close(&self) {
         let mut state = self.state.lock();
-        let open = state.open.as_mut()?;
-        let waits = open.conversation.machine().waits();
-        open.waits = waits.is_some();
-        waits
+        let Some(open) = &mut state.open else {
+            drop(state);
+            return self.end(Status::ok(""));
+        };
+        open.half_closed = true;
+        drop(state);
+        self.signal.wake();
     }
 
-    /// Has what still waits since this time wait no longer.
-    fn go_on(&self, since: u32) {
+    /// Ends the waits whose time is up, now that the timer of `deadline` has run out.
+    fn time_out(&self, deadline: Instant) {
         let mut state = self.state.lock();
         let Some(open) = &mut state.open else { return };
-        if open.conversation.machine().waits() == Some(since) {
+        open.timer.take_if(|timer| *timer == deadline);
+        let ended = open.conversation.handle_timeout();
+        if ended.warming {
             tracing::info!(
                 node = %open.conversation.client().id,
-                "the clusters of a client are not ready, and what waits for them goes on"
+                "cluster warming timed out; listeners and routes are sent"
             );
             self.shared.metrics.warming_timeout(self.dialect);
-            open.conversation.go_on();
-            self.signal.wake();
         }
+        if ended.first_response {
+            tracing::info!(
+                node = %open.conversation.client().id,
+                "first response is sent without names that the control plane has not answered"
+            );
+            self.shared.metrics.first_response_timeout(self.dialect);
+        }
+        // Also without any: what waits may wait for another time by now.
+        self.signal.wake();
     }
 }
 
-/// Sees to it until nothing waits.
-async fn not_for_ever(stream: Weak<Stream>) {
-    while let Some(since) = stream.upgrade().and_then(|stream| stream.waits()) {
-        sleep(PATIENCE).await;
-        let Some(stream) = stream.upgrade() else { return };
-        stream.go_on(since);
+async fn end_waits(stream: Weak<Stream>, deadline: Instant) {
+    sleep_until(deadline.into()).await;
+    if let Some(stream) = stream.upgrade() {
+        stream.time_out(deadline);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use weir_types::xdstp::glob_of;
-use weir_types::{Answered, Breadth, Constraints, Name, VariantKey};
+use weir_types::{Absence, Answered, Breadth, Constraints, Name, VariantKey};
 
 use super::Naming;
 use super::responses::{Application, Said};
@@ -40,7 +40,7 @@ impl Application<'_> {
             let Some(sets) = self.logical.wanted.get_mut(name) else { return false };
             let breadth = Breadth::of(name);
             let mut unanswered = false;
-            for (parameters, interest) in sets.iter_mut().filter(|(_, i)| !i.answered) {
+            for (parameters, interest) in sets.iter_mut().filter(|(_, i)| i.is_open()) {
                 let matches = |constraints: &Constraints| constraints.matches(parameters);
                 let answered = match breadth {
                     Breadth::Name => continue,
@@ -57,9 +57,11 @@ impl Application<'_> {
                 unanswered |= !answered;
                 if answered {
                     interest.answered = true;
+                    interest.absence = Absence::Unknown;
                     interest.deadline = None;
                     let scope = self.settings.naming.scope(parameters);
-                    self.batch.answered.push(Answered { collection: Some(name.clone()), scope });
+                    let absence = Absence::Known;
+                    self.batch.answered.push(Answered { collection: Some(name.clone()), scope, absence });
                 }
             }
             unanswered

@@ -9,15 +9,83 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-use weir_types::{Name, ResourceLocator, Undecided, VariantKey};
+use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided, VariantKey};
 
 use super::Naming;
 use super::held::HeldVariant;
-use super::logical::Logical;
+use super::logical::{Interest, Logical};
 use super::responses::{Application, Said};
 use super::timers::Deadline;
 
 impl Application<'_> {
+    /// Which locators the bare names of the response are meant for: as removals, and as errors.
+    ///
+    /// TP2 does not say which of several locators of a name a bare name answers. One whose request the server has not
+    /// read yet cannot be meant, and nobody can tell which those are; but the request that was sent first among those
+    /// without an answer is one that the server has read, or it would have nothing to answer. A server that follows
+    /// the same rule says the bare name when all locators that it has read are answered; see
+    /// docs/dynamic-parameters.md.
+    pub(super) fn find_meant(&mut self, said: &Said) {
+        let removed = said.removed.iter().chain(said.errors.iter().map(|error| &error.key));
+        let bare = removed.filter(|key| key.constraints.is_unconstrained()).map(|key| key.name.clone());
+        for name in bare.collect::<HashSet<_>>() {
+            let meant = self.meant_by(&name);
+            self.meant.insert(name, meant);
+        }
+    }
+
+    fn meant_by(&self, name: &Name) -> HashSet<DynamicParameters> {
+        let (naming, doubt) = (&self.settings.naming, self.doubtful.get(name));
+        let unserved: Vec<_> = self.unserved(name).collect();
+        // What has just lost its variant was answered before, and is answered now.
+        let lost =
+            |parameters: &DynamicParameters| doubt.is_some_and(|doubt| doubt.concerns(naming, parameters));
+        let open = |(parameters, interest): &&(&DynamicParameters, &Interest)| {
+            interest.is_open() || lost(parameters)
+        };
+        let Some(oldest) = unserved.iter().filter(open).map(|(_, interest)| interest.request).min() else {
+            return unserved.into_iter().map(|(parameters, _)| parameters.clone()).collect();
+        };
+        let meant = unserved.iter().filter(open).filter(|(_, interest)| interest.request == oldest);
+        meant.map(|(parameters, _)| DynamicParameters::clone(parameters)).collect()
+    }
+
+    /// The requested locators of a name that nothing serves.
+    fn unserved<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = (&'a DynamicParameters, &'a Interest)> {
+        let sets = self.logical.wanted.get(name).into_iter().flatten();
+        let requested = sets.filter(|(_, interest)| interest.requested);
+        requested.filter(|(parameters, _)| !self.logical.is_served(&self.settings.naming, name, parameters))
+    }
+
+    /// Whether locators that nothing serves are as many as there are bare names, which then say no more than that.
+    pub(super) fn explains(&self, name: &Name, bare: usize) -> bool {
+        let several = self.logical.wanted.get(name).is_some_and(|sets| sets.len() > 1);
+        let located = matches!(self.settings.naming, Naming::Locators);
+        located && several && self.unserved(name).count() >= bare
+    }
+
+    /// Waits for the server to send again what an earlier stream has brought of names that something was said of,
+    /// perhaps of other locators.
+    pub(super) fn await_confirmations(&mut self, at: Instant, deadlines: &mut VecDeque<Deadline>) {
+        for name in std::mem::take(&mut self.unconfirmed) {
+            let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
+            for (parameters, interest) in &mut sets {
+                let locator = ResourceLocator::new(name.clone(), parameters.clone());
+                let naming = &self.settings.naming;
+                let waits = interest.requested
+                    && interest.deadline.is_none()
+                    && self.logical.is_served(naming, &name, parameters)
+                    && !self.logical.is_served_by_this_stream(naming, &locator);
+                if waits {
+                    interest.deadline = Some(at);
+                    let type_url = self.batch.type_url.clone();
+                    deadlines.push_back(Deadline { at, type_url, locator });
+                }
+            }
+            self.logical.wanted.insert(name, sets);
+        }
+    }
+
     /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
     /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
     pub(super) fn crossed(&self, said: &Said) -> HashSet<Name> {

@@ -102,7 +102,7 @@ impl Application<'_> {
     }
 
     /// The parameters of those who asked for what an error is about, and for whom nothing was `brought`. One about a
-    /// name alone may be the answer to any of its locators: those that nothing matches, if there are such.
+    /// name alone may be the answer to any of its locators: those that it is meant for, if nothing matches some.
     fn concerned(&self, key: &VariantKey, brought: &[Constraints]) -> Vec<DynamicParameters> {
         let naming = &self.settings.naming;
         let brought = |parameters: &DynamicParameters| {
@@ -115,6 +115,7 @@ impl Application<'_> {
         let asking: Vec<DynamicParameters> = asking.map(|(parameters, _)| parameters.clone()).collect();
         let served = |parameters: &DynamicParameters| self.logical.is_served(naming, &key.name, parameters);
         let any_unserved = key.constraints.is_unconstrained() && !asking.iter().all(served);
-        asking.into_iter().filter(|parameters| !(any_unserved && served(parameters))).collect()
+        let meant = self.meant.get(&key.name).filter(|_| any_unserved);
+        asking.into_iter().filter(|parameters| meant.is_none_or(|meant| meant.contains(parameters))).collect()
     }
 }

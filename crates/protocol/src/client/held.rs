@@ -40,6 +40,11 @@ impl HeldVariant {
         self.standing != Standing::Confirmed
     }
 
+    /// Whether the server of the current stream has sent it for what it is not asked for any more.
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.standing == Standing::Orphaned
+    }
+
     /// Whether it came on the current stream.
     pub(super) fn is_of_this_stream(&self) -> bool {
         matches!(self.standing, Standing::Confirmed | Standing::Orphaned)

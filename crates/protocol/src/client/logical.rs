@@ -23,6 +23,8 @@ pub(super) struct Interest {
     pub(super) requested: bool,
     /// It was part of the first request of its type on this stream.
     pub(super) in_first: bool,
+    /// The number of the request of its type, on this stream, with which it was first sent.
+    pub(super) request: u32,
     /// Something is known of it: a variant came, or it is known or taken to be absent.
     pub(super) answered: bool,
     /// What is known of it came on this stream for others, and the server has not spoken of it since it was asked.
@@ -35,11 +37,20 @@ pub(super) struct Interest {
     pub(super) deadline: Option<Instant>,
 }
 
+impl Interest {
+    /// Whether the server has not spoken of it, though its silence may have been taken for an answer.
+    pub(super) fn is_open(&self) -> bool {
+        !self.answered || self.absence == Absence::TimedOut
+    }
+}
+
 /// What is over when the stream is.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// The first request was sent.
     pub(super) opened: bool,
+    /// How many requests were sent.
+    pub(super) requests: u32,
     /// A response has come.
     pub(super) heard: bool,
     /// Explicit names were sent, so that an empty list no longer means the wildcard.

@@ -72,7 +72,7 @@ impl ClientStream {
             interest.answered = true;
             interest.deadline = None;
             if locator.is_collection() {
-                batch.answered.push(naming.answered(&locator));
+                batch.answered.push(naming.answered(&locator, Absence::Known));
             } else {
                 interest.absence = absence;
                 batch.absent.push(naming.absent(&locator.name, &locator.parameters, absence));

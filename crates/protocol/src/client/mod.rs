@@ -42,6 +42,7 @@ mod memory;
 mod message;
 mod nack_backoff;
 mod peers;
+mod removals;
 mod renewal;
 mod requests;
 mod responses;
@@ -59,8 +60,8 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absent, Answered, Batch, Code, Constraints, DynamicParameters, Name, ResourceLocator, Scope, TypeUrl,
-    VariantKey,
+    Absence, Absent, Answered, Batch, Code, Constraints, DynamicParameters, Name, ResourceLocator, Scope,
+    TypeUrl, VariantKey,
 };
 
 pub use self::errors::Reported;
@@ -139,12 +140,12 @@ impl Naming {
         }
     }
 
-    fn answered(&self, collection: &ResourceLocator) -> Answered {
+    fn answered(&self, collection: &ResourceLocator, absence: Absence) -> Answered {
         let scope = self.scope(&collection.parameters);
-        Answered { collection: Some(collection.name.clone()), scope }
+        Answered { collection: Some(collection.name.clone()), scope, absence }
     }
 
-    fn absent(&self, name: &Name, parameters: &DynamicParameters, absence: weir_types::Absence) -> Absent {
+    fn absent(&self, name: &Name, parameters: &DynamicParameters, absence: Absence) -> Absent {
         Absent { name: name.clone(), scope: self.scope(parameters), absence }
     }
 }

@@ -194,22 +194,24 @@ impl Logical {
         let wildcard = wildcard.map(|(parameters, _)| ResourceLocator::new(WILDCARD, parameters.clone()));
         let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
         let mut watched = Vec::new();
+        self.conversation.requests += 1;
+        let request = self.conversation.requests;
         for locator in sent {
             // What answers a collection says nothing of what else there is.
             let served = !locator.is_collection()
                 && self.is_served(naming, &locator.name, &locator.parameters)
                 && !self.is_fleeting(naming, &locator);
             let borrowed = served && !in_first && self.is_served_by_this_stream(naming, &locator);
-            let late_wildcard = locator.is_wildcard() && !in_first;
             let Some(interest) = self.interest(&locator) else { continue };
             if interest.requested {
                 continue;
             }
-            let waits = !interest.answered && !served && (late_wildcard || !locator.is_wildcard());
+            let waits = !interest.answered && !served;
             *interest = Interest {
                 told: true,
                 requested: true,
                 in_first,
+                request,
                 answered: interest.answered || served,
                 borrowed,
                 absence: interest.absence,

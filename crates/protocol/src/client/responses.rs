@@ -1,17 +1,15 @@
 //! What is received: from either dialect to one [`Batch`].
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{
-    Absence, Batch, Breadth, Constraints, Heartbeat, Name, Reach, ResourceLocator, Undecided, Variant,
-    VariantKey, WILDCARD,
-};
+use weir_types::{Batch, DynamicParameters, Heartbeat, Name, Reach, Variant, VariantKey};
 
 use super::held::HeldVariant;
 use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
+use super::removals::Doubt;
 use super::{ClientStream, Naming, Reported, Settings, Ticket};
 use crate::Dialect;
 
@@ -44,12 +42,14 @@ impl ClientStream {
         }
         application.remove(&said);
         application.guard(before, now, &mut self.shrinks);
+        application.find_meant(&said);
         let crossed = application.crossed(&said);
         let undecided = application.mark_absent(&crossed, &said.spared());
         application.tell_errors(&said.errors, &undecided);
         application.answer_collections(&said);
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);
+        application.await_confirmations(deadline, &mut self.deadlines);
         self.tickets += 1;
         application.conclude(said, self.tickets, now)
     }
@@ -66,7 +66,7 @@ pub(super) struct Said {
     /// As the server named them.
     pub(super) removed: Vec<VariantKey>,
     rejected: Vec<Rejected>,
-    errors: Vec<Reported>,
+    pub(super) errors: Vec<Reported>,
     /// Names of which something was sent, acceptable or not.
     mentioned: HashSet<Name>,
     /// Names of which something was not acceptable, or cannot be delivered for now.
@@ -185,21 +185,25 @@ pub(super) struct Application<'a> {
     pub(super) settings: &'a Settings,
     pub(super) logical: &'a mut Logical,
     pub(super) batch: Batch,
-    /// Names whose locators may have lost their variant, or never had one.
-    doubtful: BTreeSet<Name>,
+    /// Names of which some locators may have lost their variant, or never had one.
+    pub(super) doubtful: BTreeMap<Name, Doubt>,
     /// The names of what came on this stream and is not held any more, and whether that was what the server means by
     /// the bare name.
     pub(super) withdrawn: HashMap<Name, bool>,
     /// What was held and is not any more.
     pub(super) dropped: Vec<(VariantKey, HeldVariant)>,
+    /// Which locators a bare name is meant for, by name.
+    pub(super) meant: HashMap<Name, HashSet<DynamicParameters>>,
+    /// Names of which an earlier stream has brought something that may be gone, or not.
+    pub(super) unconfirmed: Vec<Name>,
     /// Something is answered for the first time.
     answers: bool,
 }
 
 impl<'a> Application<'a> {
     pub(super) fn new(settings: &'a Settings, logical: &'a mut Logical, batch: Batch) -> Self {
-        let (doubtful, withdrawn, dropped) = Default::default();
-        Self { settings, logical, batch, doubtful, withdrawn, dropped, answers: false }
+        let (doubtful, withdrawn, dropped, meant, unconfirmed) = Default::default();
+        Self { settings, logical, batch, doubtful, withdrawn, dropped, meant, unconfirmed, answers: false }
     }
 
     /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
@@ -284,91 +288,6 @@ impl<'a> Application<'a> {
             let superseded: Vec<_> = superseded.map(|held| key(held)).collect();
             superseded.into_iter().for_each(|key| self.drop_held(key));
         }
-    }
-
-    fn remove(&mut self, said: &Said) {
-        let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
-        for removed in said.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
-            let stored = self.settings.naming.stored(removed);
-            if sent.contains(&stored) {
-                continue;
-            }
-            if removed.constraints.is_unconstrained() && Breadth::of(&removed.name) == Breadth::Name {
-                self.drop_before(&removed.name, said);
-            }
-            self.drop_held(stored);
-            self.doubtful.insert(removed.name.clone());
-            self.empty(&removed.name, said, &sent);
-        }
-    }
-
-    /// A bare name also answers what was stated when the stream began: by that name, or for it, where an alias is all
-    /// that anyone asks for.
-    fn drop_before(&mut self, name: &Name, said: &Said) {
-        let stays = |resource: &Name, held: &HeldVariant| {
-            let mut asking = self.logical.asking(resource, &held.aliases);
-            said.spoiled.contains(resource) || asking.any(|asking| asking != name)
-        };
-        let before = self.logical.held.answering(name).filter(|(_, held)| held.is_from_before());
-        let before = before.filter(|(resource, held)| *resource == name || !stays(resource, held));
-        let before: Vec<_> = before
-            .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
-            .collect();
-        before.into_iter().for_each(|key| self.drop_held(key));
-    }
-
-    /// Forgets a variant that the server has no more.
-    pub(super) fn drop_held(&mut self, key: VariantKey) {
-        if let Some(held) = self.logical.held.remove(&key) {
-            self.doubtful.insert(key.name.clone());
-            self.doubtful.extend(held.aliases.iter().cloned());
-            if held.is_of_this_stream() {
-                let bare = VariantKey::new(key.name.clone(), Constraints::unconstrained());
-                let is_bare = self.settings.naming.stored(&bare) == key;
-                *self.withdrawn.entry(key.name.clone()).or_default() |= is_bare;
-                held.aliases.iter().for_each(|alias| _ = self.withdrawn.entry(alias.clone()).or_default());
-            }
-            self.batch.removals.push(key.clone());
-            self.dropped.push((key, held));
-        }
-    }
-
-    /// The locators that the server has answered and that nothing matches, now that all is applied. Returns those
-    /// that it has not: it may have `crossed` the request for them, or has `spared` what cannot be accepted.
-    pub(super) fn mark_absent(
-        &mut self,
-        crossed: &HashSet<Name>,
-        spared: &HashSet<Name>,
-    ) -> Vec<ResourceLocator> {
-        let mut undecided = Vec::new();
-        for name in std::mem::take(&mut self.doubtful) {
-            let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
-            for (parameters, interest) in &mut sets {
-                if Breadth::of(&name) != Breadth::Name
-                    || self.logical.is_served(&self.settings.naming, &name, parameters)
-                {
-                    continue;
-                }
-                if !interest.requested {
-                    let scope = self.settings.naming.scope(parameters);
-                    self.batch.undecided.push(Undecided { name: name.clone(), scope });
-                    continue;
-                }
-                let borrowed = std::mem::take(&mut interest.borrowed);
-                if borrowed && crossed.contains(&name) || spared.contains(&name) {
-                    interest.answered = false;
-                    undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
-                    continue;
-                }
-                interest.answered = true;
-                interest.absence = Absence::Known;
-                interest.error = None;
-                interest.deadline = None;
-                self.batch.absent.push(self.settings.naming.absent(&name, parameters, Absence::Known));
-            }
-            self.logical.wanted.insert(name, sets);
-        }
-        undecided
     }
 
     fn conclude(self, said: Said, number: u64, now: Instant) -> Applied {

@@ -93,7 +93,9 @@ impl ClientStream {
             batch.errors.push(Failed { name, scope, error: Arc::clone(error) });
         }
         if locator.is_collection() {
-            batch.answered.push(naming.answered(locator));
+            let timed_out = interest.absence == Absence::TimedOut;
+            let absence = if timed_out { Absence::TimedOut } else { Absence::Known };
+            batch.answered.push(naming.answered(locator, absence));
         } else if !served && interest.absence != Absence::Unknown {
             batch.absent.push(naming.absent(&locator.name, &locator.parameters, interest.absence));
         }

@@ -11,6 +11,7 @@ mod memory;
 mod rejected;
 mod renewal;
 mod shrink;
+mod siblings;
 mod sotw;
 mod ttl;
 
@@ -201,7 +202,7 @@ fn absent(batch: &Batch, absence: Absence) -> Vec<ResourceLocator> {
 }
 
 fn answered(text: &str) -> Answered {
-    Naming::Locators.answered(&locator(text))
+    Naming::Locators.answered(&locator(text), Absence::Known)
 }
 
 fn prod_scope() -> Scope {
@@ -371,7 +372,8 @@ fn w02_wildcards_are_answered() {
         assert_eq!(f.respond(&cds(), vec![variant("a[env=prod]", "1")], &[]).batch.answered, []);
         let both = vec![variant("a[env=prod]", "1"), variant("a[env=test]", "1")];
         assert_eq!(f.respond(&cds(), both, &[]).batch.answered, [answered("*{env=test}")]);
-        assert_eq!(f.time_out()[0].answered, [answered("*{env=dev}")]);
+        let silence = Answered { absence: Absence::TimedOut, ..answered("*{env=dev}") };
+        assert_eq!(f.time_out()[0].answered, [silence]);
     }
 }
 
@@ -388,16 +390,4 @@ fn a_type_moves_to_another_stream_with_what_is_held() {
     );
     assert!(from.respond(&cds(), vec![variant("a", "2")], &[]).batch.is_empty());
     assert_eq!(removals(&to.respond(&cds(), vec![], &["a"]).batch), keys(&["a"]));
-}
-
-#[test]
-fn late_comers_hear_what_is_known() {
-    let mut f = Fixture::named(Dialect::Delta).with(&eds(), &["a", "b", "c"], vec![variant("a", "1")]);
-    f.respond(&eds(), vec![], &["b"]);
-    let mut recall = |name| f.stream.recall(&eds(), &locator(name)).map(|batch| batch.absent);
-    assert_eq!((recall("a"), recall("c")), (None, None));
-    let known = Absent { name: "b".into(), scope: prod_scope(), absence: Absence::Known };
-    assert_eq!(recall("b"), Some(vec![known]));
-    let mut f = Fixture::named(Dialect::Delta).with(&cds(), &["*"], vec![]);
-    assert_eq!(f.stream.recall(&cds(), &locator("*")).unwrap().answered, [Answered::wildcard(prod_scope())]);
 }

@@ -3,9 +3,10 @@
 
 use std::time::Instant;
 
-use weir_types::{Absence, Batch, ResourceLocator, TypeUrl};
+use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 
-use super::ClientStream;
+use super::logical::Logical;
+use super::{ClientStream, Naming};
 
 /// When a locator will be taken to be absent. All wait equally long, so that they lie in order of time; one
 /// that was answered is left where it is and passed over.
@@ -36,6 +37,7 @@ impl ClientStream {
             interest.answered = true;
             interest.borrowed = false;
             interest.absence = Absence::TimedOut;
+            let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
             let reach = logical.reach();
             let known = batches.iter().position(|batch| batch.type_url == type_url);
             let index = known.unwrap_or(batches.len());
@@ -43,8 +45,9 @@ impl ClientStream {
                 batches.push(Batch::new(type_url, reach));
             }
             let naming = &self.settings.naming;
+            batches[index].removals.extend(unconfirmed);
             if locator.is_collection() {
-                batches[index].answered.push(naming.answered(&locator));
+                batches[index].answered.push(naming.answered(&locator, Absence::TimedOut));
             } else {
                 let absent = naming.absent(&locator.name, &locator.parameters, Absence::TimedOut);
                 batches[index].absent.push(absent);
@@ -63,5 +66,23 @@ impl ClientStream {
             self.deadlines.pop_front();
         }
         None
+    }
+}
+
+impl Logical {
+    /// Forgets what an earlier stream has brought for a locator, and the server was asked for and did not send again.
+    fn drop_unconfirmed(&mut self, naming: &Naming, locator: &ResourceLocator) -> Vec<VariantKey> {
+        if locator.is_collection() {
+            return Vec::new();
+        }
+        let held = self.held.answering(&locator.name).filter(|(_, held)| held.is_from_before());
+        let matching = held.filter(|(_, held)| naming.matches(&held.constraints, &locator.parameters));
+        let keys = matching.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone()));
+        let keys: Vec<VariantKey> = keys.collect();
+        for key in &keys {
+            self.held.remove(key);
+            self.version = None;
+        }
+        keys
     }
 }

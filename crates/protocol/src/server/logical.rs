@@ -49,8 +49,11 @@ pub struct Logical<V> {
     pub(super) rejected: Option<Version>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
     pub(super) owed: BTreeSet<Selector>,
-    /// Of what an error is due that could not be said beside the resource itself.
+    /// What could not be said yet: an error beside the resource itself, and that nothing matches a locator while
+    /// others of its name are not answered.
     pub(super) unsaid: BTreeSet<Selector>,
+    /// Whether some of that can be said now.
+    pub(super) unsaid_is_due: bool,
     /// State of the world: whether the client holds something from an earlier stream.
     pub(super) returning: bool,
     /// What the client holds from an earlier stream, until all of it is confirmed or corrected.
@@ -68,6 +71,11 @@ impl<V: View> Logical<V> {
     /// Where it is attached.
     pub fn view(&self) -> &V {
         &self.view
+    }
+
+    /// Whether the first response has been sent that answers all collections.
+    pub fn is_answered(&self) -> bool {
+        self.answered
     }
 
     /// The newest response, and whether the client has accepted or rejected it.
@@ -114,6 +122,7 @@ impl<V: View> Logical<V> {
             rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
             owed: BTreeSet::new(),
             unsaid: BTreeSet::new(),
+            unsaid_is_due: false,
             known: inbound.known,
             reconsidered: false,
         })
@@ -194,6 +203,8 @@ impl<V: View> Logical<V> {
         }
         self.owed.retain(|owed| wanted.contains(owed));
         self.unsaid.retain(|unsaid| wanted.contains(unsaid));
+        // Whom it waited for may have been given up.
+        self.unsaid_is_due |= !self.unsaid.is_empty();
         self.owed.extend(add);
         self.owe_covered(remove, parameters)?;
         Ok(true)
@@ -222,6 +233,8 @@ impl<V: View> Logical<V> {
             self.owed.remove(gone);
             self.unsaid.remove(gone);
         }
+        // Whom it waited for may have been given up.
+        self.unsaid_is_due |= !remove.is_empty() && !self.unsaid.is_empty();
         self.doubt(&again);
         self.owed.extend(subscribe_wanted);
         self.owe_covered(remove, parameters)

@@ -5,12 +5,13 @@
 //! machine: a request of either becomes one [`Inbound`], and what differs is asked of [`Dialect`].
 //!
 //! Never reads the wire, never encodes, never looks into the database: it asks a [`View`] how far the world
-//! has moved, and a [`Framer`] for the bytes of a step. It holds no clock and no queue. A client that reads
+//! has moved, and a [`Framer`] for the bytes of a step. Time is an argument. It holds no queue. A client that reads
 //! slowly has a cursor that stays behind; the next step that it takes is longer.
 //!
 //! The contract: [`ServerStream::handle_message`] for each request, in order, whenever it comes;
 //! [`ServerStream::poll_transmit`] whenever there is room to send one response and a view has changed or a
-//! request was handled, until it returns none.
+//! request was handled, until it returns none; then [`ServerStream::handle_timeout`] at
+//! [`ServerStream::poll_timeout`].
 
 mod inbound;
 mod logical;
@@ -25,10 +26,15 @@ mod tests;
 pub use inbound::{Inbound, Nack, Names, Verdict};
 pub use logical::Logical;
 pub use transmit::{Framed, Framer, Nonce, Step, Transmit};
+pub use waiting::{Patience, TimedOut};
 
-use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Selector, Subscription, TypeUrl};
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
 
 use self::split::Split;
+use self::waiting::ClusterWarming;
 use self::warming::Warming;
 use crate::Dialect;
 
@@ -42,6 +48,12 @@ pub trait View {
     fn unsettled(&self) -> (usize, usize);
     /// Of how many names upstream has only said that it cannot tell for now. They are not among the unsettled.
     fn failing(&self) -> usize;
+    /// How many collections upstream did not answer in time. They are not among the unsettled.
+    fn unproved(&self) -> usize;
+    /// How many names are neither answered nor such that nobody can be asked for them.
+    fn under_way(&self) -> usize;
+    /// How many of `names`, from the start, nothing has to be awaited for: they are answered, or not subscribed.
+    fn settled_of(&self, names: &[Name]) -> usize;
     /// Up to where the client was told.
     fn cursor(&self) -> Cursor;
     /// Notes that the client was told up to `cursor`.
@@ -93,10 +105,11 @@ pub struct ServerStream<V, F> {
     logical: Vec<Logical<V>>,
     /// Clusters that were sent before the client has asked for their endpoints.
     warming: Warming,
-    /// Whether the clusters that were sent last take endpoints from EDS.
-    awaits_endpoints: bool,
-    /// How often that has begun.
-    waits: u32,
+    /// Whether what may refer to clusters waits for those that were sent last.
+    clusters: ClusterWarming,
+    /// Until when first responses with full state wait for names. Most streams have none that does.
+    first_by: Vec<(TypeUrl, Instant)>,
+    patience: Arc<Patience>,
     /// What is left of a step that takes more than one response.
     split: Option<Box<Split<F>>>,
 }
@@ -111,10 +124,17 @@ impl<V: View, F> ServerStream<V, F> {
             parameters,
             logical: Vec::new(),
             warming: Warming::default(),
-            awaits_endpoints: false,
-            waits: 0,
+            clusters: ClusterWarming::default(),
+            first_by: Vec::new(),
+            patience: Arc::default(),
             split: None,
         }
+    }
+
+    /// Waits for as long as `patience` allows for what may never come.
+    #[must_use]
+    pub fn with_patience(self, patience: Arc<Patience>) -> Self {
+        Self { patience, ..self }
     }
 
     /// The stream of a client that polls: one request of state of the world, and at most one response. All that
@@ -140,11 +160,12 @@ impl<V: View, F> ServerStream<V, F> {
         self.logical.iter().map(Logical::remembered).sum::<usize>() + self.warming.len()
     }
 
-    /// Takes in one request. What it says of an earlier response is returned.
+    /// Takes in one request, which came at `now`. What it says of an earlier response is returned.
     pub fn handle_message(
         &mut self,
         inbound: Inbound,
         views: &mut impl Views<View = V>,
+        now: Instant,
     ) -> Result<Option<Verdict>, Refused> {
         let inbound = self.without_virtual_host_wildcard(inbound);
         if let Some(logical) = self.logical.iter_mut().find(|l| l.type_url == inbound.type_url) {
@@ -153,6 +174,9 @@ impl<V: View, F> ServerStream<V, F> {
         let type_url = inbound.type_url.clone();
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut logical = Logical::first(inbound, &self.parameters, views)?;
+        if logical.is_full_state(self.dialect) {
+            self.first_by.push((type_url.clone(), now + self.patience.first_response));
+        }
         if type_url.kind() == Kind::ClusterLoadAssignment {
             let warming = std::mem::take(&mut self.warming);
             logical.owe_known(|name| warming.contains(name));

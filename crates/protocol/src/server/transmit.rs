@@ -6,15 +6,16 @@
 //!
 //! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
 //! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
-//! yet. What may point at clusters waits until the client has answered for them, and what it then asked for
-//! is there or known to be missing, or until that has taken too long (`waiting`). First responses do not wait: a
-//! client asks for those in an order of its own.
+//! yet. What may point at clusters waits until the client has acknowledged the new ones of the newest response, and
+//! their endpoints are there or known to be missing, or until that has taken too long (`waiting`). What a client has
+//! newly asked for does not wait: it asks in an order of its own.
 //! Nor do clusters and endpoints go before what takes their place is ready: upstream tells one type after the other,
 //! so that the route that moves may yet be on its way.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
 
@@ -81,7 +82,7 @@ impl<V: View> Step<'_, V> {
         &self.logical.owed
     }
 
-    /// Of what an error is due that could not be said beside the resource itself.
+    /// What is due beside the changes, since it could not be said earlier.
     pub fn unsaid(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
         &self.logical.unsaid
     }
@@ -116,8 +117,12 @@ pub struct Framed<F> {
     pub errs: bool,
     /// Of what an error has to be told after it, since the resource itself is in it.
     pub postponed: Arc<[Selector]>,
+    /// Locators that nothing matches, which has to be told when other locators of their names are answered.
+    pub waiting: Arc<[Selector]>,
     /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
     pub warming: Option<Arc<HashSet<Name>>>,
+    /// Of those, the endpoints of clusters that the client did not have before.
+    pub new_clusters: Option<Arc<[Name]>>,
 }
 
 /// Makes bytes of steps.
@@ -152,11 +157,15 @@ enum Phase {
 
 impl<V: View, F: Clone> ServerStream<V, F> {
     /// The next response, if there is anything to say. The caller has room to send it.
-    pub fn poll_transmit(&mut self, framer: &mut impl Framer<V, Frame = F>) -> Option<Transmit<F>> {
+    pub fn poll_transmit(
+        &mut self,
+        framer: &mut impl Framer<V, Frame = F>,
+        now: Instant,
+    ) -> Option<Transmit<F>> {
         if let Some(part) = self.next_part() {
             return Some(part);
         }
-        self.awaits_endpoints &= self.clusters_are_on_their_way();
+        self.look_at_endpoints();
         'again: loop {
             let additions = (0..self.logical.len()).find(|&i| self.may_add(i));
             let (index, phase) = match additions {
@@ -170,7 +179,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             };
             let hold_removals = self.holds_removals(index);
             let view = &self.logical[index].view;
-            let settled = view.unsettled() == (0, 0) && view.failing() == 0;
+            let settled = view.unsettled() == (0, 0) && view.failing() == 0 && view.unproved() == 0;
             let mut framed = framer.frame(&self.step(index, hold_removals));
             let replaces = phase == Phase::Additions && framed.warming.is_some() && self.takes_away(index);
             if replaces && !hold_removals {
@@ -184,7 +193,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             if overtaken || self.holds_removals(index) != hold_removals {
                 continue 'again;
             }
-            if let Some(transmit) = self.make_step(index, hold_removals || replaces, settled, framed) {
+            if let Some(transmit) = self.make_step(index, hold_removals || replaces, settled, framed, now) {
                 return Some(transmit);
             }
         }
@@ -198,7 +207,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
 
     fn step(&self, index: usize, hold_removals: bool) -> Step<'_, V> {
         let logical = &self.logical[index];
-        let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
+        let full_state = logical.is_full_state(self.dialect);
         Step {
             logical,
             dialect: self.dialect,
@@ -226,13 +235,15 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 
     fn has_additions(&self, index: usize) -> bool {
-        self.logical[index].has_additions(self.dialect)
+        let logical = &self.logical[index];
+        logical.has_additions(self.dialect, || self.waits_for_names(logical))
     }
 
     /// Whether there are additions that nothing has to come before.
     fn may_add(&self, index: usize) -> bool {
-        let waits = self.logical[index].answered && self.points_at_clusters(index);
-        self.has_additions(index) && !(waits && self.clusters_are_on_their_way())
+        let logical = &self.logical[index];
+        let waits = logical.answered && self.points_at_clusters(index) && !logical.is_asked_for();
+        self.has_additions(index) && !(waits && self.clusters_are_warming())
     }
 
     /// Whether there are removals that nothing has to come before but additions.
@@ -248,7 +259,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     /// Whether what goes may have been replaced by clusters that the client has not got ready yet.
     fn awaits_successors(&self, index: usize) -> bool {
         let kind = self.logical[index].type_url.kind();
-        matches!(kind, Kind::Cluster | Kind::ClusterLoadAssignment) && self.clusters_are_on_their_way()
+        matches!(kind, Kind::Cluster | Kind::ClusterLoadAssignment) && self.clusters_are_warming()
     }
 
     /// Whether the client of an aggregated stream has something that is gone.
@@ -269,7 +280,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         (0..self.logical.len()).any(|i| i != index && self.has_additions(i))
     }
 
-    /// Moves the logical stream over a step that was framed when the subscription was `settled` or not.
+    /// Moves the logical stream over a step that was encoded when the subscription was `settled` or not.
     /// Returns the response, unless there is nothing to say.
     fn make_step(
         &mut self,
@@ -277,11 +288,11 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         hold_removals: bool,
         settled: bool,
         framed: Framed<F>,
+        now: Instant,
     ) -> Option<Transmit<F>> {
         let up_to_date = self.is_up_to_date(index);
         let logical = &mut self.logical[index];
-        let full_state = self.dialect == Dialect::Sotw && logical.type_url.is_full_state();
-        let whole = full_state || self.polled;
+        let whole = logical.is_full_state(self.dialect) || self.polled;
         let same = [logical.version, logical.rejected].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
         let news = framed.refreshes || framed.errs && !self.polled;
@@ -292,8 +303,10 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         logical.owed.clear();
         if !hold_removals {
             logical.unsaid.clear();
+            logical.unsaid_is_due = false;
         }
-        logical.unsaid.extend(framed.postponed.iter().cloned());
+        logical.unsaid_is_due |= !framed.postponed.is_empty();
+        logical.unsaid.extend(framed.postponed.iter().chain(&*framed.waiting).cloned());
         logical.reconsidered &= hold_removals;
         logical.answered = true;
         if settled && !hold_removals && !framed.disputed {
@@ -305,12 +318,9 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         };
         let nonce = Nonce::next(logical.nonce, framed.to);
         if logical.type_url.kind() == Kind::Cluster {
-            let waits_already = self.awaits_endpoints;
-            // A response that leaves behind another one does not make its clusters ready.
-            self.awaits_endpoints &= logical.is_outstanding();
-            self.awaits_endpoints |= framed.warming.is_some();
-            self.waits = self.waits.wrapping_add(u32::from(self.awaits_endpoints && !waits_already));
+            self.begin_warming(framed.new_clusters, now);
         }
+        let logical = &mut self.logical[index];
         let last = framed.rest.is_none();
         logical.sent(nonce, framed.version, last && !hold_removals);
         logical.unfinished = !last;
@@ -338,23 +348,20 @@ impl<V: View, F: Clone> ServerStream<V, F> {
 }
 
 impl<V: View> Logical<V> {
-    /// Whether the first response waits for upstream, and is then sent even if it is empty: clients wait for
-    /// it, and would take what is missing in it for deleted.
-    fn gates_first_response(&self, dialect: Dialect) -> bool {
-        let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
-        let subscription = self.view.subscription();
-        let collection = || subscription.iter().any(|selector| selector.locator.is_collection());
-        !subscription.is_empty() && (full_state || collection())
+    /// Whether the client is to be sent something that it has just asked for: it waits for that, and for nothing else.
+    fn is_asked_for(&self) -> bool {
+        !self.owed.is_empty() || self.view.head().answers > self.view.cursor().additions
     }
 
-    fn has_additions(&self, dialect: Dialect) -> bool {
+    fn has_additions(&self, dialect: Dialect, waits: impl FnOnce() -> bool) -> bool {
         if !self.answered && self.gates_first_response(dialect) {
-            let full_state = dialect == Dialect::Sotw && self.type_url.is_full_state();
-            let (names, collections) = self.view.unsettled();
-            // What there is no word on but an error that will pass, the client may hold.
-            let may_lose = self.returning && self.view.failing() > 0;
-            return collections == 0 && (!full_state || names == 0 && !may_lose);
+            return self.may_respond_first(dialect, waits);
         }
+        self.has_news()
+    }
+
+    /// Whether something has changed or is owed.
+    pub(super) fn has_news(&self) -> bool {
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
     }
 
@@ -362,7 +369,7 @@ impl<V: View> Logical<V> {
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
         let held_back = cursor.removals < cursor.additions;
-        let left = held_back || self.reconsidered || !self.unsaid.is_empty();
+        let left = held_back || self.reconsidered || self.unsaid_is_due;
         self.answered && (left || self.view.head().removals > cursor.removals)
     }
 }

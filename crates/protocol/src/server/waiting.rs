@@ -1,31 +1,184 @@
-//! Clusters that are on their way to a client, and what waits for them.
+//! What a stream waits for, and for how long: clusters that warm, and names that a first response lacks.
 //!
-//! Owns whether anything does. Knows no time: who does says when it has been long enough.
+//! Owns the deadlines. Every wait begins once and is never prolonged: what has waited for as long as
+//! [`Patience`] allows leaves, whatever has begun to be waited for since. Never knows why something is slow.
+//!
+//! ```text
+//!                  CDS response with new EDS clusters
+//!      (ready) ─────────────────────────────────────────> Warming { endpoints, deadline }
+//!         ^                                                  │     │ a newer CDS response: its clusters,
+//!         │   acknowledged, and the endpoints settled,       │     │ the same deadline
+//!         └──────────── or the deadline has passed ──────────┘<────┘
+//! ```
 
-use weir_types::Kind;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::{ServerStream, View};
+use weir_types::{Kind, Name, TypeUrl};
+
+use super::{Logical, ServerStream, View};
+use crate::Dialect;
+
+/// For how long a stream waits for what may never come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// What may refer to clusters waits for new ones to warm.
+    pub warming: Duration,
+    /// The first state-of-the-world response to explicit names waits for those that are unanswered.
+    pub first_response: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { warming: Duration::from_secs(1), first_response: Duration::from_secs(1) }
+    }
+}
+
+/// Which waits have ended because their time was up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimedOut {
+    /// Something waited for clusters that are not warm yet.
+    pub warming: bool,
+    /// A first response waited for names that are not answered yet.
+    pub first_response: bool,
+}
+
+/// Whether the client has got ready the clusters that it was sent last.
+#[derive(Debug, Default)]
+pub(super) enum ClusterWarming {
+    /// Nothing is waited for.
+    #[default]
+    Ready,
+    /// The newest CDS response has new clusters with EDS. Boxed, since most streams wait for nothing.
+    Warming(Box<NewClusters>),
+}
+
+/// New clusters of a CDS response, as long as they warm.
+#[derive(Debug)]
+pub(super) struct NewClusters {
+    /// The names of their endpoints.
+    endpoints: Arc<[Name]>,
+    /// How many of them, from the start, were found to be settled.
+    settled: usize,
+    /// When nothing waits for them any more.
+    deadline: Instant,
+}
 
 impl<V: View, F: Clone> ServerStream<V, F> {
-    /// Whether the client has not got ready the clusters that it was sent last.
-    pub(super) fn clusters_are_on_their_way(&self) -> bool {
-        self.aggregated
-            && self.awaits_endpoints
-            && self.logical.iter().any(|logical| match logical.type_url.kind() {
-                Kind::Cluster => logical.is_outstanding(),
-                Kind::ClusterLoadAssignment => logical.view.unsettled().0 > 0,
-                _ => false,
-            })
+    /// Ends the waits whose time is up. To be called at [`Self::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) -> TimedOut {
+        let mut ended = TimedOut::default();
+        if matches!(&self.clusters, ClusterWarming::Warming(new) if new.deadline <= now) {
+            ended.warming = self.clusters_are_warming() && self.is_due();
+            self.clusters = ClusterWarming::Ready;
+        }
+        let waiting = |(type_url, _): &(TypeUrl, Instant)| {
+            let logical = self.logical.iter().find(|logical| logical.type_url == *type_url);
+            logical.is_some_and(|logical| logical.lacks_names(self.dialect))
+        };
+        let over = |(_, deadline): &(TypeUrl, Instant)| *deadline <= now;
+        ended.first_response = self.first_by.iter().any(|first| over(first) && waiting(first));
+        self.first_by.retain(|first| !over(first) && waiting(first));
+        self.first_by.shrink_to_fit();
+        ended
     }
 
-    /// Whether something that there is to say waits for clusters, of which the client may never accept some, or nobody
-    /// be able to say the endpoints: a number for each time that it does.
-    pub fn waits(&self) -> Option<u32> {
-        (self.clusters_are_on_their_way() && self.is_due()).then_some(self.waits)
+    /// When a wait is to end with which something would leave.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let warming = match &self.clusters {
+            ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
+            _ => None,
+        };
+        let lacking = self.logical.iter().filter(|logical| logical.lacks_names(self.dialect));
+        let of_type = |logical: &Logical<V>| self.first_by.iter().find(|(of, _)| *of == logical.type_url);
+        lacking.filter_map(of_type).map(|(_, deadline)| *deadline).chain(warming).min()
     }
 
-    /// What waits for clusters does so no longer. It does for those that are sent from now on.
-    pub fn go_on(&mut self) {
-        self.awaits_endpoints = false;
+    /// Whether the time of a first response that waits for names is not up yet.
+    pub(super) fn waits_for_names(&self, logical: &Logical<V>) -> bool {
+        self.first_by.iter().any(|(of, _)| *of == logical.type_url)
+    }
+
+    /// Notes that a response with clusters has left, at `now`, and which endpoints its new clusters take.
+    pub(super) fn begin_warming(&mut self, endpoints: Option<Arc<[Name]>>, now: Instant) {
+        if !self.aggregated {
+            return;
+        }
+        let deadline = match &self.clusters {
+            ClusterWarming::Warming(new) => new.deadline,
+            ClusterWarming::Ready => now + self.patience.warming,
+        };
+        self.clusters = match endpoints {
+            Some(endpoints) => {
+                ClusterWarming::Warming(Box::new(NewClusters { endpoints, settled: 0, deadline }))
+            }
+            None => ClusterWarming::Ready,
+        };
+    }
+
+    /// Takes note of endpoints that have been answered since.
+    pub(super) fn look_at_endpoints(&mut self) {
+        let ClusterWarming::Warming(new) = &mut self.clusters else { return };
+        let NewClusters { endpoints, settled, .. } = &mut **new;
+        let of_kind = |kind| self.logical.iter().find(move |logical| logical.type_url.kind() == kind);
+        if of_kind(Kind::Cluster).is_some_and(Logical::is_outstanding) {
+            return;
+        }
+        match of_kind(Kind::ClusterLoadAssignment).map(|logical| &logical.view) {
+            Some(view) if view.unsettled().0 > 0 => *settled += view.settled_of(&endpoints[*settled..]),
+            _ => *settled = endpoints.len(),
+        }
+        if *settled == endpoints.len() {
+            self.clusters = ClusterWarming::Ready;
+        }
+    }
+
+    /// Whether the client has not got ready the new clusters that it was sent last, as far as was looked.
+    pub(super) fn clusters_are_warming(&self) -> bool {
+        matches!(self.clusters, ClusterWarming::Warming(_))
+    }
+}
+
+impl<V: View> Logical<V> {
+    /// Whether the first response waits for upstream, and is then sent even if it is empty: clients wait for
+    /// it, and would take what is missing in it for deleted.
+    pub(super) fn gates_first_response(&self, dialect: Dialect) -> bool {
+        let subscription = self.view.subscription();
+        !subscription.is_empty() && (self.is_full_state(dialect) || self.asks_for_collections())
+    }
+
+    /// Whether each response carries all there is.
+    pub(super) fn is_full_state(&self, dialect: Dialect) -> bool {
+        dialect == Dialect::Sotw && self.type_url.is_full_state()
+    }
+
+    fn asks_for_collections(&self) -> bool {
+        self.view.subscription().iter().any(|selector| selector.locator.is_collection())
+    }
+
+    /// Whether the first response waits for names, though a client that states nothing would lose nothing by it.
+    fn lacks_names(&self, dialect: Dialect) -> bool {
+        !self.answered && self.is_full_state(dialect) && !self.returning && self.view.unsettled().0 > 0
+    }
+
+    /// Whether the first response, which waits for upstream, may leave.
+    ///
+    /// A client that states a version may hold what the response would lack, and would delete it. One that states none
+    /// and asks for explicit names loses nothing, but takes what is missing for non-existent: so the response waits
+    /// for what is under way, and while it `waits`.
+    pub(super) fn may_respond_first(&self, dialect: Dialect, waits: impl FnOnce() -> bool) -> bool {
+        let (names, collections) = self.view.unsettled();
+        if collections > 0 {
+            return false;
+        }
+        if self.returning && self.view.unproved() > 0 {
+            return false;
+        }
+        if !self.is_full_state(dialect) || names == 0 && !(self.returning && self.view.failing() > 0) {
+            return true;
+        }
+        let known = self.view.subscription().len().saturating_sub(names + self.view.failing());
+        let leaves = || self.view.under_way() == 0 || !waits();
+        !self.returning && !self.asks_for_collections() && known > 0 && leaves()
     }
 }

@@ -53,6 +53,19 @@ impl View for Place {
         self.0.unsettled().failing
     }
 
+    fn unproved(&self) -> usize {
+        self.0.unsettled().unproved
+    }
+
+    fn under_way(&self) -> usize {
+        let unsettled = self.0.unsettled();
+        unsettled.names.saturating_sub(unsettled.away.names)
+    }
+
+    fn settled_of(&self, names: &[Name]) -> usize {
+        self.0.settled_of(names)
+    }
+
     fn cursor(&self) -> Cursor {
         self.0.cursor()
     }
@@ -222,6 +235,7 @@ impl Framer<Place> for Frames<'_> {
         };
         let clusters = || diff.resources.iter().filter_map(|(v, _)| v.content().eds_name.clone());
         let warming = (type_url.kind() == Kind::Cluster).then(|| clusters().collect::<HashSet<_>>());
+        let new_clusters = (!diff.new_endpoints.is_empty()).then(|| diff.new_endpoints.clone().into());
         let limit = self.limit.filter(|_| !step.everything).unwrap_or(usize::MAX);
         let parts = if something || step.forced { diff.split(limit, |_| 1) } else { Vec::new() };
         let first = step.nonce(diff.to);
@@ -254,7 +268,9 @@ impl Framer<Place> for Frames<'_> {
             disputed: diff.disputed,
             errs: step.dialect == Dialect::Sotw && goes || !diff.errors.told.is_empty(),
             postponed: diff.errors.postponed.into(),
+            waiting: diff.waiting.into(),
             warming,
+            new_clusters,
         }
     }
 }

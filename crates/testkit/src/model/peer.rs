@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use weir_database::Database;
 use weir_protocol::Dialect;
@@ -53,10 +54,10 @@ impl Peer {
     }
 
     /// Gives what is no longer subscribed.
-    pub(super) fn handle(&mut self, inbound: Inbound) -> Vec<Selector> {
+    pub(super) fn handle(&mut self, inbound: Inbound, now: Instant) -> Vec<Selector> {
         let type_url = inbound.type_url.clone();
         let before = self.subscribed(&type_url);
-        self.stream.handle_message(inbound, &mut self.places).expect("nothing is refused here");
+        self.stream.handle_message(inbound, &mut self.places, now).expect("nothing is refused here");
         self.handled = true;
         let after = self.subscribed(&type_url);
         let watch = self.watches.entry(type_url).or_insert_with(Watch::opening);
@@ -71,12 +72,9 @@ impl Peer {
         };
         let unsettled = logical.view().0.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
-        let first =
-            logical.outstanding().is_none() && (unsettled.collections > 0 || full && unsettled.names > 0);
-        // What points at clusters waits for their endpoints, and all removals wait for that.
-        let endpoints =
-            self.stream.logical().iter().find(|l| l.type_url().kind() == Kind::ClusterLoadAssignment);
-        first || endpoints.is_some_and(|l| l.view().0.unsettled().names > 0)
+        let first = !logical.is_answered() && (unsettled.collections > 0 || full && unsettled.names > 0);
+        // What points at clusters waits for new ones to warm, and all removals wait for that.
+        first || self.stream.poll_timeout().is_some()
     }
 
     /// A client with one parameter set never has two variants that match (p08).

@@ -209,7 +209,11 @@ impl Said {
             Reach::Wildcard => Some(WILDCARD.into()),
             Reach::Local => None,
         };
-        change.answered.extend(self.answered.map(|set| Answered { collection, scope: scope(set) }));
+        change.answered.extend(self.answered.map(|set| Answered {
+            collection,
+            scope: scope(set),
+            absence: Absence::Known,
+        }));
         change
     }
 }

@@ -126,7 +126,7 @@ impl World {
             any = true;
             let type_url = inbound.type_url.clone();
             let again = inbound.nack.is_none() && self.is_asked_again(who, &inbound);
-            let gone = self.peers[who].handle(inbound);
+            let gone = self.peers[who].handle(inbound, self.now);
             self.note_subscriptions(&type_url);
             let shown = self.reference.shows(&type_url, self.peers[who].subscribed(&type_url).iter());
             if let Some(watch) = self.peers[who].watches.get_mut(&type_url) {
@@ -172,13 +172,17 @@ impl World {
         let before = self.shown_now(who);
         let peer = &mut self.peers[who];
         let rang = peer.places.bell.take();
-        let due = rang || std::mem::take(&mut peer.handled);
+        let timed_out = peer.stream.poll_timeout().is_some_and(|at| at <= self.now);
+        if timed_out {
+            peer.stream.handle_timeout(self.now);
+        }
+        let due = rang || std::mem::take(&mut peer.handled) || timed_out;
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         // Every other client is told everything in small parts.
         let limit = (who % 2 == 1).then_some(2);
         let at = Some(self.now).filter(|_| peer.counts);
         let mut frames = Frames { midway, interrupted: false, limit, at };
-        let transmit = peer.stream.poll_transmit(&mut frames);
+        let transmit = peer.stream.poll_transmit(&mut frames, self.now);
         let interrupted = frames.interrupted;
         if interrupted && let Some((change, _)) = self.midway.take() {
             self.note_change(&change);

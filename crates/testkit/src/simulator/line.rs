@@ -58,10 +58,10 @@ struct Connection {
 
 impl Connection {
     /// Incremental: has the server go on from a response that is not sent.
-    fn acknowledge(&mut self, type_url: TypeUrl, nonce: String) {
+    fn acknowledge(&mut self, type_url: TypeUrl, nonce: String, now: Instant) {
         let names = Names::Patch { subscribe: Vec::new(), unsubscribe: Vec::new() };
         let ack = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
-        self.server.handle_message(ack, &mut self.places).expect("nothing is refused");
+        self.server.handle_message(ack, &mut self.places, now).expect("nothing is refused");
     }
 }
 
@@ -121,35 +121,39 @@ impl Line {
     }
 
     /// The far end takes in a request.
-    pub(super) fn handle(&mut self, inbound: Inbound) {
+    pub(super) fn handle(&mut self, inbound: Inbound, now: Instant) {
         if let Some(connection) = &mut self.connection {
             if let Some(known) = &inbound.known {
                 connection.manners.note_known(&inbound.type_url, known);
             }
-            let handled = connection.server.handle_message(inbound, &mut connection.places);
+            let handled = connection.server.handle_message(inbound, &mut connection.places, now);
             handled.expect("nothing is refused");
             connection.attentive = true;
         }
     }
 
-    /// The next response, if there is room for it and the far end was woken. Where times to live count, it is made `at`
-    /// that time.
-    pub(super) fn answer(&mut self, at: Option<Instant>) -> Option<Response> {
+    /// The next response at `now`, if there is room for it and the far end was woken, or has waited for long enough.
+    pub(super) fn answer(&mut self, now: Instant) -> Option<Response> {
         let connection = self.connection.as_mut().filter(|_| !self.stalled)?;
         connection.attentive |= connection.places.bell.take();
+        if connection.server.poll_timeout().is_some_and(|at| at <= now) {
+            connection.server.handle_timeout(now);
+            connection.attentive = true;
+        }
         if !connection.attentive {
             return None;
         }
-        let mut frames = Frames { limit: self.limit, at: at.filter(|_| !self.timeless), ..Frames::default() };
+        let at = Some(now).filter(|_| !self.timeless);
+        let mut frames = Frames { limit: self.limit, at, ..Frames::default() };
         loop {
-            let Some(transmit) = connection.server.poll_transmit(&mut frames) else {
+            let Some(transmit) = connection.server.poll_transmit(&mut frames, now) else {
                 connection.attentive = false;
                 return None;
             };
             let (type_url, nonce) = (transmit.frame.type_url.clone(), transmit.frame.nonce.clone());
             match connection.manners.shape(transmit.frame, connection.dialect) {
                 Some(response) => return Some(response),
-                None => connection.acknowledge(type_url, nonce),
+                None => connection.acknowledge(type_url, nonce, now),
             }
         }
     }

@@ -129,8 +129,9 @@ impl Simulation {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Asked(end, connection, inbound) => {
+                let now = self.now();
                 if let Some(line) = self.line(&end).filter(|line| line.carries(connection)) {
-                    line.handle(inbound);
+                    line.handle(inbound, now);
                 }
             }
             Event::Answered(end, connection, response) => {
@@ -245,7 +246,7 @@ impl Simulation {
         let mut busy = true;
         while std::mem::take(&mut busy) {
             busy |= self.origin.answer();
-            let at = Some(self.now());
+            let at = self.now();
             for number in 0..self.proxies.len() {
                 let needs = self.proxies[number].follow_demand();
                 busy |= needs.is_some();

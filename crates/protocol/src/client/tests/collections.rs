@@ -21,7 +21,8 @@ fn w04_a_glob_brings_its_names_and_no_others() {
             let batch =
                 f.respond(&type_url, both().into_iter().chain([variant(OTHER, "1")]).collect(), &[]).batch;
             assert_eq!((batch.reach, upserts(&batch).len()), (Reach::Named, 2), "w01: as names do");
-            let whom = Answered { collection: Some(GLOB.into()), scope: prod_scope() };
+            let whom =
+                Answered { collection: Some(GLOB.into()), scope: prod_scope(), absence: Absence::Known };
             assert_eq!(batch.answered, [whom]);
             assert!(f.stream.is_in_sync());
         }
@@ -58,7 +59,7 @@ fn w04_a_glob_without_an_answer_is_taken_to_be_empty_after_a_while() {
     let batches = f.time_out();
     assert_eq!(
         (&batches[0].answered[..], absent(&batches[0], Absence::TimedOut)),
-        (&[answered(GLOB)][..], locators(&[OTHER]))
+        (&[Answered { absence: Absence::TimedOut, ..answered(GLOB) }][..], locators(&[OTHER]))
     );
 }
 
@@ -73,7 +74,7 @@ fn w04_a_glob_that_is_empty_now_has_lost_what_only_it_asked_for() {
 #[test]
 fn w04_who_comes_late_to_a_glob_hears_that_it_was_answered() {
     let mut f = Fixture::named(Dialect::Delta).with(&eds(), &[GLOB], both());
-    let answered = Answered { collection: Some(GLOB.into()), scope: prod_scope() };
+    let answered = Answered { collection: Some(GLOB.into()), scope: prod_scope(), absence: Absence::Known };
     assert_eq!(f.stream.recall(&eds(), &locator(GLOB)).unwrap().answered, [answered]);
 }
 

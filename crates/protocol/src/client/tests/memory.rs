@@ -125,3 +125,15 @@ fn u09_versions_of_another_server_are_not_stated() {
     let stated: Vec<_> = request.initial_versions.iter().map(|(_, version)| &**version).collect();
     assert_eq!(stated, [requests::UNSTATABLE_VERSION; 2]);
 }
+
+#[test]
+fn late_comers_hear_what_is_known() {
+    let mut f = Fixture::named(Dialect::Delta).with(&eds(), &["a", "b", "c"], vec![variant("a", "1")]);
+    f.respond(&eds(), vec![], &["b"]);
+    let mut recall = |name| f.stream.recall(&eds(), &locator(name)).map(|batch| batch.absent);
+    assert_eq!((recall("a"), recall("c")), (None, None));
+    let known = Absent { name: "b".into(), scope: prod_scope(), absence: Absence::Known };
+    assert_eq!(recall("b"), Some(vec![known]));
+    let mut f = Fixture::named(Dialect::Delta).with(&cds(), &["*"], vec![]);
+    assert_eq!(f.stream.recall(&cds(), &locator("*")).unwrap().answered, [Answered::wildcard(prod_scope())]);
+}

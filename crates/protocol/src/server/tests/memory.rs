@@ -14,7 +14,8 @@ fn gives_up(fixture: &mut Fixture, count: usize) -> Option<Refused> {
             Sotw => [replace("cds", "", &["*", &name]), replace("cds", "", &["*"])],
             Delta => [patch("cds", "", &[&name], &[]), patch("cds", "", &[], &[&name])],
         };
-        said.into_iter().find_map(|inbound| fixture.stream.handle_message(inbound, &mut views).err())
+        said.into_iter()
+            .find_map(|inbound| fixture.stream.handle_message(inbound, &mut views, fixture.now).err())
     })
 }
 

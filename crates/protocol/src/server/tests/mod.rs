@@ -9,11 +9,13 @@ mod polls;
 mod requests;
 mod responses;
 mod split;
+mod waiting;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_types::{
     Commit, Cursor, DynamicParameters, Head, KnownVersions, Name, Selector, Subscription, TypeUrl, Version,
@@ -37,6 +39,15 @@ struct World {
     errs: bool,
     postponed: Vec<Selector>,
     asked_again: Vec<Selector>,
+    /// How many names nobody can be asked for.
+    away: usize,
+    unproved: usize,
+    /// What cannot be said yet.
+    waiting: Vec<Selector>,
+    /// Of what is sent next: the endpoints of clusters that the client does not have yet.
+    new_clusters: Vec<Name>,
+    /// Names that are not answered.
+    unanswered: HashSet<Name>,
 }
 
 type Worlds = Rc<RefCell<BTreeMap<TypeUrl, World>>>;
@@ -63,6 +74,22 @@ impl View for FakeView {
 
     fn failing(&self) -> usize {
         self.worlds.borrow()[&self.type_url].failing
+    }
+
+    fn unproved(&self) -> usize {
+        self.worlds.borrow()[&self.type_url].unproved
+    }
+
+    fn under_way(&self) -> usize {
+        let worlds = self.worlds.borrow();
+        let world = &worlds[&self.type_url];
+        world.unsettled.0 - world.away
+    }
+
+    fn settled_of(&self, names: &[Name]) -> usize {
+        let worlds = self.worlds.borrow();
+        let unanswered = &worlds[&self.type_url].unanswered;
+        names.iter().position(|name| unanswered.contains(name)).unwrap_or(names.len())
     }
 
     fn cursor(&self) -> Cursor {
@@ -174,7 +201,9 @@ impl Framer<FakeView> for FakeFramer {
             disputed: world.disputed,
             errs: world.errs,
             postponed: world.postponed.iter().cloned().collect(),
+            waiting: world.waiting.iter().cloned().collect(),
             warming: (!world.warming.is_empty()).then(|| Arc::new(world.warming.clone())),
+            new_clusters: (!world.new_clusters.is_empty()).then(|| Arc::from(&*world.new_clusters)),
         }
     }
 }
@@ -185,6 +214,7 @@ struct Fixture {
     stream: ServerStream<FakeView, Asked>,
     framer: FakeFramer,
     commits: u64,
+    now: Instant,
 }
 
 fn parameters() -> DynamicParameters {
@@ -230,7 +260,13 @@ impl Fixture {
 
     fn separate(dialect: Dialect, aggregated: bool) -> Self {
         let stream = ServerStream::new(dialect, aggregated, parameters());
-        Self { worlds: Worlds::default(), stream, framer: FakeFramer::default(), commits: 1 }
+        Self {
+            worlds: Worlds::default(),
+            stream,
+            framer: FakeFramer::default(),
+            commits: 1,
+            now: Instant::now(),
+        }
     }
 
     /// A poll of a world in which others have polled before.
@@ -241,7 +277,7 @@ impl Fixture {
 
     fn says(&mut self, inbound: Inbound) -> Option<Verdict> {
         let mut views = FakeViews(Rc::clone(&self.worlds));
-        self.stream.handle_message(inbound, &mut views).expect("it is not refused")
+        self.stream.handle_message(inbound, &mut views, self.now).expect("it is not refused")
     }
 
     /// Something of the type is new.
@@ -251,6 +287,31 @@ impl Fixture {
         self.world(short, |world| {
             world.head.additions = commit;
             world.version = Version(commit.0);
+        });
+    }
+
+    /// Upstream answers something of the type that was asked for.
+    fn answered(&mut self, short: &str) {
+        self.adds(short);
+        self.world(short, |world| world.head.answers = world.head.additions);
+    }
+
+    /// Time passes.
+    fn passes(&mut self, millis: u64) -> TimedOut {
+        self.now += Duration::from_millis(millis);
+        self.stream.handle_timeout(self.now)
+    }
+
+    /// In how many milliseconds something will have waited for long enough.
+    fn due_in(&self) -> Option<u128> {
+        self.stream.poll_timeout().map(|at| at.saturating_duration_since(self.now).as_millis())
+    }
+
+    /// The client accepts a response.
+    fn accepts(&mut self, short: &str, nonce: &str) {
+        self.says(match self.stream.dialect() {
+            Dialect::Sotw => replace(short, nonce, &["a"]),
+            Dialect::Delta => patch(short, nonce, &[], &[]),
         });
     }
 
@@ -269,7 +330,7 @@ impl Fixture {
     }
 
     fn next(&mut self) -> Option<(String, Asked)> {
-        let transmit = self.stream.poll_transmit(&mut self.framer)?;
+        let transmit = self.stream.poll_transmit(&mut self.framer, self.now)?;
         Some((transmit.nonce.to_string(), transmit.frame))
     }
 

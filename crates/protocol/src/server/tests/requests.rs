@@ -196,7 +196,7 @@ fn p15_a_refusal_is_passed_on_and_changes_nothing() {
     fixture.says(patch("eds", "", &["a"], &[]));
     fixture.world("eds", |world| world.refuses = true);
     let mut views = FakeViews(Rc::clone(&fixture.worlds));
-    let refused = fixture.stream.handle_message(patch("eds", "", &["b"], &["a"]), &mut views);
+    let refused = fixture.stream.handle_message(patch("eds", "", &["b"], &["a"]), &mut views, fixture.now);
     assert_eq!(refused, Err(Refused::TooMuch("no more".into())));
     assert_eq!(fixture.subscribed("eds"), ["a"]);
 }

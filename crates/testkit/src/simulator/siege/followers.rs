@@ -1,5 +1,7 @@
 //! The clients, whose streams are always open and empty.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use weir_database::Database;
 use weir_protocol::Dialect;
@@ -16,6 +18,8 @@ pub struct Follower {
     pub(super) client: Client,
     pub(super) line: Line,
     form: Form,
+    /// Time stands still for it.
+    now: Instant,
 }
 
 impl Follower {
@@ -35,8 +39,9 @@ impl Follower {
     /// One that asks in `form`, and has `parameters` where it asks by plain names.
     pub fn new(database: &Database, dialect: Dialect, form: Form, parameters: &DynamicParameters) -> Self {
         let mut line = Line::default();
+        line.without_times();
         line.open(0, database, dialect, parameters);
-        Self { client: Client::new(dialect, parameters.clone()), line, form }
+        Self { client: Client::new(dialect, parameters.clone()), line, form, now: Instant::now() }
     }
 
     /// Subscribes to something, or no longer: each number picks from what is in play.
@@ -52,15 +57,15 @@ impl Follower {
             true => Some(self.client.subscribe(&type_url, &[selector])),
             false => self.client.unsubscribe(&type_url, &[selector]),
         };
-        request.into_iter().for_each(|request: Inbound| self.line.handle(request));
+        request.into_iter().for_each(|request: Inbound| self.line.handle(request, self.now));
     }
 
     /// Takes in what there is for it, and accepts it.
     pub fn settle(&mut self) {
         let mut responses = 0;
-        while let Some(response) = self.line.answer(None) {
+        while let Some(response) = self.line.answer(self.now) {
             let verdict = self.client.receive(&response, None);
-            self.line.handle(verdict);
+            self.line.handle(verdict, self.now);
             responses += 1;
             assert!(responses < ENDLESS, "there is no end of responses");
         }

@@ -44,6 +44,7 @@ impl Siege {
 
     fn connect(&mut self, end: &End, origin: &Origin) {
         let Some(link) = self.proxy.link(end) else { return };
+        link.line.without_times();
         link.line.open(0, &origin.database, link.dialect, &link.parameters);
         link.machine.connected();
     }
@@ -79,9 +80,9 @@ impl Siege {
         while let Some(link) = self.proxy.link(end) {
             let asked: Vec<_> = std::iter::from_fn(|| link.ask(now)).collect();
             let asks = !asked.is_empty();
-            asked.into_iter().for_each(|request| link.line.handle(request));
+            asked.into_iter().for_each(|request| link.line.handle(request, now));
             origin.answer();
-            let Some(response) = self.proxy.link(end).and_then(|link| link.line.answer(None)) else {
+            let Some(response) = self.proxy.link(end).and_then(|link| link.line.answer(now)) else {
                 return busy | asks;
             };
             self.proxy.receive(set, *role, response, now);

@@ -128,7 +128,7 @@ impl<R: Request> Hostile<R> {
             let client = Client::new(request.node(), &RULES).ok()?;
             let of = (service, R::DIALECT);
             let (client, wrapping, cold) = (Arc::new(client), Wrapping::default(), ColdStarts::default());
-            self.conversation = Some(Conversation::new(of, client, wrapping, LIMITS, cold));
+            self.conversation = Some(Conversation::new(of, client, wrapping, LIMITS, cold, Arc::default()));
         }
         let conversation = self.conversation.as_mut()?;
         let inbound = conversation.read(request, &world.statements).ok()?;

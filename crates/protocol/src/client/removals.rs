@@ -1,0 +1,133 @@
+//! What a response takes away, and which locators are left with nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use weir_types::{
+    Absence, Breadth, Constraints, DynamicParameters, Name, ResourceLocator, Undecided, VariantKey, WILDCARD,
+};
+
+use super::Naming;
+use super::held::HeldVariant;
+use super::responses::{Application, Said};
+
+/// Which locators of a name may be left with nothing.
+#[derive(Debug, Default)]
+pub(super) struct Doubt {
+    /// Those that match one of these: variants that are gone.
+    gone: Vec<Constraints>,
+    /// Those that a bare name is meant for.
+    bare: bool,
+}
+
+impl Doubt {
+    /// Whether a locator with `parameters` has lost a variant.
+    pub(super) fn concerns(&self, naming: &Naming, parameters: &DynamicParameters) -> bool {
+        self.gone.iter().any(|constraints| naming.matches(constraints, parameters))
+    }
+}
+
+impl Application<'_> {
+    pub(super) fn remove(&mut self, said: &Said) {
+        let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
+        let mut bare: HashMap<&Name, usize> = HashMap::new();
+        for removed in said.removed.iter().filter(|removed| removed.constraints.is_unconstrained()) {
+            *bare.entry(&removed.name).or_default() += 1;
+        }
+        for removed in said.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
+            let stored = self.settings.naming.stored(removed);
+            if sent.contains(&stored) {
+                continue;
+            }
+            let count = bare.remove(&removed.name).filter(|_| Breadth::of(&removed.name) == Breadth::Name);
+            if let Some(count) = count {
+                let explained = self.explains(&removed.name, count);
+                self.drop_before(&removed.name, said, explained);
+            }
+            self.drop_held(stored);
+            let doubt = self.doubtful.entry(removed.name.clone()).or_default();
+            match removed.constraints.is_unconstrained() {
+                true => doubt.bare = true,
+                false => doubt.gone.push(removed.constraints.clone()),
+            }
+            self.empty(&removed.name, said, &sent);
+        }
+    }
+
+    /// A bare name also answers what was stated when the stream began: by that name, or for it, where an alias is all
+    /// that anyone asks for. Where other locators of the name are what it is `explained` by, what was stated is to be
+    /// confirmed.
+    fn drop_before(&mut self, name: &Name, said: &Said, explained: bool) {
+        let stays = |resource: &Name, held: &HeldVariant| {
+            let mut asking = self.logical.asking(resource, &held.aliases);
+            said.spoiled.contains(resource) || asking.any(|asking| asking != name)
+        };
+        let before = self.logical.held.answering(name).filter(|(_, held)| held.is_from_before());
+        let before = before.filter(|(_, held)| !explained || held.is_orphaned());
+        let before = before.filter(|(resource, held)| *resource == name || !stays(resource, held));
+        let before: Vec<_> = before
+            .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
+            .collect();
+        before.into_iter().for_each(|key| self.drop_held(key));
+        self.unconfirmed.extend(explained.then(|| name.clone()));
+    }
+
+    /// Forgets a variant that the server has no more.
+    pub(super) fn drop_held(&mut self, key: VariantKey) {
+        if let Some(held) = self.logical.held.remove(&key) {
+            for name in std::iter::once(&key.name).chain(&*held.aliases) {
+                self.doubtful.entry(name.clone()).or_default().gone.push(key.constraints.clone());
+            }
+            if held.is_of_this_stream() {
+                let bare = VariantKey::new(key.name.clone(), Constraints::unconstrained());
+                let is_bare = self.settings.naming.stored(&bare) == key;
+                *self.withdrawn.entry(key.name.clone()).or_default() |= is_bare;
+                held.aliases.iter().for_each(|alias| _ = self.withdrawn.entry(alias.clone()).or_default());
+            }
+            self.batch.removals.push(key.clone());
+            self.dropped.push((key, held));
+        }
+    }
+
+    /// The locators that the server has answered and that nothing matches, now that all is applied. Returns those
+    /// that it has not: it may have `crossed` the request for them, or has `spared` what cannot be accepted.
+    pub(super) fn mark_absent(
+        &mut self,
+        crossed: &HashSet<Name>,
+        spared: &HashSet<Name>,
+    ) -> Vec<ResourceLocator> {
+        let mut undecided = Vec::new();
+        for (name, doubt) in std::mem::take(&mut self.doubtful) {
+            let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
+            let naming = &self.settings.naming;
+            let meant = self.meant.get(&name).filter(|_| doubt.bare);
+            for (parameters, interest) in &mut sets {
+                let lost = doubt.concerns(naming, parameters);
+                let concerned = lost || meant.is_some_and(|meant| meant.contains(parameters));
+                if !concerned
+                    || Breadth::of(&name) != Breadth::Name
+                    || self.logical.is_served(naming, &name, parameters)
+                {
+                    continue;
+                }
+                if !interest.requested {
+                    let scope = naming.scope(parameters);
+                    self.batch.undecided.push(Undecided { name: name.clone(), scope });
+                    continue;
+                }
+                let borrowed = std::mem::take(&mut interest.borrowed);
+                if borrowed && crossed.contains(&name) || spared.contains(&name) {
+                    interest.answered = false;
+                    undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
+                    continue;
+                }
+                interest.answered = true;
+                interest.absence = Absence::Known;
+                interest.error = None;
+                interest.deadline = None;
+                self.batch.absent.push(naming.absent(&name, parameters, Absence::Known));
+            }
+            self.logical.wanted.insert(name, sets);
+        }
+        undecided
+    }
+}
