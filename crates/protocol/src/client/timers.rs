@@ -36,7 +36,10 @@ impl ClientStream {
             interest.deadline = None;
             interest.answered = true;
             interest.borrowed = false;
-            interest.absence = Absence::TimedOut;
+            // Nothing tells the answer to a wildcard that came late from what came for others, so that silence is one.
+            let late = locator.is_collection() && !interest.in_first;
+            interest.absence = if late { Absence::Unknown } else { Absence::TimedOut };
+            let silence = if late { Absence::Known } else { Absence::TimedOut };
             let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
             let reach = logical.reach();
             let known = batches.iter().position(|batch| batch.type_url == type_url);
@@ -47,7 +50,7 @@ impl ClientStream {
             let naming = &self.settings.naming;
             batches[index].removals.extend(unconfirmed);
             if locator.is_collection() {
-                batches[index].answered.push(naming.answered(&locator, Absence::TimedOut));
+                batches[index].answered.push(naming.answered(&locator, silence));
             } else {
                 let absent = naming.absent(&locator.name, &locator.parameters, Absence::TimedOut);
                 batches[index].absent.push(absent);

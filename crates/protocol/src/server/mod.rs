@@ -110,6 +110,8 @@ pub struct ServerStream<V, F> {
     /// Until when first responses with full state wait for names. Most streams have none that does.
     first_by: Vec<(TypeUrl, Instant)>,
     patience: Arc<Patience>,
+    /// Whether the client is a proxy, which may hold what it states no version of.
+    proxy: bool,
     /// What is left of a step that takes more than one response.
     split: Option<Box<Split<F>>>,
 }
@@ -127,6 +129,7 @@ impl<V: View, F> ServerStream<V, F> {
             clusters: ClusterWarming::default(),
             first_by: Vec::new(),
             patience: Arc::default(),
+            proxy: false,
             split: None,
         }
     }
@@ -135,6 +138,12 @@ impl<V: View, F> ServerStream<V, F> {
     #[must_use]
     pub fn with_patience(self, patience: Arc<Patience>) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Whether the client is a proxy. One may hold what it states no version of, so that its first responses are whole.
+    #[must_use]
+    pub fn for_proxy(self, proxy: bool) -> Self {
+        Self { proxy, ..self }
     }
 
     /// The stream of a client that polls: one request of state of the world, and at most one response. All that

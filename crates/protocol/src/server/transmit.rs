@@ -236,7 +236,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
 
     fn has_additions(&self, index: usize) -> bool {
         let logical = &self.logical[index];
-        logical.has_additions(self.dialect, || self.waits_for_names(logical))
+        logical.has_additions(self.dialect, self.proxy, || self.waits_for_names(logical))
     }
 
     /// Whether there are additions that nothing has to come before.
@@ -353,9 +353,9 @@ impl<V: View> Logical<V> {
         !self.owed.is_empty() || self.view.head().answers > self.view.cursor().additions
     }
 
-    fn has_additions(&self, dialect: Dialect, waits: impl FnOnce() -> bool) -> bool {
+    fn has_additions(&self, dialect: Dialect, proxy: bool, waits: impl FnOnce() -> bool) -> bool {
         if !self.answered && self.gates_first_response(dialect) {
-            return self.may_respond_first(dialect, waits);
+            return self.may_respond_first(dialect, proxy, waits);
         }
         self.has_news()
     }

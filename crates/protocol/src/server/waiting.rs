@@ -74,7 +74,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         }
         let waiting = |(type_url, _): &(TypeUrl, Instant)| {
             let logical = self.logical.iter().find(|logical| logical.type_url == *type_url);
-            logical.is_some_and(|logical| logical.lacks_names(self.dialect))
+            !self.proxy && logical.is_some_and(|logical| logical.lacks_names(self.dialect))
         };
         let over = |(_, deadline): &(TypeUrl, Instant)| *deadline <= now;
         ended.first_response = self.first_by.iter().any(|first| over(first) && waiting(first));
@@ -89,7 +89,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
             _ => None,
         };
-        let lacking = self.logical.iter().filter(|logical| logical.lacks_names(self.dialect));
+        let lacking = self.logical.iter().filter(|logical| !self.proxy && logical.lacks_names(self.dialect));
         let of_type = |logical: &Logical<V>| self.first_by.iter().find(|(of, _)| *of == logical.type_url);
         lacking.filter_map(of_type).map(|(_, deadline)| *deadline).chain(warming).min()
     }
@@ -166,7 +166,12 @@ impl<V: View> Logical<V> {
     /// A client that states a version may hold what the response would lack, and would delete it. One that states none
     /// and asks for explicit names loses nothing, but takes what is missing for non-existent: so the response waits
     /// for what is under way, and while it `waits`.
-    pub(super) fn may_respond_first(&self, dialect: Dialect, waits: impl FnOnce() -> bool) -> bool {
+    pub(super) fn may_respond_first(
+        &self,
+        dialect: Dialect,
+        proxy: bool,
+        waits: impl FnOnce() -> bool,
+    ) -> bool {
         let (names, collections) = self.view.unsettled();
         if collections > 0 {
             return false;
@@ -179,6 +184,6 @@ impl<V: View> Logical<V> {
         }
         let known = self.view.subscription().len().saturating_sub(names + self.view.failing());
         let leaves = || self.view.under_way() == 0 || !waits();
-        !self.returning && !self.asks_for_collections() && known > 0 && leaves()
+        !proxy && !self.returning && !self.asks_for_collections() && known > 0 && leaves()
     }
 }

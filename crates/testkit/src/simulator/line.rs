@@ -39,6 +39,8 @@ pub(super) struct Line {
     limit: Option<usize>,
     /// Whether the asking end is told of no times to live.
     timeless: bool,
+    /// Whether the asking end is a proxy.
+    proxy: bool,
     /// How the far end answers what it does not have.
     missing: Missing,
 }
@@ -75,7 +77,7 @@ impl Line {
     ) {
         self.connection = Some(Connection {
             number,
-            server: ServerStream::new(dialect, true, plain.clone()),
+            server: ServerStream::new(dialect, true, plain.clone()).for_proxy(self.proxy),
             places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
             dialect,
             manners: Manners::new(self.missing),
@@ -168,6 +170,11 @@ impl Line {
     pub(super) fn send_down(&mut self, now: Duration, rng: &mut fastrand::Rng) -> Option<(Duration, u64)> {
         let connection = self.connection.as_mut()?;
         Some((connection.down.arrival(now, rng), connection.number))
+    }
+
+    /// The asking end is a proxy.
+    pub(super) fn of_proxy(&mut self) {
+        self.proxy = true;
     }
 
     /// What the far end takes to be subscribed.

@@ -118,6 +118,15 @@ impl Peer {
         self.witness.excuse(excuse);
     }
 
+    /// A client that rejected all that it was sent states no version, and is taken to hold nothing (s13): a first response
+    /// may lack what it has.
+    pub(super) fn excuse_unstated(&mut self, requests: &[Inbound]) {
+        if self.client.dialect() == Dialect::Sotw {
+            let unstated = requests.iter().filter(|first| first.version.is_none());
+            unstated.for_each(|first| self.witness.excuse(&(first.type_url.clone(), None)));
+        }
+    }
+
     /// Notes of what something older may be told.
     pub(super) fn allow_relapses(&mut self, relapses: &[Excuse]) {
         self.witness.allow_relapses(relapses);

@@ -38,6 +38,7 @@ impl Simulation {
                 // What goes to a proxy is never split.
                 peer.line.split([None, None, Some(1), Some(3)][self.rng.usize(0..4)]);
                 let requests = peer.client.reconnect(self.rng.bool());
+                peer.excuse_unstated(&requests);
                 requests.into_iter().for_each(|request| self.send_up(end, request));
             }
             End::Link(hop, ..) => {

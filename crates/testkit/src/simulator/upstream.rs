@@ -40,7 +40,9 @@ impl Upstream {
             shrink_guard: None,
         };
         let machine = ClientStream::new(settings);
-        Self { machine, dialect, parameters, line: Line::default(), collecting: false, naming }
+        let mut line = Line::default();
+        line.of_proxy();
+        Self { machine, dialect, parameters, line, collecting: false, naming }
     }
 
     /// The next request, as the server reads it.
