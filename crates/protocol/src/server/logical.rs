@@ -19,6 +19,7 @@ use weir_types::{
     Version, WILDCARD,
 };
 
+use super::waiting::FirstResponse;
 use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
 
 /// How many names that a client has given up, and that a collection covers, may wait for its answer when it gives up
@@ -33,6 +34,8 @@ pub struct Logical<V> {
     named: bool,
     /// Whether the first response has been given.
     pub(super) answered: bool,
+    /// Until then, whether it waits for names.
+    pub(super) first: FirstResponse,
     /// The newest response.
     pub(super) nonce: Option<Nonce>,
     /// Whether the newest response was accepted or rejected.
@@ -73,7 +76,7 @@ impl<V: View> Logical<V> {
         &self.view
     }
 
-    /// Whether the first response has been sent that answers all collections.
+    /// Whether the first response has been given.
     pub fn is_answered(&self) -> bool {
         self.answered
     }
@@ -112,6 +115,7 @@ impl<V: View> Logical<V> {
             type_url: inbound.type_url,
             named,
             answered: false,
+            first: FirstResponse::default(),
             nonce: None,
             acknowledged: false,
             rejects: false,

@@ -107,8 +107,6 @@ pub struct ServerStream<V, F> {
     warming: Warming,
     /// Whether what may refer to clusters waits for those that were sent last.
     clusters: ClusterWarming,
-    /// Until when first responses with full state wait for names. Most streams have none that does.
-    first_by: Vec<(TypeUrl, Instant)>,
     patience: Arc<Patience>,
     /// Whether the client is a proxy, which may hold what it states no version of.
     proxy: bool,
@@ -127,7 +125,6 @@ impl<V: View, F> ServerStream<V, F> {
             logical: Vec::new(),
             warming: Warming::default(),
             clusters: ClusterWarming::default(),
-            first_by: Vec::new(),
             patience: Arc::default(),
             proxy: false,
             split: None,
@@ -183,9 +180,7 @@ impl<V: View, F> ServerStream<V, F> {
         let type_url = inbound.type_url.clone();
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut logical = Logical::first(inbound, &self.parameters, views)?;
-        if logical.is_full_state(self.dialect) {
-            self.first_by.push((type_url.clone(), now + self.patience.first_response));
-        }
+        logical.first = logical.first_response(self.dialect, self.proxy, now + self.patience.first_response);
         if type_url.kind() == Kind::ClusterLoadAssignment {
             let warming = std::mem::take(&mut self.warming);
             logical.owe_known(|name| warming.contains(name));

@@ -20,6 +20,7 @@ use std::time::Instant;
 use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
 
 use super::split::Split;
+use super::waiting::FirstResponse;
 use super::{Logical, ServerStream, View};
 use crate::Dialect;
 
@@ -235,8 +236,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 
     fn has_additions(&self, index: usize) -> bool {
-        let logical = &self.logical[index];
-        logical.has_additions(self.dialect, self.proxy, || self.waits_for_names(logical))
+        self.logical[index].has_additions(self.dialect)
     }
 
     /// Whether there are additions that nothing has to come before.
@@ -309,6 +309,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         logical.unsaid.extend(framed.postponed.iter().chain(&*framed.waiting).cloned());
         logical.reconsidered &= hold_removals;
         logical.answered = true;
+        logical.first = FirstResponse::Whole;
         if settled && !hold_removals && !framed.disputed {
             logical.known = None;
         }
@@ -353,15 +354,10 @@ impl<V: View> Logical<V> {
         !self.owed.is_empty() || self.view.head().answers > self.view.cursor().additions
     }
 
-    fn has_additions(&self, dialect: Dialect, proxy: bool, waits: impl FnOnce() -> bool) -> bool {
+    fn has_additions(&self, dialect: Dialect) -> bool {
         if !self.answered && self.gates_first_response(dialect) {
-            return self.may_respond_first(dialect, proxy, waits);
+            return self.may_respond_first(dialect);
         }
-        self.has_news()
-    }
-
-    /// Whether something has changed or is owed.
-    pub(super) fn has_news(&self) -> bool {
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
     }
 

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Kind, Name, TypeUrl};
+use weir_types::{Kind, Name};
 
 use super::{Logical, ServerStream, View};
 use crate::Dialect;
@@ -43,6 +43,18 @@ pub struct TimedOut {
     pub first_response: bool,
 }
 
+/// Whether a first response with full state may leave without names that are not answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum FirstResponse {
+    /// It has everything, or has left.
+    #[default]
+    Whole,
+    /// It waits for what is under way, but not beyond the deadline.
+    Patient(Instant),
+    /// It waits for no name any more.
+    Incomplete,
+}
+
 /// Whether the client has got ready the clusters that it was sent last.
 #[derive(Debug, Default)]
 pub(super) enum ClusterWarming {
@@ -69,17 +81,15 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     pub fn handle_timeout(&mut self, now: Instant) -> TimedOut {
         let mut ended = TimedOut::default();
         if matches!(&self.clusters, ClusterWarming::Warming(new) if new.deadline <= now) {
-            ended.warming = self.clusters_are_warming() && self.is_due();
+            ended.warming = self.is_due();
             self.clusters = ClusterWarming::Ready;
         }
-        let waiting = |(type_url, _): &(TypeUrl, Instant)| {
-            let logical = self.logical.iter().find(|logical| logical.type_url == *type_url);
-            !self.proxy && logical.is_some_and(|logical| logical.lacks_names(self.dialect))
-        };
-        let over = |(_, deadline): &(TypeUrl, Instant)| *deadline <= now;
-        ended.first_response = self.first_by.iter().any(|first| over(first) && waiting(first));
-        self.first_by.retain(|first| !over(first) && waiting(first));
-        self.first_by.shrink_to_fit();
+        for logical in &mut self.logical {
+            if matches!(logical.first, FirstResponse::Patient(deadline) if deadline <= now) {
+                ended.first_response |= logical.is_known_in_part() && logical.view.under_way() > 0;
+                logical.first = FirstResponse::Incomplete;
+            }
+        }
         ended
     }
 
@@ -89,14 +99,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
             _ => None,
         };
-        let lacking = self.logical.iter().filter(|logical| !self.proxy && logical.lacks_names(self.dialect));
-        let of_type = |logical: &Logical<V>| self.first_by.iter().find(|(of, _)| *of == logical.type_url);
-        lacking.filter_map(of_type).map(|(_, deadline)| *deadline).chain(warming).min()
-    }
-
-    /// Whether the time of a first response that waits for names is not up yet.
-    pub(super) fn waits_for_names(&self, logical: &Logical<V>) -> bool {
-        self.first_by.iter().any(|(of, _)| *of == logical.type_url)
+        self.logical.iter().filter_map(Logical::waits_for_names_until).chain(warming).min()
     }
 
     /// Notes that a response with clusters has left, at `now`, and which endpoints its new clusters take.
@@ -105,8 +108,8 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             return;
         }
         let deadline = match &self.clusters {
-            ClusterWarming::Warming(new) => new.deadline,
-            ClusterWarming::Ready => now + self.patience.warming,
+            ClusterWarming::Warming(new) if new.deadline > now => new.deadline,
+            _ => now + self.patience.warming,
         };
         self.clusters = match endpoints {
             Some(endpoints) => {
@@ -156,34 +159,45 @@ impl<V: View> Logical<V> {
         self.view.subscription().iter().any(|selector| selector.locator.is_collection())
     }
 
-    /// Whether the first response waits for names, though a client that states nothing would lose nothing by it.
-    fn lacks_names(&self, dialect: Dialect) -> bool {
-        !self.answered && self.is_full_state(dialect) && !self.returning && self.view.unsettled().0 > 0
+    /// How the first response is given to a client that is a proxy or not: one that states no version and asks for
+    /// explicit names holds nothing, so that what a response lacks deletes nothing. A proxy may hold what it states
+    /// no version of.
+    pub(super) fn first_response(&self, dialect: Dialect, proxy: bool, deadline: Instant) -> FirstResponse {
+        if proxy || self.returning || !self.is_full_state(dialect) {
+            return FirstResponse::Whole;
+        }
+        FirstResponse::Patient(deadline)
+    }
+
+    /// Until when the first response, which could leave without names, waits for them.
+    fn waits_for_names_until(&self) -> Option<Instant> {
+        let FirstResponse::Patient(deadline) = self.first else { return None };
+        (self.view.unsettled().0 > 0 && !self.asks_for_collections()).then_some(deadline)
+    }
+
+    /// Whether some, and only some, of explicit names are known.
+    fn is_known_in_part(&self) -> bool {
+        let names = self.view.unsettled().0;
+        let known = self.view.subscription().len().saturating_sub(names + self.view.failing());
+        names > 0 && known > 0 && !self.asks_for_collections()
     }
 
     /// Whether the first response, which waits for upstream, may leave.
     ///
-    /// A client that states a version may hold what the response would lack, and would delete it. One that states none
-    /// and asks for explicit names loses nothing, but takes what is missing for non-existent: so the response waits
-    /// for what is under way, and while it `waits`.
-    pub(super) fn may_respond_first(
-        &self,
-        dialect: Dialect,
-        proxy: bool,
-        waits: impl FnOnce() -> bool,
-    ) -> bool {
+    /// A client takes what is missing in it for non-existent, or deletes it: so the response waits for what is under
+    /// way, unless that takes too long and the client has nothing to delete.
+    pub(super) fn may_respond_first(&self, dialect: Dialect) -> bool {
         let (names, collections) = self.view.unsettled();
-        if collections > 0 {
-            return false;
-        }
-        if self.returning && self.view.unproved() > 0 {
+        if collections > 0 || self.returning && self.view.unproved() > 0 {
             return false;
         }
         if !self.is_full_state(dialect) || names == 0 && !(self.returning && self.view.failing() > 0) {
             return true;
         }
-        let known = self.view.subscription().len().saturating_sub(names + self.view.failing());
-        let leaves = || self.view.under_way() == 0 || !waits();
-        !proxy && !self.returning && !self.asks_for_collections() && known > 0 && leaves()
+        match self.first {
+            FirstResponse::Whole => false,
+            FirstResponse::Patient(_) => self.is_known_in_part() && self.view.under_way() == 0,
+            FirstResponse::Incomplete => self.is_known_in_part(),
+        }
     }
 }

@@ -165,6 +165,54 @@ fn s13_a_first_response_does_not_wait_for_names_that_nobody_can_be_asked_for() {
 }
 
 #[test]
+fn s11_a_wait_that_leaves_nothing_incomplete_has_no_end() {
+    for (proxy, first) in [(false, replace("cds", "", &["*", "b"])), (true, replace("cds", "", &["a", "b"]))]
+    {
+        let mut fixture = Fixture::new(Sotw);
+        fixture.stream = fixture.stream.for_proxy(proxy);
+        fixture.world("cds", |world| world.unsettled = (1, usize::from(!proxy)));
+        fixture.says(first);
+        assert_eq!((fixture.drain(), fixture.due_in()), (vec![], None), "proxy: {proxy}");
+        assert_eq!(fixture.passes(60_000), TimedOut::default(), "proxy: {proxy}");
+        assert_eq!(fixture.drain(), []);
+    }
+}
+
+#[test]
+fn s13_a_first_response_without_anything_known_does_not_leave() {
+    let mut fixture = Fixture::new(Sotw);
+    fixture.world("lds", |world| world.unsettled = (2, 0));
+    fixture.says(replace("lds", "", &["a", "b"]));
+    assert_eq!(fixture.passes(1000), TimedOut::default());
+    assert_eq!(fixture.drain(), []);
+    fixture.world("lds", |world| world.unsettled = (1, 0));
+    fixture.answered("lds");
+    assert_eq!(types_of(&fixture.drain()), ["lds"], "it has waited for long enough");
+}
+
+#[test]
+fn a_first_response_that_was_sent_leaves_no_deadline() {
+    let mut fixture = Fixture::new(Sotw);
+    fixture.says(replace("lds", "", &["a"]));
+    assert_eq!(fixture.drain().len(), 1);
+    fixture.world("lds", |world| world.unsettled = (1, 0));
+    assert_eq!(fixture.due_in(), None);
+}
+
+#[test]
+fn o04_a_wait_that_nothing_needed_is_over_when_the_next_begins() {
+    let mut fixture = client_of(Delta, &["cds", "eds", "rds"]);
+    leave_unanswered(&mut fixture, &["one", "two"]);
+    let nonce = send_cluster(&mut fixture, "one");
+    fixture.accepts("cds", &nonce);
+    fixture.now += Duration::from_secs(60);
+    let nonce = send_cluster(&mut fixture, "two");
+    fixture.accepts("cds", &nonce);
+    fixture.adds("rds");
+    assert_eq!((fixture.drain(), fixture.due_in()), (vec![], Some(1000)));
+}
+
+#[test]
 fn s11_wildcards_and_clients_that_state_a_version_wait_for_all_of_it() {
     let stating = |mut inbound: Inbound| {
         inbound.version = Some(Version(7));
