@@ -40,6 +40,7 @@ impl SubAssign for Fingerprint {
 pub struct Subscription {
     selectors: HashSet<Selector>,
     fingerprint: Fingerprint,
+    collections: usize,
 }
 
 impl Subscription {
@@ -51,6 +52,11 @@ impl Subscription {
     /// How many selectors there are.
     pub fn len(&self) -> usize {
         self.selectors.len()
+    }
+
+    /// How many of the selectors are of collections.
+    pub fn collections(&self) -> usize {
+        self.collections
     }
 
     /// Whether `selector` is subscribed.
@@ -91,7 +97,8 @@ impl Subscription {
             selectors.remove(selector);
         }
         selectors.extend(add.iter().cloned());
-        Self { selectors, fingerprint: self.patched_fingerprint(add, remove) }
+        let collections = collections(&selectors);
+        Self { selectors, fingerprint: self.patched_fingerprint(add, remove), collections }
     }
 }
 
@@ -102,8 +109,13 @@ impl FromIterator<Selector> for Subscription {
         for selector in &selectors {
             fingerprint += Fingerprint::of(selector);
         }
-        Self { selectors, fingerprint }
+        let collections = collections(&selectors);
+        Self { selectors, fingerprint, collections }
     }
+}
+
+fn collections(selectors: &HashSet<Selector>) -> usize {
+    selectors.iter().filter(|selector| selector.locator.is_collection()).count()
 }
 
 #[cfg(test)]
@@ -124,5 +136,8 @@ mod tests {
         let patched = base.patched(&add, &remove);
         assert_eq!((patched.fingerprint(), patched.len()), (wanted.fingerprint(), 2));
         assert_ne!(wanted.fingerprint(), set(&["a", "c"]).fingerprint());
+        assert_eq!(wanted.collections(), 0);
+        let collections: Vec<_> = set(&["*", "xdstp://x/T/*"]).iter().cloned().collect();
+        assert_eq!(wanted.patched(&collections, &[]).collections(), 2);
     }
 }

@@ -43,15 +43,15 @@ pub struct TimedOut {
     pub first_response: bool,
 }
 
-/// Whether a first response with full state may leave without names that are not answered.
+/// Whether the first response may leave without what is not answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FirstResponse {
     /// It has everything, or has left.
     #[default]
     Whole,
-    /// It waits for what is under way, but not beyond the deadline.
+    /// It waits for names that are under way, but not beyond the deadline.
     Patient(Instant),
-    /// It waits for no name any more.
+    /// It has what is answered.
     Incomplete,
 }
 
@@ -156,17 +156,19 @@ impl<V: View> Logical<V> {
     }
 
     fn asks_for_collections(&self) -> bool {
-        self.view.subscription().iter().any(|selector| selector.locator.is_collection())
+        self.view.subscription().collections() > 0
     }
 
-    /// How the first response is given to a client that is a proxy or not: one that states no version and asks for
-    /// explicit names holds nothing, so that what a response lacks deletes nothing. A proxy may hold what it states
-    /// no version of.
+    /// What the first response waits for. A proxy takes one for the answer to all that it has asked for, and may hold
+    /// what it states no version of. From others, only a full state takes what it lacks; and nothing from those that
+    /// state no version, since they hold nothing.
     pub(super) fn first_response(&self, dialect: Dialect, proxy: bool, deadline: Instant) -> FirstResponse {
-        if proxy || self.returning || !self.is_full_state(dialect) {
-            return FirstResponse::Whole;
+        match self.is_full_state(dialect) {
+            _ if proxy => FirstResponse::Whole,
+            true if self.returning => FirstResponse::Whole,
+            true => FirstResponse::Patient(deadline),
+            false => FirstResponse::Incomplete,
         }
-        FirstResponse::Patient(deadline)
     }
 
     /// Until when the first response, which could leave without names, waits for them.
@@ -175,23 +177,35 @@ impl<V: View> Logical<V> {
         (self.view.unsettled().0 > 0 && !self.asks_for_collections()).then_some(deadline)
     }
 
-    /// Whether some, and only some, of explicit names are known.
+    /// Whether some, and only some, of explicit names are answered.
     fn is_known_in_part(&self) -> bool {
-        let names = self.view.unsettled().0;
-        let known = self.view.subscription().len().saturating_sub(names + self.view.failing());
-        names > 0 && known > 0 && !self.asks_for_collections()
+        self.view.unsettled().0 > 0 && !self.asks_for_collections() && self.answers_a_name()
+    }
+
+    /// Whether an explicit name is answered.
+    fn answers_a_name(&self) -> bool {
+        let subscription = self.view.subscription();
+        let explicit = subscription.len() - subscription.collections();
+        explicit > self.view.unsettled().0 + self.view.failing()
     }
 
     /// Whether the first response, which waits for upstream, may leave.
     ///
-    /// A client takes what is missing in it for non-existent, or deletes it: so the response waits for what is under
-    /// way, unless that takes too long and the client has nothing to delete.
+    /// In a full state, a client takes what is missing for non-existent, or deletes it: so it waits for what is under
+    /// way, unless that takes too long and the client has nothing to delete. Other responses wait only as long as they
+    /// would be empty.
     pub(super) fn may_respond_first(&self, dialect: Dialect) -> bool {
         let (names, collections) = self.view.unsettled();
-        if collections > 0 || self.returning && self.view.unproved() > 0 {
+        if self.returning && self.view.unproved() > 0 {
             return false;
         }
-        if !self.is_full_state(dialect) || names == 0 && !(self.returning && self.view.failing() > 0) {
+        if !self.is_full_state(dialect) {
+            return collections == 0 || self.first == FirstResponse::Incomplete && self.answers_a_name();
+        }
+        if collections > 0 {
+            return false;
+        }
+        if names == 0 && !(self.returning && self.view.failing() > 0) {
             return true;
         }
         match self.first {

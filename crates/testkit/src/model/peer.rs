@@ -72,7 +72,9 @@ impl Peer {
         };
         let unsettled = logical.view().0.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
-        let first = !logical.is_answered() && (unsettled.collections > 0 || full && unsettled.names > 0);
+        let explicit = logical.view().0.subscription().iter().filter(|s| !s.locator.is_collection()).count();
+        let nothing = unsettled.collections > 0 && (full || explicit <= unsettled.names + unsettled.failing);
+        let first = !logical.is_answered() && (nothing || full && unsettled.names > 0);
         // What points at clusters waits for new ones to warm, and all removals wait for that.
         first || self.stream.poll_timeout().is_some()
     }

@@ -264,3 +264,21 @@ fn p18_that_nothing_matches_a_locator_is_said_when_its_siblings_are_answered() {
     fixture.adds("eds");
     assert_eq!(fixture.only().1.unsaid, ["a"]);
 }
+
+#[test]
+fn i16_explicit_names_do_not_wait_for_a_collection_beside_them() {
+    for proxy in [false, true] {
+        let mut fixture = Fixture::new(Delta);
+        fixture.stream = fixture.stream.for_proxy(proxy);
+        fixture.world("cds", |world| world.unsettled = (1, 1));
+        fixture.says(patch("cds", "", &["*", "a"], &[]));
+        assert_eq!(fixture.drain(), [], "there is nothing to send");
+        fixture.world("cds", |world| world.unsettled = (0, 1));
+        fixture.answered("cds");
+        let sent = types_of(&fixture.drain());
+        match proxy {
+            false => assert_eq!(sent, ["cds"]),
+            true => assert_eq!(sent, Vec::<&str>::new(), "a proxy would take it for the answer to all"),
+        }
+    }
+}
