@@ -4,7 +4,10 @@
 //! much of what happened last is told when one fails.
 
 use weir_protocol::Dialect::{Delta, Sotw};
-use weir_testkit::simulator::{Hop, Setup, Simulation};
+use weir_testkit::simulator::{Hop, Setup, Simulation, Tally};
+
+/// At most one in so many things that are looked at may be excused.
+const EXCUSED: u64 = 20;
 
 fn simulate(hops: &'static [Hop]) {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -12,11 +15,14 @@ fn simulate(hops: &'static [Hop]) {
         Some(seed) => seed..seed + 1,
         None => 0..number("WEIR_SIM_SEEDS").unwrap_or(500),
     };
+    let mut tally = Tally::default();
     for seed in seeds {
         let told = Told(seed);
-        Simulation::run(Setup { hops }, seed);
+        tally += Simulation::run(Setup { hops }, seed).tally;
         std::mem::forget(told);
     }
+    println!("{tally:?}");
+    assert!(tally.excused * EXCUSED <= tally.checked, "too much is excused: {tally:?}");
 }
 
 /// Says how to run it again, if it ends early.

@@ -1,13 +1,18 @@
 //! What a response says of collections: that all there is of one was sent, or that there is nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::{Duration, Instant};
 
 use weir_types::xdstp::glob_of;
-use weir_types::{Absence, Answered, Breadth, Constraints, Name, VariantKey};
+use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator, VariantKey};
 
 use super::Naming;
 use super::responses::{Application, Said};
+use super::timers::Deadline;
 use crate::Dialect;
+
+/// For how long nothing more of a collection comes when all of it has.
+pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 impl Application<'_> {
     /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
@@ -29,10 +34,20 @@ impl Application<'_> {
     /// A wildcard that was in the first request of its type is answered by the first response; one that came
     /// later by whatever can only be meant for it. A glob, which shares the stream with names, is answered by
     /// what belongs to it, by anything where nothing else is asked for, and by the whole state.
-    pub(super) fn answer_collections(&mut self, said: &Said) {
+    ///
+    /// Only the whole state, the collection's own name, and a response without anything say that there is no more of it:
+    /// other responses may be one of several. Until [`QUIET`] has passed without another that brings something, nothing is proved to be missing.
+    pub(super) fn answer_collections(
+        &mut self,
+        said: &Said,
+        grows: bool,
+        now: Instant,
+        completions: &mut VecDeque<Deadline>,
+    ) {
         let brought = self.brought(said);
         let removed: HashSet<&Name> = said.removed.iter().map(|removed| &removed.name).collect();
         let whole = self.settings.dialect == Dialect::Sotw && self.batch.type_url.is_full_state();
+        let empty = said.is_empty();
         let alone = self.logical.locators().take(2).count() == 1;
         let by_node = matches!(self.settings.naming, Naming::Names { .. });
         let mut open = std::mem::take(&mut self.logical.open_collections);
@@ -54,13 +69,26 @@ impl Application<'_> {
                         alone || whole && interest.in_first || removed.contains(name) || sent.any(matches)
                     }
                 };
-                unanswered |= !answered;
-                if answered {
-                    interest.answered = true;
-                    interest.absence = Absence::Unknown;
-                    interest.deadline = None;
+                let complete = answered && (whole || empty || removed.contains(name));
+                unanswered |= !complete;
+                if !answered {
+                    continue;
+                }
+                let news = complete || !std::mem::replace(&mut interest.answered, true);
+                interest.answered = true;
+                interest.deadline = None;
+                interest.absence = if complete { Absence::Unknown } else { Absence::TimedOut };
+                if complete {
+                    interest.completes = None;
+                } else if grows || interest.completes.is_none() {
+                    let at = now + QUIET;
+                    interest.completes = Some(at);
+                    let locator = ResourceLocator::new(name.clone(), parameters.clone());
+                    completions.push_back(Deadline { at, type_url: self.batch.type_url.clone(), locator });
+                }
+                if news {
                     let scope = self.settings.naming.scope(parameters);
-                    let absence = Absence::Known;
+                    let absence = if complete { Absence::Known } else { Absence::TimedOut };
                     self.batch.answered.push(Answered { collection: Some(name.clone()), scope, absence });
                 }
             }

@@ -35,6 +35,8 @@ pub(super) struct Interest {
     pub(super) error: Option<Arc<ResourceError>>,
     /// When it will be taken to be absent.
     pub(super) deadline: Option<Instant>,
+    /// Of a collection: when all that has come of it is taken for all there is.
+    pub(super) completes: Option<Instant>,
 }
 
 impl Interest {

@@ -175,6 +175,8 @@ pub struct ClientStream {
     types: BTreeMap<TypeUrl, Logical>,
     connection: Connection,
     deadlines: VecDeque<Deadline>,
+    /// When collections are complete, in order of time.
+    completions: VecDeque<Deadline>,
     /// How many answers were owed so far.
     tickets: u64,
     /// What became of removals, until it is asked for.
@@ -192,8 +194,8 @@ enum Connection {
 impl ClientStream {
     /// A stream that is not connected and wants nothing.
     pub fn new(settings: Settings) -> Self {
-        let (types, deadlines, shrinks) = Default::default();
-        Self { settings, types, connection: Connection::Away, deadlines, tickets: 0, shrinks }
+        let (types, deadlines, completions, shrinks) = Default::default();
+        Self { settings, types, connection: Connection::Away, deadlines, completions, tickets: 0, shrinks }
     }
 
     /// What it goes by.
@@ -223,6 +225,7 @@ impl ClientStream {
     pub fn disconnected(&mut self) {
         self.connection = Connection::Away;
         self.deadlines.clear();
+        self.completions.clear();
         self.types.retain(|_, logical| !logical.is_idle());
         self.types.values_mut().for_each(Logical::close);
     }
@@ -254,6 +257,7 @@ impl ClientStream {
 
     /// When [`Self::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        [self.next_deadline(), self.next_belief(), self.next_deferred()].into_iter().flatten().min()
+        let next = [self.next_deadline(), self.next_completion(), self.next_belief(), self.next_deferred()];
+        next.into_iter().flatten().min()
     }
 }

@@ -217,6 +217,7 @@ impl Logical {
                 absence: interest.absence,
                 error: interest.error.take(),
                 deadline: waits.then_some(deadline),
+                completes: None,
             };
             if waits {
                 watched.push(locator);

@@ -46,7 +46,8 @@ impl ClientStream {
         let crossed = application.crossed(&said);
         let undecided = application.mark_absent(&crossed, &said.spared());
         application.tell_errors(&said.errors, &undecided);
-        application.answer_collections(&said);
+        let grows = application.logical.held.len() > before;
+        application.answer_collections(&said, grows, now, &mut self.completions);
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);
         application.await_confirmations(deadline, &mut self.deadlines);
@@ -158,6 +159,11 @@ impl Said {
             };
             self.reject(Rejected { name: Some(name), message });
         }
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.mentioned.is_empty() && self.removed.is_empty() && self.errors.is_empty() && self.rejected.is_empty()
     }
 
     /// Names of which there is something that was not acceptable: whatever else goes, they are not said to be gone.

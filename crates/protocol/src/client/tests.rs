@@ -154,6 +154,13 @@ impl Fixture {
         self.connect();
         self.respond(type_url, variants, &[]);
         self.sent();
+        self.completes()
+    }
+
+    /// As much time passes as shows that collections are complete.
+    fn completes(mut self) -> Self {
+        self.now += super::collections::QUIET;
+        self.stream.handle_timeout(self.now);
         self
     }
 
@@ -203,6 +210,11 @@ fn absent(batch: &Batch, absence: Absence) -> Vec<ResourceLocator> {
 
 fn answered(text: &str) -> Answered {
     Naming::Locators.answered(&locator(text), Absence::Known)
+}
+
+/// There may be more.
+fn partly(text: &str) -> Answered {
+    Naming::Locators.answered(&locator(text), Absence::TimedOut)
 }
 
 fn prod_scope() -> Scope {
@@ -348,32 +360,6 @@ fn p15_a_stream_for_one_parameter_set_constrains_what_it_brings() {
     let mut f = Fixture::new(Dialect::Sotw, naming).with(&eds(), &["a"], vec![]);
     let applied = f.respond(&eds(), vec![variant("a", "1")], &[]);
     assert_eq!(upserts(&applied.batch), keys(&["a[env=prod,!zone]"]));
-}
-
-#[test]
-fn w02_wildcards_are_answered() {
-    for dialect in [Dialect::Sotw, Dialect::Delta] {
-        let mut f = Fixture::named(dialect);
-        f.subscribe(&cds(), &["*{env=prod}"]);
-        f.connect();
-        let applied = f.respond(&cds(), vec![], &[]);
-        assert_eq!(
-            (applied.batch.reach, applied.batch.answered),
-            (Reach::Wildcard, vec![Answered::wildcard(prod_scope())])
-        );
-        assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, []);
-
-        let mut f = Fixture::native(dialect);
-        f.subscribe(&cds(), &["*{env=prod}"]);
-        f.connect();
-        assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, [answered("*{env=prod}")]);
-        f.subscribe(&cds(), &["*{env=test}", "*{env=dev}"]);
-        f.sent();
-        assert_eq!(f.respond(&cds(), vec![variant("a[env=prod]", "1")], &[]).batch.answered, []);
-        let both = vec![variant("a[env=prod]", "1"), variant("a[env=test]", "1")];
-        assert_eq!(f.respond(&cds(), both, &[]).batch.answered, [answered("*{env=test}")]);
-        assert_eq!(f.time_out()[0].answered, [answered("*{env=dev}")]);
-    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 use super::logical::Logical;
 use super::{ClientStream, Naming};
 
-/// When a locator will be taken to be absent. All wait equally long, so that they lie in order of time; one
-/// that was answered is left where it is and passed over.
+/// When a locator will be taken to be absent, or complete. All wait equally long for either, so that they lie in order
+/// of time; one that was answered is left where it is and passed over.
 #[derive(Debug)]
 pub(super) struct Deadline {
     pub(super) at: Instant,
@@ -23,6 +23,7 @@ impl ClientStream {
     pub fn handle_timeout(&mut self, now: Instant) -> Vec<Batch> {
         self.end_deferral(now);
         let mut batches = self.take_absent(now);
+        batches.extend(self.complete_collections(now));
         batches.extend(self.believe_overdue(now));
         batches
     }
@@ -57,6 +58,34 @@ impl ClientStream {
             }
         }
         batches
+    }
+
+    /// Takes what has come of collections for all there is of them, when nothing more has come for a time.
+    fn complete_collections(&mut self, now: Instant) -> Vec<Batch> {
+        let mut batches = Vec::new();
+        while self.next_completion().is_some_and(|at| at <= now) {
+            let Some(Deadline { type_url, locator, .. }) = self.completions.pop_front() else { break };
+            let Some(logical) = self.types.get_mut(&type_url) else { continue };
+            let mut batch = Batch::new(type_url, logical.reach());
+            let Some(interest) = logical.interest(&locator) else { continue };
+            interest.completes = None;
+            interest.absence = Absence::Unknown;
+            batch.answered.push(self.settings.naming.answered(&locator, Absence::Known));
+            batches.push(batch);
+        }
+        batches
+    }
+
+    /// When the first collection is complete, of those that are not yet.
+    pub(super) fn next_completion(&mut self) -> Option<Instant> {
+        while let Some(Deadline { at, type_url, locator }) = self.completions.front() {
+            let interest = self.types.get_mut(type_url).and_then(|logical| logical.interest(locator));
+            if interest.is_some_and(|interest| interest.completes == Some(*at)) {
+                return Some(*at);
+            }
+            self.completions.pop_front();
+        }
+        None
     }
 
     /// The first deadline that still counts.

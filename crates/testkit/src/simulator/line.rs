@@ -8,7 +8,7 @@ use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Names, ServerStream, View};
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
-use super::manners::{Manners, Missing};
+use super::manners::{Customs, Manners};
 use crate::model::{Bell, Frames, Place, Places, Response};
 
 /// One direction of a stream: what is sent arrives in order.
@@ -41,8 +41,8 @@ pub(super) struct Line {
     timeless: bool,
     /// Whether the asking end is a proxy.
     proxy: bool,
-    /// How the far end answers what it does not have.
-    missing: Missing,
+    /// What the far end does where it has a choice.
+    customs: Customs,
 }
 
 struct Connection {
@@ -80,7 +80,7 @@ impl Line {
             server: ServerStream::new(dialect, true, plain.clone()).for_proxy(self.proxy),
             places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
             dialect,
-            manners: Manners::new(self.missing),
+            manners: Manners::new(self.customs),
             attentive: false,
             up: Lane::default(),
             down: Lane::default(),
@@ -92,9 +92,10 @@ impl Line {
         self.limit = limit;
     }
 
-    /// Has the far end answer in this way what it does not have, on the connections that are opened from now on.
-    pub(super) fn answer_missing(&mut self, missing: Missing) {
-        self.missing = missing;
+    /// Has the far end do so where it has a choice, on the connections that are opened from now on.
+    pub(super) fn follow(&mut self, customs: Customs) {
+        self.customs = customs;
+        self.limit = customs.sends_one_by_one.then_some(1);
     }
 
     /// Has responses tell of no times to live.
@@ -155,7 +156,8 @@ impl Line {
             let (type_url, nonce) = (transmit.frame.type_url.clone(), transmit.frame.nonce.clone());
             match connection.manners.shape(transmit.frame, connection.dialect) {
                 Some(response) => return Some(response),
-                None => connection.acknowledge(type_url, nonce, now),
+                None if connection.dialect == Dialect::Delta => connection.acknowledge(type_url, nonce, now),
+                None => {}
             }
         }
     }

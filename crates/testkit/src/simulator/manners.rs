@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
@@ -30,17 +31,42 @@ impl Missing {
     }
 }
 
+/// What the origin does, in a whole play, where the protocol leaves it a choice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Customs {
+    /// How it answers a subscription to a name that it does not have.
+    pub(super) missing: Missing,
+    /// Whether it answers a wildcard of which it has nothing.
+    pub(super) ignores_empty_wildcards: bool,
+    /// Incremental: whether each resource has a response of its own.
+    pub(super) sends_one_by_one: bool,
+    /// For how long it may take over the answer that a name, or a wildcard, has nothing.
+    pub(super) hesitates: Duration,
+}
+
+impl Customs {
+    /// Some of all that are possible.
+    pub(super) fn drawn(rng: &mut fastrand::Rng) -> Self {
+        Self {
+            missing: Missing::drawn(rng),
+            ignores_empty_wildcards: rng.u32(0..3) == 0,
+            sends_one_by_one: rng.u32(0..3) == 0,
+            hesitates: Duration::from_millis([0, 0, 500, 5_000][rng.usize(0..4)]),
+        }
+    }
+}
+
 /// What a connection to the origin was sent, and how the origin answers what it does not have.
 #[derive(Debug, Default)]
 pub(super) struct Manners {
-    missing: Missing,
+    customs: Customs,
     /// The names of what the asking end holds, or may hold.
     held: BTreeSet<(TypeUrl, Name)>,
 }
 
 impl Manners {
-    pub(super) fn new(missing: Missing) -> Self {
-        Self { missing, ..Self::default() }
+    pub(super) fn new(customs: Customs) -> Self {
+        Self { customs, ..Self::default() }
     }
 
     /// Notes what the asking end states to hold.
@@ -50,9 +76,23 @@ impl Manners {
 
     /// The response as this origin sends it; none if it does not.
     pub(super) fn shape(&mut self, mut response: Response, dialect: Dialect) -> Option<Response> {
+        if self.customs.ignores_empty_wildcards {
+            let said = response.removed.len();
+            response.removed.retain(|removed| &**removed.name() != WILDCARD);
+            let ignored = said == 0 || response.removed.len() < said;
+            let holds = self.held.iter().any(|(type_url, _)| *type_url == response.type_url);
+            if ignored && response.resources.is_empty() && response.removed.is_empty() && !holds {
+                return None;
+            }
+        }
         let names = response.resources.iter().map(|sent| (response.type_url.clone(), sent.name.clone()));
         self.held.extend(names);
-        if self.missing == Missing::Removal || dialect == Dialect::Sotw && self.missing != Missing::Silence {
+        self.answer_missing(response, dialect)
+    }
+
+    fn answer_missing(&mut self, mut response: Response, dialect: Dialect) -> Option<Response> {
+        let missing = self.customs.missing;
+        if missing == Missing::Removal || dialect == Dialect::Sotw && missing != Missing::Silence {
             return Some(response);
         }
         let is_answer = |removed: &Removed| {
@@ -62,14 +102,14 @@ impl Manners {
         let (answers, removed): (Vec<_>, Vec<_>) = response.removed.into_iter().partition(is_answer);
         response.removed = removed;
         for name in answers.iter().map(Removed::name) {
-            match self.missing {
+            match missing {
                 Missing::Marker => response.resources.push(marker(name)),
                 Missing::Error => response.missing.push(name.clone()),
                 Missing::Removal | Missing::Silence => {}
             }
         }
         let empty = response.resources.is_empty() && response.removed.is_empty();
-        let silent = empty && self.missing == Missing::Silence && !answers.is_empty();
+        let silent = empty && missing == Missing::Silence && !answers.is_empty();
         // In the state of the world, only what is sent can be acknowledged.
         (!silent || dialect == Dialect::Sotw).then_some(response)
     }

@@ -28,7 +28,7 @@ mod trouble;
 mod upstream;
 mod witness;
 
-pub use play::{Hop, Setup, Simulation, Summary};
+pub use play::{Hop, Setup, Simulation, Summary, Tally};
 pub use siege::{Follower, Siege};
 
 use weir_types::{DynamicParameters, Kind, TypeUrl};

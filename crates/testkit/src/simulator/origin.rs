@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use weir_database::{Database, DemandChange, Settings};
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Constraints, Content, Kind, Name, Reach, Selector, TypeUrl, Variant, VariantKey};
+use weir_types::{
+    Absence, Constraints, Content, Kind, Name, Reach, ResourceLocator, Selector, TypeUrl, Variant, VariantKey,
+};
 
 use super::excuse::Excuse;
 use super::history::{History, Variants};
@@ -23,6 +25,8 @@ pub(super) struct Origin {
     reference: Reference,
     revision: u64,
     lives: Lives,
+    /// Questions that are answered later: when.
+    questions: Vec<(Instant, TypeUrl, ResourceLocator)>,
 }
 
 fn database() -> Database {
@@ -32,7 +36,7 @@ fn database() -> Database {
 impl Origin {
     pub(super) fn new() -> Self {
         let (history, reference, lives) = Default::default();
-        Self { database: database(), history, reference, revision: 0, lives }
+        Self { database: database(), history, reference, revision: 0, lives, questions: Vec::new() }
     }
 
     /// One of whose content some may have to be refreshed.
@@ -149,6 +153,7 @@ impl Origin {
     /// Starts anew with the same content, but for what has expired.
     pub(super) fn restart(&mut self) {
         self.database = database();
+        self.questions.clear();
         for type_url in types() {
             let alive = |name| self.reference.alive(&type_url, Reach::Local, name);
             let alive: Vec<_> = NAMES.map(Name::from).iter().flat_map(alive).collect();
@@ -166,11 +171,16 @@ impl Origin {
         }
     }
 
-    /// Answers what is asked for, as one does who has all there is. Returns whether there was anything.
-    pub(super) fn answer(&mut self) -> bool {
-        let changes = sorted(self.database.take_demand());
-        for change in &changes {
-            let DemandChange::Wanted(type_url, locator) = change else { continue };
+    /// Answers what is asked for, as one does who has all there is and may hesitate for some time. Returns whether
+    /// there was anything.
+    pub(super) fn answer(&mut self, now: Instant, mut hesitates: impl FnMut() -> Duration) -> bool {
+        for change in sorted(self.database.take_demand()) {
+            if let DemandChange::Wanted(type_url, locator) = change {
+                self.questions.push((now + hesitates(), type_url, locator));
+            }
+        }
+        let due: Vec<_> = self.questions.extract_if(.., |(at, ..)| *at <= now).collect();
+        for (_, type_url, locator) in &due {
             let mut answer = Change::new(type_url.clone(), Reach::Local).batch();
             match locator.is_wildcard() {
                 true => answer.mark_answered(locator),
@@ -178,7 +188,7 @@ impl Origin {
             }
             self.database.commit(answer);
         }
-        !changes.is_empty()
+        !due.is_empty()
     }
 
     pub(super) fn sweep(&self, now: Instant) {

@@ -9,6 +9,7 @@ use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
 use super::excuse::Excuse;
 use super::history::History;
 use super::line::Line;
+use super::play::Tally;
 use super::script::{Asked, Asking};
 use super::witness::Witness;
 use super::{NAMES, parameter_sets, types};
@@ -33,6 +34,8 @@ pub(super) struct Peer {
     pub(super) line: Line,
     witness: Witness,
     manner: Manner,
+    /// How often it has connected.
+    pub(super) connections: usize,
 }
 
 impl Peer {
@@ -45,7 +48,7 @@ impl Peer {
         if dialect == Dialect::Sotw && rng.bool() {
             line.without_times();
         }
-        Self { client, proxy, line, witness: Witness::default(), manner }
+        Self { client, proxy, line, witness: Witness::default(), manner, connections: 0 }
     }
 
     /// Subscribes to something, or no longer. What it says while it is not connected is lost.
@@ -130,6 +133,16 @@ impl Peer {
     /// Notes of what something older may be told.
     pub(super) fn allow_relapses(&mut self, relapses: &[Excuse]) {
         self.witness.allow_relapses(relapses);
+    }
+
+    /// Whether it may hold something from an earlier stream.
+    pub(super) fn has_returned(&self) -> bool {
+        self.connections > 1
+    }
+
+    /// What was seen of its history.
+    pub(super) fn tally(&self) -> Tally {
+        self.witness.tally
     }
 
     /// Whether it asks for more than one parameter set.

@@ -1,5 +1,7 @@
 //! The play: from a seed to the end.
 
+use std::cell::Cell;
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use weir_database::Database;
@@ -11,7 +13,7 @@ use super::agenda::{Agenda, End, Event, Trace};
 use super::excuse::Excuse;
 use super::line::Line;
 use super::lives::Fate;
-use super::manners::Missing;
+use super::manners::Customs;
 use super::origin::Origin;
 use super::peer::Peer;
 use super::proxy::{Need, Proxy};
@@ -49,6 +51,24 @@ pub struct Summary {
     pub times: Duration,
     /// When the last one did.
     pub last: Duration,
+    /// What clients had of what they should have.
+    pub tally: Tally,
+}
+
+/// How often something was looked at, and how often it was excused that it was not as it should be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often something was looked at.
+    pub checked: u64,
+    /// How often that was not as it should be, for a reason that the simulator knows.
+    pub excused: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.checked += other.checked;
+        self.excused += other.excused;
+    }
 }
 
 /// One run.
@@ -62,10 +82,11 @@ pub struct Simulation {
     summary: Summary,
     pub(super) asking: Asking,
     pub(super) origin: Origin,
-    pub(super) missing: Missing,
+    pub(super) customs: Customs,
     pub(super) proxies: Vec<Proxy>,
     pub(super) peers: Vec<Peer>,
     pub(super) connections: u64,
+    pub(super) tally: Cell<Tally>,
 }
 
 impl Simulation {
@@ -81,16 +102,19 @@ impl Simulation {
             summary: Summary::default(),
             asking: Asking::new(&mut rng),
             origin: Origin::mortal(&mut rng),
-            missing: Missing::drawn(&mut rng),
+            customs: Customs::drawn(&mut rng),
             proxies: hops.iter().enumerate().map(|(number, hop)| Proxy::new(number, *hop)).collect(),
             peers: (0..rng.usize(1..6)).map(|_| Peer::new(rng.usize(0..hops.len()), &mut rng)).collect(),
             connections: 0,
+            tally: Cell::default(),
             rng,
         };
         simulation.begin();
         simulation.play();
         simulation.check();
-        let summary = simulation.summary;
+        let mut summary = simulation.summary;
+        summary.tally = simulation.tally.get();
+        simulation.peers.iter().for_each(|peer| summary.tally += peer.tally());
         simulation.close();
         summary
     }
@@ -245,8 +269,9 @@ impl Simulation {
     fn settle(&mut self) {
         let mut busy = true;
         while std::mem::take(&mut busy) {
-            busy |= self.origin.answer();
             let at = self.now();
+            let longest = self.customs.hesitates.as_millis() as u64;
+            busy |= self.origin.answer(at, || Duration::from_millis(self.rng.u64(0..=longest)));
             for number in 0..self.proxies.len() {
                 let needs = self.proxies[number].follow_demand();
                 busy |= needs.is_some();

@@ -33,6 +33,7 @@ impl Simulation {
                 if peer.line.is_open() {
                     return;
                 }
+                peer.connections += 1;
                 let plain = peer.plain().clone();
                 peer.line.open(number, &database, peer.client.dialect(), &plain);
                 // What goes to a proxy is never split.
@@ -42,10 +43,10 @@ impl Simulation {
                 requests.into_iter().for_each(|request| self.send_up(end, request));
             }
             End::Link(hop, ..) => {
-                let (is_first, missing) = (*hop == 0, self.missing);
+                let (is_first, customs) = (*hop == 0, self.customs);
                 let Some(link) = self.link(end).filter(|link| !link.line.is_open()) else { return };
                 if is_first {
-                    link.line.answer_missing(missing);
+                    link.line.follow(customs);
                 }
                 link.line.open(number, &database, link.dialect, &link.parameters);
                 link.machine.connected();

@@ -9,6 +9,7 @@ use weir_types::{DynamicParameters, Form, Name, Selector, TypeUrl};
 use super::NAMES;
 use super::excuse::Excuse;
 use super::history::History;
+use super::play::Tally;
 use crate::model::{Client, Held, Identity, Response};
 
 /// Something that a client follows: a name, for its own parameters or those that it stated.
@@ -28,6 +29,7 @@ pub(super) struct Witness {
     excused: BTreeSet<(TypeUrl, Name)>,
     /// Of what something older may be told, since what was newer has expired.
     relapsed: BTreeSet<(TypeUrl, Name)>,
+    pub(super) tally: Tally,
 }
 
 impl Witness {
@@ -91,19 +93,23 @@ impl Witness {
         client: &Client,
         response: &Response,
     ) {
+        self.tally.checked += 1;
         let parameters = &selector.locator.parameters;
         let thread = (type_url.clone(), name.clone(), selector.form, parameters.clone());
         match body {
             Some(_) => drop(self.live.insert(thread.clone())),
             None if !self.live.remove(&thread) => return,
             // It may be there all the while.
-            None if self.excused.contains(&(type_url.clone(), name.clone())) => return,
+            None if self.excused.contains(&(type_url.clone(), name.clone())) => {
+                self.tally.excused += 1;
+                return;
+            }
             None => {}
         }
         let at = self.at.entry(thread).or_default();
         match history.find(type_url, name, parameters, *at, body) {
             Some(revision) => *at = revision,
-            None if self.relapsed.contains(&(type_url.clone(), name.clone())) => {}
+            None if self.relapsed.contains(&(type_url.clone(), name.clone())) => self.tally.excused += 1,
             None => panic!(
                 "{}: a client ({}) that was at revision {at} of {name} of {type_url} for {selector:?} is told \
                  {body:?} by {response:?}",

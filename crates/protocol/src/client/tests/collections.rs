@@ -1,5 +1,6 @@
 //! What is particular to globs, which share a stream with names.
 
+use super::super::collections::QUIET;
 use super::*;
 
 const GLOB: &str = "xdstp://s/T/dir/*";
@@ -21,8 +22,9 @@ fn w04_a_glob_brings_its_names_and_no_others() {
             let batch =
                 f.respond(&type_url, both().into_iter().chain([variant(OTHER, "1")]).collect(), &[]).batch;
             assert_eq!((batch.reach, upserts(&batch).len()), (Reach::Named, 2), "w01: as names do");
-            let whom =
-                Answered { collection: Some(GLOB.into()), scope: prod_scope(), absence: Absence::Known };
+            let complete = dialect == Dialect::Sotw && type_url == cds();
+            let absence = if complete { Absence::Known } else { Absence::TimedOut };
+            let whom = Answered { collection: Some(GLOB.into()), scope: prod_scope(), absence };
             assert_eq!(batch.answered, [whom]);
             assert!(f.stream.is_in_sync());
         }
@@ -85,7 +87,7 @@ fn w04_a_glob_beside_names_that_are_held_is_not_answered_by_them() {
     assert_eq!(f.request().subscribe, locators(&[GLOB]));
     assert_eq!(f.stream.recall(&eds(), &locator(GLOB)).map(|batch| batch.answered), None);
     let batch = f.respond(&eds(), both(), &[]).batch;
-    assert_eq!(batch.answered, [answered(GLOB)]);
+    assert_eq!(batch.answered, [partly(GLOB)]);
 }
 
 #[test]
@@ -124,5 +126,67 @@ fn u05_after_a_reconnect_what_is_gone_of_a_glob_is_removed() {
             Dialect::Delta => (vec![], &[B][..]),
         };
         assert_eq!(removals(&f.respond(&cds(), sent, removed).batch), keys(&[B]));
+    }
+}
+
+#[test]
+fn i17_a_collection_is_complete_when_nothing_more_has_come_for_a_second() {
+    let mut f = Fixture::native(Dialect::Delta);
+    f.subscribe(&cds(), &["*{env=prod}"]);
+    f.connect();
+    let step = QUIET * 3 / 4;
+    assert_eq!(f.respond(&cds(), vec![variant("a", "1")], &[]).batch.answered, [partly("*{env=prod}")]);
+    for name in ["b", "c", "d"] {
+        f.now += step;
+        assert!(f.stream.handle_timeout(f.now).is_empty(), "{name} is on its way");
+        assert_eq!(f.respond(&cds(), vec![variant(name, "1")], &[]).batch.answered, []);
+    }
+    // What changes all the time puts nothing off.
+    f.now += step;
+    f.respond(&cds(), vec![variant("a", "2")], &[]);
+    f.now += step;
+    let [batch] = &f.stream.handle_timeout(f.now)[..] else { panic!("nothing more has come") };
+    assert_eq!(batch.answered, [answered("*{env=prod}")]);
+    assert_eq!((f.stream.poll_timeout(), f.time_out().len()), (None, 0));
+}
+
+#[test]
+fn i17_a_collection_that_was_cut_short_is_complete_on_the_next_stream() {
+    let mut f = Fixture::native(Dialect::Delta);
+    f.subscribe(&cds(), &["*"]);
+    f.connect();
+    f.respond(&cds(), vec![variant("a", "1")], &[]);
+    f.stream.disconnected();
+    assert_eq!((f.stream.poll_timeout(), f.time_out().len()), (None, 0), "the rest may never have come");
+    f.connect();
+    f.respond(&cds(), vec![variant("b", "1")], &[]);
+    f.now += QUIET;
+    assert_eq!(f.stream.handle_timeout(f.now)[0].answered, [answered("*")]);
+}
+
+#[test]
+fn w02_wildcards_are_answered() {
+    for dialect in [Dialect::Sotw, Dialect::Delta] {
+        let mut f = Fixture::named(dialect);
+        f.subscribe(&cds(), &["*{env=prod}"]);
+        f.connect();
+        let applied = f.respond(&cds(), vec![], &[]);
+        assert_eq!(
+            (applied.batch.reach, applied.batch.answered),
+            (Reach::Wildcard, vec![Answered::wildcard(prod_scope())])
+        );
+        assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, []);
+
+        let mut f = Fixture::native(dialect);
+        f.subscribe(&cds(), &["*{env=prod}"]);
+        f.connect();
+        assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, [answered("*{env=prod}")]);
+        f.subscribe(&cds(), &["*{env=test}", "*{env=dev}"]);
+        f.sent();
+        assert_eq!(f.respond(&cds(), vec![variant("a[env=prod]", "1")], &[]).batch.answered, []);
+        let both = vec![variant("a[env=prod]", "1"), variant("a[env=test]", "1")];
+        let of_test = if dialect == Dialect::Sotw { answered } else { partly };
+        assert_eq!(f.respond(&cds(), both, &[]).batch.answered, [of_test("*{env=test}")]);
+        assert_eq!(f.time_out()[0].answered, [answered("*{env=dev}")]);
     }
 }

@@ -12,7 +12,7 @@ fn holding(dialect: Dialect, count: usize) -> Fixture {
     f.connect();
     f.respond(&cds(), clusters(0..count), &[]);
     f.sent();
-    f
+    f.completes()
 }
 
 fn clusters(numbers: std::ops::Range<usize>) -> Vec<Variant> {

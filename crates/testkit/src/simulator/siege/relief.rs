@@ -81,7 +81,7 @@ impl Siege {
             let asked: Vec<_> = std::iter::from_fn(|| link.ask(now)).collect();
             let asks = !asked.is_empty();
             asked.into_iter().for_each(|request| link.line.handle(request, now));
-            origin.answer();
+            origin.answer(now, Duration::default);
             let Some(response) = self.proxy.link(end).and_then(|link| link.line.answer(now)) else {
                 return busy | asks;
             };
