@@ -108,6 +108,10 @@ impl View for Attached {
         self.place.settled_of(names)
     }
 
+    fn present_of(&self, selectors: Vec<Selector>) -> Vec<Selector> {
+        self.place.present_of(selectors)
+    }
+
     fn cursor(&self) -> Cursor {
         self.place.cursor()
     }

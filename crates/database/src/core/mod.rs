@@ -255,6 +255,12 @@ impl Core {
         names.iter().position(|name| waits(&name)).unwrap_or(names.len())
     }
 
+    /// Whether there is something of what the view asks for with `selector`.
+    pub(crate) fn is_present(&self, id: ViewId, selector: &Selector) -> bool {
+        let selection = self.views[id.0].selections.get(selector);
+        selection.is_some_and(|id| self.selections[id.0].live().next().is_some())
+    }
+
     /// Adds what there is to `statistics`.
     pub(crate) fn count(&self, statistics: &mut Statistics) {
         statistics.names += self.names.len();

@@ -103,6 +103,13 @@ impl Attachment {
         self.core.lock().settled_of(self.view, names)
     }
 
+    /// Those of `selectors`, which are subscribed, of which there is something.
+    pub fn present_of(&self, mut selectors: Vec<Selector>) -> Vec<Selector> {
+        let core = self.core.lock();
+        selectors.retain(|selector| core.is_present(self.view, selector));
+        selectors
+    }
+
     /// How much of the subscription the stream is not given, whatever there is.
     pub fn barred(&self) -> Barred {
         self.shared.barred()

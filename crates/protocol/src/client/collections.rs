@@ -78,6 +78,7 @@ impl Application<'_> {
                 interest.answered = true;
                 interest.deadline = None;
                 interest.absence = if complete { Absence::Unknown } else { Absence::TimedOut };
+                interest.partial = !complete;
                 if complete {
                     interest.completes = None;
                 } else if grows || interest.completes.is_none() {

@@ -60,8 +60,8 @@ impl ClientStream {
 }
 
 impl Application<'_> {
-    /// Passes errors on to those who asked, but for what the same response brings, and for those who are `undecided`
-    /// about a removal that is said in this way. Wildcards cannot have any (TP3, "Wildcard Subscriptions and Glob
+    /// Passes errors on to those who asked, but for what the same response brings. One that is how a removal is said goes
+    /// neither to those who are `undecided` about it, nor to those whom something else serves. Wildcards cannot have any (TP3, "Wildcard Subscriptions and Glob
     /// Collections").
     pub(super) fn tell_errors(&mut self, reported: &[Reported], undecided: &[ResourceLocator]) {
         if reported.is_empty() {
@@ -75,7 +75,8 @@ impl Application<'_> {
             let brought = brought.get(&key.name).map(Vec::as_slice).unwrap_or_default();
             for parameters in self.concerned(key, brought) {
                 let locator = ResourceLocator::new(key.name.clone(), parameters.clone());
-                if self.settings.drops(*code) && undecided.contains(&locator) {
+                let served = || self.logical.is_served(&self.settings.naming, &key.name, &parameters);
+                if self.settings.drops(*code) && (undecided.contains(&locator) || served()) {
                     continue;
                 }
                 let sets = self.logical.wanted.get_mut(&key.name);

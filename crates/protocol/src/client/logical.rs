@@ -35,7 +35,9 @@ pub(super) struct Interest {
     pub(super) error: Option<Arc<ResourceError>>,
     /// When it will be taken to be absent.
     pub(super) deadline: Option<Instant>,
-    /// Of a collection: when all that has come of it is taken for all there is.
+    /// Of a collection: some of it has come, and there may be more.
+    pub(super) partial: bool,
+    /// When all that has come of it is taken for all there is.
     pub(super) completes: Option<Instant>,
 }
 
@@ -132,8 +134,8 @@ impl Logical {
         self.held.close();
         self.withheld.close();
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
-            let Interest { answered, absence, error, .. } = std::mem::take(interest);
-            *interest = Interest { answered, absence, error, ..Interest::default() };
+            let Interest { answered, absence, error, partial, .. } = std::mem::take(interest);
+            *interest = Interest { answered, absence, error, partial, ..Interest::default() };
         }
     }
 

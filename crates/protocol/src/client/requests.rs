@@ -206,7 +206,7 @@ impl Logical {
             if interest.requested {
                 continue;
             }
-            let waits = !interest.answered && !served;
+            let waits = !interest.answered && !served || interest.partial;
             *interest = Interest {
                 told: true,
                 requested: true,
@@ -217,6 +217,7 @@ impl Logical {
                 absence: interest.absence,
                 error: interest.error.take(),
                 deadline: waits.then_some(deadline),
+                partial: interest.partial,
                 completes: None,
             };
             if waits {

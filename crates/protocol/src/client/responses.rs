@@ -163,7 +163,10 @@ impl Said {
 
     /// Whether there is nothing in it.
     pub(super) fn is_empty(&self) -> bool {
-        self.mentioned.is_empty() && self.removed.is_empty() && self.errors.is_empty() && self.rejected.is_empty()
+        self.mentioned.is_empty()
+            && self.removed.is_empty()
+            && self.errors.is_empty()
+            && self.rejected.is_empty()
     }
 
     /// Names of which there is something that was not acceptable: whatever else goes, they are not said to be gone.

@@ -37,10 +37,12 @@ impl ClientStream {
             interest.deadline = None;
             interest.answered = true;
             interest.borrowed = false;
-            // Nothing tells the answer to a wildcard that came late from what came for others, so that silence is one.
-            let late = locator.is_collection() && !interest.in_first;
-            interest.absence = if late { Absence::Unknown } else { Absence::TimedOut };
-            let silence = if late { Absence::Known } else { Absence::TimedOut };
+            // Nothing tells the answer to a wildcard that came late from what came for others, and who has sent a part
+            // of it on an earlier stream may have nothing to add: so that silence is an answer.
+            let proves = locator.is_collection() && (!interest.in_first || interest.partial);
+            interest.partial = false;
+            interest.absence = if proves { Absence::Unknown } else { Absence::TimedOut };
+            let silence = if proves { Absence::Known } else { Absence::TimedOut };
             let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
             let reach = logical.reach();
             let known = batches.iter().position(|batch| batch.type_url == type_url);
@@ -69,6 +71,7 @@ impl ClientStream {
             let mut batch = Batch::new(type_url, logical.reach());
             let Some(interest) = logical.interest(&locator) else { continue };
             interest.completes = None;
+            interest.partial = false;
             interest.absence = Absence::Unknown;
             batch.answered.push(self.settings.naming.answered(&locator, Absence::Known));
             batches.push(batch);

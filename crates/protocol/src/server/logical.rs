@@ -34,8 +34,8 @@ pub struct Logical<V> {
     named: bool,
     /// Whether the first response has been given.
     pub(super) answered: bool,
-    /// Until then, whether it waits for names.
-    pub(super) first: FirstResponse,
+    /// Until then, how it may leave without what is not answered; none if it has to have everything.
+    pub(super) first: Option<Box<FirstResponse>>,
     /// The newest response.
     pub(super) nonce: Option<Nonce>,
     /// Whether the newest response was accepted or rejected.
@@ -49,7 +49,7 @@ pub struct Logical<V> {
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
     /// The version that the first request rejects; only a poll can say it, by its nonce.
-    pub(super) rejected: Option<Version>,
+    pub(super) rejected: Option<Box<Version>>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
     pub(super) owed: BTreeSet<Selector>,
     /// What could not be said yet: an error beside the resource itself, and that nothing matches a locator while
@@ -115,7 +115,7 @@ impl<V: View> Logical<V> {
             type_url: inbound.type_url,
             named,
             answered: false,
-            first: FirstResponse::default(),
+            first: None,
             nonce: None,
             acknowledged: false,
             rejects: false,
@@ -123,7 +123,7 @@ impl<V: View> Logical<V> {
             returning: inbound.version.is_some(),
             unfinished: false,
             version: inbound.version,
-            rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)),
+            rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)).map(Box::new),
             owed: BTreeSet::new(),
             unsaid: BTreeSet::new(),
             unsaid_is_due: false,
@@ -309,16 +309,17 @@ impl<V: View> Logical<V> {
         !gone.locator.is_wildcard() && wider.any(|wider| self.view.subscription().contains(&wider))
     }
 
-    /// Owes those of `names` that the client is subscribed to.
+    /// Owes those of `names` that the client is subscribed to, and that there are. That there is nothing is sent once: a
+    /// client that asks for other locators of the name meanwhile would take it for their answer.
     pub(super) fn owe(&mut self, names: &HashSet<Name>, parameters: &DynamicParameters) {
         let subscription = self.view.subscription();
         let plain = names.iter().map(|name| Selector::plain(name.clone(), parameters.clone()));
-        let plain: Vec<_> = plain.filter(|selector| subscription.contains(selector)).collect();
-        if plain.len() < names.len() {
+        let mut asked: Vec<_> = plain.filter(|selector| subscription.contains(selector)).collect();
+        if asked.len() < names.len() {
             let located = subscription.iter().filter(|s| s.form == Form::Located);
-            self.owed.extend(located.filter(|s| names.contains(&s.locator.name)).cloned());
+            asked.extend(located.filter(|s| names.contains(&s.locator.name)).cloned());
         }
-        self.owed.extend(plain);
+        self.owed.extend(self.view.present_of(asked));
     }
 
     /// Owes those of `names` that the client holds from an earlier stream: what it does not hold is sent

@@ -54,6 +54,8 @@ pub trait View {
     fn under_way(&self) -> usize;
     /// How many of `names`, from the start, nothing has to be awaited for: they are answered, or not subscribed.
     fn settled_of(&self, names: &[Name]) -> usize;
+    /// Those of `selectors`, which are subscribed, of which there is something.
+    fn present_of(&self, selectors: Vec<Selector>) -> Vec<Selector>;
     /// Up to where the client was told.
     fn cursor(&self) -> Cursor;
     /// Notes that the client was told up to `cursor`.
@@ -180,7 +182,7 @@ impl<V: View, F> ServerStream<V, F> {
         let type_url = inbound.type_url.clone();
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut logical = Logical::first(inbound, &self.parameters, views)?;
-        logical.first = logical.first_response(self.dialect, self.proxy, now + self.patience.first_response);
+        logical.expect_first(self.dialect, self.proxy, now + self.patience.first_response);
         if type_url.kind() == Kind::ClusterLoadAssignment {
             let warming = std::mem::take(&mut self.warming);
             logical.owe_known(|name| warming.contains(name));

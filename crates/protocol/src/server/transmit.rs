@@ -20,7 +20,6 @@ use std::time::Instant;
 use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
 
 use super::split::Split;
-use super::waiting::FirstResponse;
 use super::{Logical, ServerStream, View};
 use crate::Dialect;
 
@@ -293,7 +292,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let up_to_date = self.is_up_to_date(index);
         let logical = &mut self.logical[index];
         let whole = logical.is_full_state(self.dialect) || self.polled;
-        let same = [logical.version, logical.rejected].contains(&Some(framed.version));
+        let same = [logical.version, logical.rejected.as_deref().copied()].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
         let news = framed.refreshes || framed.errs && !self.polled;
         let silent = same && !news && logical.owed.is_empty() && whole && (logical.answered || up_to_date);
@@ -309,7 +308,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         logical.unsaid.extend(framed.postponed.iter().chain(&*framed.waiting).cloned());
         logical.reconsidered &= hold_removals;
         logical.answered = true;
-        logical.first = FirstResponse::Whole;
+        logical.first = None;
         if settled && !hold_removals && !framed.disputed {
             logical.known = None;
         }

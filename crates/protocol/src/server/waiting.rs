@@ -43,12 +43,9 @@ pub struct TimedOut {
     pub first_response: bool,
 }
 
-/// Whether the first response may leave without what is not answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How a first response is given that need not have everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstResponse {
-    /// It has everything, or has left.
-    #[default]
-    Whole,
     /// It waits for names that are under way, but not beyond the deadline.
     Patient(Instant),
     /// It has what is answered.
@@ -85,9 +82,10 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             self.clusters = ClusterWarming::Ready;
         }
         for logical in &mut self.logical {
-            if matches!(logical.first, FirstResponse::Patient(deadline) if deadline <= now) {
+            if matches!(logical.first.as_deref(), Some(FirstResponse::Patient(deadline)) if *deadline <= now)
+            {
                 ended.first_response |= logical.is_known_in_part() && logical.view.under_way() > 0;
-                logical.first = FirstResponse::Incomplete;
+                logical.first = Some(Box::new(FirstResponse::Incomplete));
             }
         }
         ended
@@ -162,18 +160,19 @@ impl<V: View> Logical<V> {
     /// What the first response waits for. A proxy takes one for the answer to all that it has asked for, and may hold
     /// what it states no version of. From others, only a full state takes what it lacks; and nothing from those that
     /// state no version, since they hold nothing.
-    pub(super) fn first_response(&self, dialect: Dialect, proxy: bool, deadline: Instant) -> FirstResponse {
-        match self.is_full_state(dialect) {
-            _ if proxy => FirstResponse::Whole,
-            true if self.returning => FirstResponse::Whole,
-            true => FirstResponse::Patient(deadline),
-            false => FirstResponse::Incomplete,
-        }
+    pub(super) fn expect_first(&mut self, dialect: Dialect, proxy: bool, deadline: Instant) {
+        let first = match self.is_full_state(dialect) {
+            _ if proxy => None,
+            true if self.returning => None,
+            true => Some(FirstResponse::Patient(deadline)),
+            false => Some(FirstResponse::Incomplete),
+        };
+        self.first = first.map(Box::new);
     }
 
     /// Until when the first response, which could leave without names, waits for them.
     fn waits_for_names_until(&self) -> Option<Instant> {
-        let FirstResponse::Patient(deadline) = self.first else { return None };
+        let Some(FirstResponse::Patient(deadline)) = self.first.as_deref().copied() else { return None };
         (self.view.unsettled().0 > 0 && !self.asks_for_collections()).then_some(deadline)
     }
 
@@ -196,22 +195,19 @@ impl<V: View> Logical<V> {
     /// would be empty.
     pub(super) fn may_respond_first(&self, dialect: Dialect) -> bool {
         let (names, collections) = self.view.unsettled();
-        if self.returning && self.view.unproved() > 0 {
-            return false;
-        }
         if !self.is_full_state(dialect) {
-            return collections == 0 || self.first == FirstResponse::Incomplete && self.answers_a_name();
+            return collections == 0 || self.first.is_some() && self.answers_a_name();
         }
-        if collections > 0 {
+        if collections > 0 || self.returning && self.view.unproved() > 0 {
             return false;
         }
         if names == 0 && !(self.returning && self.view.failing() > 0) {
             return true;
         }
-        match self.first {
-            FirstResponse::Whole => false,
-            FirstResponse::Patient(_) => self.is_known_in_part() && self.view.under_way() == 0,
-            FirstResponse::Incomplete => self.is_known_in_part(),
+        match self.first.as_deref() {
+            None => false,
+            Some(FirstResponse::Patient(_)) => self.is_known_in_part() && self.view.under_way() == 0,
+            Some(FirstResponse::Incomplete) => self.is_known_in_part(),
         }
     }
 }

@@ -66,6 +66,10 @@ impl View for Place {
         self.0.settled_of(names)
     }
 
+    fn present_of(&self, selectors: Vec<Selector>) -> Vec<Selector> {
+        self.0.present_of(selectors)
+    }
+
     fn cursor(&self) -> Cursor {
         self.0.cursor()
     }

@@ -73,6 +73,9 @@ impl fmt::Display for Event {
                     ttl.iter().try_for_each(|ttl| write!(f, " for {ttl:?}"))?;
                 }
                 write!(f, " -{:?}", response.removed)?;
+                if !response.missing.is_empty() {
+                    write!(f, " missing {:?}", response.missing)?;
+                }
                 if response.everything { f.write_str(" (all)") } else { Ok(()) }
             }
             other => write!(f, "{other:?}"),

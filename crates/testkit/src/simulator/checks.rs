@@ -89,7 +89,8 @@ impl Simulation {
     /// Whether a stream to the origin that is opened again does not learn what has gone meanwhile of a type without full
     /// state: it cannot state what it holds in the state of the world, and a silent origin does not answer for it (u05).
     fn is_never_withdrawn(&self) -> bool {
-        self.customs.missing == Missing::Silence && self.hops.first().is_some_and(|hop| hop.dialect == Dialect::Sotw)
+        self.customs.missing == Missing::Silence
+            && self.hops.first().is_some_and(|hop| hop.dialect == Dialect::Sotw)
     }
 
     /// Whether it may have come for a name that was given up before its end was told, and be taken for what a

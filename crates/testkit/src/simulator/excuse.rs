@@ -35,8 +35,6 @@ pub(super) fn ambiguities(
     };
     let unsaid = batch.removals.iter().filter(|key| !said.contains(&Removed::Variant((*key).clone())));
     let unsaid = unsaid.map(|key| &key.name).filter(|name| several(name));
-    let absent = batch.absent.iter().map(|absent| &absent.name).filter(|name| several(name));
-    let names = unsaid.chain(absent).map(|name| Some(name.clone()));
-    let all = batch.answered.iter().filter(|_| several("*")).map(|_| None);
-    names.chain(all).map(|name| (batch.type_url.clone(), name)).collect()
+    let names = unsaid.map(|name| Some(name.clone()));
+    names.map(|name| (batch.type_url.clone(), name)).collect()
 }

@@ -126,9 +126,7 @@ impl Line {
     /// The far end takes in a request.
     pub(super) fn handle(&mut self, inbound: Inbound, now: Instant) {
         if let Some(connection) = &mut self.connection {
-            if let Some(known) = &inbound.known {
-                connection.manners.note_known(&inbound.type_url, known);
-            }
+            connection.manners.note_stated(&inbound);
             let handled = connection.server.handle_message(inbound, &mut connection.places, now);
             handled.expect("nothing is refused");
             connection.attentive = true;

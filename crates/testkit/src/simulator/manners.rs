@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_types::{KnownVersions, Name, TypeUrl, WILDCARD};
+use weir_protocol::server::Inbound;
+use weir_types::{Name, TypeUrl, WILDCARD};
 
 use crate::model::{Response, Sent};
 
@@ -70,8 +71,10 @@ impl Manners {
     }
 
     /// Notes what the asking end states to hold.
-    pub(super) fn note_known(&mut self, type_url: &TypeUrl, known: &KnownVersions) {
-        self.held.extend(known.names().map(|name| (type_url.clone(), name.clone())));
+    pub(super) fn note_stated(&mut self, inbound: &Inbound) {
+        let names = inbound.known.iter().flat_map(|known| known.names());
+        let any = inbound.version.is_some().then(Name::wildcard);
+        self.held.extend(names.chain(any).map(|name| (inbound.type_url.clone(), name.clone())));
     }
 
     /// The response as this origin sends it; none if it does not.

@@ -73,6 +73,9 @@ impl Witness {
                     && let One(body, _) = &has
                 {
                     self.follow(type_url, &name, &selector, Some(body), history, client, response);
+                    if may_be_for_another(&after, &name, &selector, client, type_url) {
+                        self.live.remove(&thread(type_url, &name, &selector));
+                    }
                 }
                 let had = content(before, &name, &selector);
                 if matches!((&had, &has), (One(_, certain), Nothing) if *certain) {
@@ -95,7 +98,7 @@ impl Witness {
     ) {
         self.tally.checked += 1;
         let parameters = &selector.locator.parameters;
-        let thread = (type_url.clone(), name.clone(), selector.form, parameters.clone());
+        let thread = thread(type_url, name, selector);
         match body {
             Some(_) => drop(self.live.insert(thread.clone())),
             None if !self.live.remove(&thread) => return,
@@ -118,6 +121,32 @@ impl Witness {
             ),
         }
     }
+}
+
+fn thread(type_url: &TypeUrl, name: &Name, selector: &Selector) -> Thread {
+    (type_url.clone(), name.clone(), selector.form, selector.locator.parameters.clone())
+}
+
+/// Whether what the client has of a name may have come for another of its locators, and go for that: the server may not
+/// have read the request for this one.
+fn may_be_for_another(
+    held: &Holding,
+    name: &Name,
+    selector: &Selector,
+    client: &Client,
+    type_url: &TypeUrl,
+) -> bool {
+    let wanted = client.wanted(type_url);
+    let matching = |selector: &Selector| {
+        let parameters = selector.locator.parameters.clone();
+        let mut constraints = held.keys().filter(|(other, _)| other == name).filter_map(|(_, c)| c.as_ref());
+        constraints.any(|constraints| constraints.matches(&parameters))
+    };
+    let same = |other: &&Selector| other.locator.is_wildcard() || other.locator.name == *name;
+    wanted
+        .iter()
+        .filter(same)
+        .any(|other| other != selector && other.form == Form::Located && matching(other))
 }
 
 /// What a client has of a name, as seen by one of its selectors.

@@ -130,7 +130,7 @@ fn u05_after_a_reconnect_what_is_gone_of_a_glob_is_removed() {
 }
 
 #[test]
-fn i17_a_collection_is_complete_when_nothing_more_has_come_for_a_second() {
+fn s11_a_collection_is_complete_when_nothing_more_has_come_for_a_second() {
     let mut f = Fixture::native(Dialect::Delta);
     f.subscribe(&cds(), &["*{env=prod}"]);
     f.connect();
@@ -151,13 +151,28 @@ fn i17_a_collection_is_complete_when_nothing_more_has_come_for_a_second() {
 }
 
 #[test]
-fn i17_a_collection_that_was_cut_short_is_complete_on_the_next_stream() {
+fn s11_a_collection_that_was_cut_short_is_complete_on_the_next_stream() {
     let mut f = Fixture::native(Dialect::Delta);
     f.subscribe(&cds(), &["*"]);
     f.connect();
     f.respond(&cds(), vec![variant("a", "1")], &[]);
     f.stream.disconnected();
     assert_eq!((f.stream.poll_timeout(), f.time_out().len()), (None, 0), "the rest may never have come");
+    f.connect();
+    f.respond(&cds(), vec![variant("b", "1")], &[]);
+    f.stream.disconnected();
+    f.connect();
+    assert_eq!(
+        f.time_out()[0].answered,
+        [answered("*")],
+        "it states what it has, and nothing is to be added"
+    );
+    assert_eq!((f.stream.poll_timeout(), f.time_out().len()), (None, 0));
+
+    let mut f = Fixture::native(Dialect::Delta);
+    f.subscribe(&cds(), &["*"]);
+    f.connect();
+    f.respond(&cds(), vec![variant("a", "1")], &[]);
     f.connect();
     f.respond(&cds(), vec![variant("b", "1")], &[]);
     f.now += QUIET;

@@ -46,6 +46,8 @@ struct World {
     waiting: Vec<Selector>,
     /// Of what is sent next: the endpoints of clusters that the client does not have yet.
     new_clusters: Vec<Name>,
+    /// Names that are answered with nothing.
+    absent: HashSet<Name>,
     /// Names that are not answered.
     unanswered: HashSet<Name>,
 }
@@ -90,6 +92,12 @@ impl View for FakeView {
         let worlds = self.worlds.borrow();
         let unanswered = &worlds[&self.type_url].unanswered;
         names.iter().position(|name| unanswered.contains(name)).unwrap_or(names.len())
+    }
+
+    fn present_of(&self, mut selectors: Vec<Selector>) -> Vec<Selector> {
+        let worlds = self.worlds.borrow();
+        selectors.retain(|selector| !worlds[&self.type_url].absent.contains(&selector.locator.name));
+        selectors
     }
 
     fn cursor(&self) -> Cursor {

@@ -121,6 +121,16 @@ fn o03_endpoints_of_changed_clusters_are_owed_in_delta_on_one_stream() {
 }
 
 #[test]
+fn p18_that_a_changed_cluster_has_no_endpoints_is_not_sent_again() {
+    let mut fixture = client_of(Delta, &["cds", "eds"]);
+    fixture.world("cds", |world| world.warming = ["a".into()].into());
+    fixture.world("eds", |world| world.absent = ["a".into()].into());
+    fixture.adds("cds");
+    let left: Vec<_> = fixture.drain().iter().map(|asked| asked.type_url).collect();
+    assert_eq!(left, ["cds"]);
+}
+
+#[test]
 fn o03_endpoints_that_a_returning_client_holds_are_owed_when_it_asks_for_them() {
     let mut fixture = Fixture::new(Delta);
     fixture.world("cds", |world| world.warming = ["a".into(), "b".into()].into());
