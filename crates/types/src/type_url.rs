@@ -145,9 +145,9 @@ impl TypeUrl {
         self.kind
     }
 
-    /// The name of the message: the last segment of the URL. What stands before it says where its definition can be
-    /// found, not what it is.
-    fn message(&self) -> &str {
+    /// The full name of the message: the last segment of the URL. The segments before it locate its definition and do
+    /// not identify the type.
+    pub fn message(&self) -> &str {
         let url = self.as_str();
         url.rsplit_once('/').map_or(url, |(_, message)| message)
     }
@@ -273,6 +273,13 @@ mod tests {
         assert_eq!("cds".parse(), Ok(TypeUrl::new(KNOWN[0].2)));
         assert_eq!("a.example/acme.Widget".parse(), Ok(TypeUrl::new("a.example/acme.Widget")));
         assert_eq!("clusters".parse::<TypeUrl>(), Err(NoSuchType));
+    }
+
+    #[test]
+    fn the_message_is_the_last_segment_of_the_url() {
+        for url in ["type.googleapis.com/acme.Widget", "a.example/b/acme.Widget", "acme.Widget"] {
+            assert_eq!(TypeUrl::new(url).message(), "acme.Widget", "{url}");
+        }
     }
 
     #[test]

@@ -35,13 +35,8 @@ fn said<'a>(parameters: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'stat
 
 fn ask(admin: &Admin, args: &Args, question: &[(&str, String)]) -> Result<Value> {
     let query = query(question.iter().map(|(key, value)| (*key, value.as_str())));
-    admin.get(&format!("/resources/{}/{}/explain{query}", type_part(args), part(&args.name)))
-}
-
-/// The type as a part of a path: what stands behind the slash of its URL.
-fn type_part(args: &Args) -> String {
-    let url = args.type_url.as_str();
-    part(url.rsplit_once('/').map_or(url, |(_, name)| name))
+    let type_part = part(args.type_url.message());
+    admin.get(&format!("/resources/{type_part}/{}/explain{query}", part(&args.name)))
 }
 
 fn sent_by_client(key: &str, value: &str) -> Value {

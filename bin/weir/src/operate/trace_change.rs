@@ -52,8 +52,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
-    let url = args.type_url.as_str();
-    let type_part = part(url.rsplit_once('/').map_or(url, |(_, name)| name));
+    let type_part = part(args.type_url.message());
     let path = format!("/resources/{type_part}/{}/delivery", part(&args.name));
     let mut follow = Follow::new(args);
     let (progress, verdict) = loop {
