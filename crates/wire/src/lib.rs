@@ -27,4 +27,5 @@ pub mod scan;
 pub mod services;
 pub mod text;
 pub mod trace;
+pub mod validate;
 mod weight;

@@ -14,7 +14,7 @@ use crate::json::{extension_of, message_of};
 pub const REDACTED: &str = "[redacted]";
 
 /// The extension of field options that marks a field.
-const SENSITIVE: &str = "udpa.annotations.sensitive";
+pub(crate) const SENSITIVE: &str = "udpa.annotations.sensitive";
 
 /// How deep messages and Anys are opened; what is below is left out.
 const MAX_DEPTH: usize = 100;

@@ -22,7 +22,7 @@ pub use constraints::{Malformed, constraints_from_json, constraints_to_json};
 use render::message_to_json;
 pub use render::{Unsayable, any_to_json, exact_any_to_json};
 
-static POOL: LazyLock<DescriptorPool> =
+pub(crate) static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(descriptors()).unwrap_or_default());
 
 /// The encoded descriptors of every type of Envoy's API.
