@@ -140,6 +140,11 @@ mod tests {
                 &["weir", "explain", "x", "--param", "x"],
                 "invalid value 'x' for '--param <KEY=VALUE>': write it like key=value",
             ),
+            (
+                &["weir", "get", "clsuters", "--server", "x:1"],
+                "invalid value 'clsuters' for '<TYPE>': did you mean cds? allowed are cds, eds, lds, rds, srds, vhds, \
+                 sds, rtds, ecds, leds, or a type URL like type.googleapis.com/envoy.config.cluster.v3.Cluster",
+            ),
         ] {
             let error = Cli::try_parse_from(arguments).unwrap_err().to_string();
             assert_eq!(one_line(&error), wanted);

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use weir_types::{DynamicParameters, NoSuchType, TypeUrl};
+use weir_types::{DynamicParameters, NoSuchType, TypeUrl, similar};
 
 use crate::problem::Problem;
 
@@ -42,13 +42,20 @@ impl Query {
 
     /// A parameter that is one of a few words.
     pub(crate) fn one_of<'a>(&mut self, field: &str, words: &[&'a str]) -> Result<Option<&'a str>, Problem> {
-        let known = |text: &str| words.iter().copied().find(|word| *word == text);
-        self.parse(field, &format!("allowed are {}", words.join(", ")), known)
+        let Some(text) = self.take(field)? else { return Ok(None) };
+        if let Some(word) = words.iter().copied().find(|word| *word == text) {
+            return Ok(Some(word));
+        }
+        let meant = similar(&text, words.iter().copied());
+        let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+        Err(Problem::invalid(field, &text, format!("{meant}allowed are {}", words.join(", "))))
     }
 
     /// `type`: a resource type.
     pub(crate) fn type_url(&mut self) -> Result<Option<TypeUrl>, Problem> {
-        self.parse("type", &NoSuchType.to_string(), |text| text.parse().ok())
+        let Some(text) = self.take("type")? else { return Ok(None) };
+        let parsed = text.parse().map(Some);
+        parsed.map_err(|error: NoSuchType| Problem::invalid("type", &text, error.to_string()))
     }
 
     /// `param=KEY=VALUE`, as often as there are parameters; none if there is not one.
@@ -107,6 +114,11 @@ mod tests {
             assert_eq!((&error["field"], &error["value"]), (&field.into(), &value.into()));
             assert_eq!(error["status"], 400);
         }
+        let detail = |problem: Problem| serde_json::to_value(problem).unwrap()["detail"].to_string();
+        let state = query("x=behnd").one_of("x", &["in-sync", "behind"]).map_err(detail).unwrap_err();
+        assert!(state.contains("did you mean behind? allowed are in-sync, behind"), "{state}");
+        let of_type = query("type=clsuters").type_url().map_err(detail).unwrap_err();
+        assert!(of_type.contains("did you mean cds? allowed are cds, "), "{of_type}");
         assert!(query("param=x").parameters().is_err() && query("param==x").parameters().is_err());
     }
 }

@@ -17,7 +17,6 @@ mod places;
 mod reload;
 mod secret;
 mod settings;
-mod similar;
 mod template;
 #[cfg(test)]
 mod tests;

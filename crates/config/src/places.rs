@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use weir_types::similar;
 
 use crate::Problem;
-use crate::similar::similar;
 
 /// The keys of one file, outer ones before those within.
 #[derive(Debug, Default)]

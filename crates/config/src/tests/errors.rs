@@ -299,7 +299,7 @@ fn f03_exports_have_a_type_and_a_file_of_their_own() {
     for (exports, wanted) in [
         (
             "[[export]]\ntype = 'clusters'\nto = 'x.yaml'\n",
-            "5: export[0].type: \"clusters\" is no resource type; allowed are cds, eds,",
+            "5: export[0].type: \"clusters\" is no resource type; did you mean cds? allowed are cds, eds,",
         ),
         (
             "[[export]]\ntype = 'cds'\nto = 'x.toml'\n",

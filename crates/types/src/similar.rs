@@ -1,13 +1,16 @@
-//! Which of several words is probably meant by one that is none of them.
+//! Suggestions for misspelled words.
 
-/// The word that is nearest to `typed`, if it is near enough to be a slip.
-pub(crate) fn similar<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (typed.chars().count() / 3).max(1);
+/// Maximum distance of a suggestion, however long the word is.
+const MAX_DISTANCE: usize = 4;
+
+/// Returns the word of `words` that is nearest to `typed`, unless more than a third of `typed` differs.
+pub fn similar<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (typed.chars().count() / 3).clamp(1, MAX_DISTANCE);
     let near = words.into_iter().map(|word| (distance(typed, word), word));
     near.filter(|(distance, _)| *distance <= limit).min().map(|(_, word)| word)
 }
 
-/// How many characters have to be inserted, left out or replaced.
+/// Number of characters to insert, remove or replace.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
