@@ -4,7 +4,7 @@ use miette::Diagnostic;
 use prost_reflect::DynamicMessage;
 use prost_reflect::text_format::FormatOptions;
 
-use crate::json::{DISCOVERY_RESPONSE, canonical, message_of};
+use crate::json::{DISCOVERY_RESPONSE, canonical, message_of, suggestion_for_text};
 
 /// Text that is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,11 @@ pub fn decode_response(text: &str) -> Result<Vec<u8>, TextError> {
     let message = DynamicMessage::parse_text_format(descriptor, text).map_err(|error| {
         let place = error.labels().and_then(|mut labels| labels.next());
         let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count() as u64;
-        TextError { line: place.map(|place| line(place.offset())), reason: error.to_string() }
+        let mut reason = error.to_string();
+        if let Some(meant) = suggestion_for_text(&reason) {
+            reason.push_str(&format!("; did you mean '{meant}'?"));
+        }
+        TextError { line: place.map(|place| line(place.offset())), reason }
     })?;
     Ok(canonical::encode(&message))
 }
@@ -81,6 +85,7 @@ type_url: "type.googleapis.com/envoy.config.cluster.v3.Cluster"
         let error = decode_response(&wrong).unwrap_err();
         assert_eq!(error.line, Some(6));
         assert!(error.reason.contains("connect_timeoutt"), "{error}");
+        assert!(error.reason.ends_with("; did you mean 'connect_timeout'?"), "{error}");
         assert!(decode_response("{").is_err());
         assert!(encode_response(b"\xff").is_err());
     }

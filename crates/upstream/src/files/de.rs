@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
+use weir_wire::json::suggestion;
 
 use super::node::{Key, Node, Value};
 
@@ -29,6 +30,35 @@ impl Error {
     #[must_use]
     pub(super) fn below(mut self, step: impl Into<String>) -> Self {
         self.path.push(step.into());
+        self
+    }
+
+    /// Adds the name that was probably meant, if the reason is a misspelled name within a message of type `type_url`
+    /// that `node` holds.
+    #[must_use]
+    pub(super) fn with_suggestion(self, node: &Node, type_url: &str) -> Self {
+        let path: Vec<_> = self.path.iter().rev().map(String::as_str).collect();
+        let (mut node, mut type_url, mut start) = (Some(node), type_url, 0);
+        for (i, step) in path.iter().enumerate() {
+            node = node.and_then(|node| node.child(step));
+            // An Any is a message of its own.
+            if let Some(url) = node.and_then(|node| node.get("@type")?.text()) {
+                (type_url, start) = (url, i + 1);
+            }
+        }
+        match suggestion(type_url, path[start..].iter().copied(), &self.reason) {
+            Some(meant) => self.with_remedy(&format!("did you mean '{meant}'?")),
+            None => self,
+        }
+    }
+
+    /// Adds what to do about it, unless that is known.
+    #[must_use]
+    pub(super) fn with_remedy(mut self, remedy: &str) -> Self {
+        if !self.reason.ends_with('?') {
+            self.reason.push_str("; ");
+            self.reason.push_str(remedy);
+        }
         self
     }
 

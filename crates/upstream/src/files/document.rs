@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error as _};
-use weir_types::{Constraints, TypeUrl, Variant};
+use weir_types::{Constraints, TypeUrl, Variant, similar};
 use weir_wire::discovery;
 use weir_wire::json::{self, MessageSeed};
 use weir_wire::resource::{RESOURCE_TYPE_URL, decode, decode_any};
@@ -97,6 +97,8 @@ struct Common {
 
 const NO_TYPE: &str = "expected '@type' or 'resource'; one without a body needs the 'type_url' of its list";
 
+const NEEDS_TYPE: &str = "a resource with a body needs '@type', also in a list with 'type_url'";
+
 /// Keys of a wrapper that its message does not have, or that are read in a way of our own.
 const OWN_KEYS: &[&str] = &["@type", "resource", "constraints", "dynamic_parameter_constraints"];
 
@@ -142,10 +144,18 @@ impl Common {
 
     fn wrapped(&self, entry: &Node) -> Result<(TypeUrl, Variant), Error> {
         let at = |error: Error| error.at(entry.line);
-        if self.type_url.is_empty() && entry.get("@type").is_none() && entry.get("resource").is_none() {
+        let is_bare = entry.get("@type").is_none() && entry.get("resource").is_none();
+        if is_bare && let Some(mistake) = mistaken_key(entry) {
+            return Err(mistake);
+        }
+        if is_bare && self.type_url.is_empty() {
             return Err(at(Error::custom(NO_TYPE)));
         }
-        let bytes = MessageSeed::RESOURCE.deserialize(NodeDeserializer::without(entry, OWN_KEYS))?;
+        let bytes = MessageSeed::RESOURCE.deserialize(NodeDeserializer::without(entry, OWN_KEYS));
+        let bytes = bytes.map_err(|error| {
+            let error = error.with_suggestion(entry, RESOURCE_TYPE_URL);
+            if is_bare { error.with_remedy(NEEDS_TYPE) } else { error }
+        })?;
         let mut resource = discovery::Resource::decode(bytes).map_err(|error| at(Error::custom(error)))?;
         let body_node = entry.get("resource").filter(|node| node.value != Value::Null);
         resource.resource = body_node.map(body).transpose().map_err(|error| error.below("resource"))?;
@@ -162,6 +172,22 @@ impl Common {
     }
 }
 
+/// Finds a key of an entry without `@type` and `resource` that stands for one of them.
+fn mistaken_key(entry: &Node) -> Option<Error> {
+    let Value::Map(map) = &entry.value else { return None };
+    map.iter().find_map(|(key, node)| {
+        let name = key.text.as_str();
+        let has_url = node.text().is_some_and(|text| text.starts_with("type.googleapis.com/"));
+        let reason = if has_url || ["type_url", "typeUrl"].contains(&name) {
+            format!("expected '@type' in place of '{name}'")
+        } else {
+            let meant = similar(name, ["resource", "resources"])?;
+            format!("unrecognized field name '{name}'; did you mean '{meant}'?")
+        };
+        Some(Error::custom(reason).at(key.line))
+    })
+}
+
 /// The encoded Any of a node with `@type`. One of a type that is not known here has its value in base64.
 fn body(node: &Node) -> Result<Bytes, Error> {
     #[derive(Deserialize)]
@@ -173,7 +199,8 @@ fn body(node: &Node) -> Result<Bytes, Error> {
     }
     let type_url = node.get("@type").and_then(Node::text);
     if type_url.is_none_or(json::is_known) || node.get("value").is_none() {
-        return json::any_from(NodeDeserializer::new(node));
+        let any = json::any_from(NodeDeserializer::new(node));
+        return any.map_err(|error| error.with_suggestion(node, type_url.unwrap_or_default()));
     }
     let Opaque { type_url, value } = Opaque::deserialize(NodeDeserializer::new(node))?;
     json::opaque_any(&type_url, &value).map_err(|error| Error::custom(error).at(node.line))

@@ -77,6 +77,17 @@ impl Node {
         }
     }
 
+    /// The part that a step of a path leads to: a key of a mapping, or `[0]` for an item of a list.
+    pub(super) fn child(&self, step: &str) -> Option<&Self> {
+        match &self.value {
+            Value::List(items) => {
+                let index = step.strip_prefix('[')?.strip_suffix(']')?.parse::<usize>().ok()?;
+                items.get(index)
+            }
+            _ => self.get(step),
+        }
+    }
+
     /// The text, where this is one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {

@@ -9,6 +9,7 @@ pub(crate) mod canonical;
 mod constraints;
 pub mod discovery;
 mod render;
+mod suggest;
 
 use std::sync::LazyLock;
 
@@ -21,6 +22,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error};
 pub use constraints::{Malformed, constraints_from_json, constraints_to_json};
 use render::message_to_json;
 pub use render::{Unsayable, any_to_json, exact_any_to_json};
+pub use suggest::suggestion;
+pub(crate) use suggest::suggestion_for_text;
 
 pub(crate) static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(descriptors()).unwrap_or_default());

@@ -135,6 +135,23 @@ fn f01_errors_say_line_and_reason() {
             "- name: a\n  type: EDS",
             "a.yaml:1: expected '@type' or 'resource'; one without a body needs the 'type_url' of its list",
         ),
+        ("resorces:\n- name: a", "a.yaml:1: unrecognized field name 'resorces'; did you mean 'resources'?"),
+        ("- name: a\n  type_url: $CLUSTER", "a.yaml:2: expected '@type' in place of 'type_url'"),
+        ("- name: a\n  type: $CLUSTER", "a.yaml:2: expected '@type' in place of 'type'"),
+        (
+            "type_url: $CLUSTER\nresources:\n- name: a\n  type: EDS",
+            "a.yaml:4: unrecognized field name 'type'; a resource with a body needs '@type', also in a list with \
+             'type_url'",
+        ),
+        (
+            "type_url: $CLUSTER\nresources:\n- name: a\n  aliase: [b]",
+            "a.yaml:4: unrecognized field name 'aliase'; did you mean 'aliases'?",
+        ),
+        (
+            "- '@type': type.googleapis.com/envoy.config.cluster.v3.Clusters\n  name: a",
+            "a.yaml:1: message 'envoy.config.cluster.v3.Clusters' not found; did you mean \
+             'envoy.config.cluster.v3.Cluster'?",
+        ),
         (
             "node: { id: a }\nstatic_resources: { clusters: [] }",
             "a.yaml:1: this is an Envoy bootstrap; a resource file has a list 'resources' of clusters, listeners and \
@@ -157,7 +174,7 @@ fn f01_errors_say_line_and_reason() {
         ),
         (
             "- '@type': $CLUSTER\n  name: a\n  lod_assignment: {}",
-            "a.yaml:3: unrecognized field name 'lod_assignment'",
+            "a.yaml:3: unrecognized field name 'lod_assignment'; did you mean 'load_assignment'?",
         ),
         (
             "- '@type': $CLUSTER\n  name: a\n  load_assignment:\n    endpoints:\n    - prio: 1",
@@ -165,7 +182,7 @@ fn f01_errors_say_line_and_reason() {
         ),
         (
             "- '@type': $CLUSTER\n  name: a\n  lb_policy:\n    RANDOMLY",
-            "a.yaml:4: lb_policy: unrecognized enum value 'RANDOMLY'",
+            "a.yaml:4: lb_policy: unrecognized enum value 'RANDOMLY'; did you mean 'RANDOM'?",
         ),
         (
             "- '@type': $CLUSTER\n  name: 1.10",
@@ -181,7 +198,10 @@ fn f01_errors_say_line_and_reason() {
             "a.yaml:3: duplicate mapping key: name not allowed here",
         ),
         ("- [a\n- b: c: d\n", "a.yaml:2: illegal placement of ':' indicator"),
-        ("- nam: a\n  resource: { '@type': $CLUSTER }", "a.yaml:1: unrecognized field name 'nam'"),
+        (
+            "- nam: a\n  resource: { '@type': $CLUSTER }",
+            "a.yaml:1: unrecognized field name 'nam'; did you mean 'name'?",
+        ),
         (
             "- name: a\n  ttl: soon\n  resource: { '@type': $CLUSTER }",
             "a.yaml:2: ttl: failed to parse duration",
