@@ -24,8 +24,8 @@ use crate::table::Table;
 /// Validate a configuration and show what was understood
 ///
 /// Reads the resource files too, where an upstream has them, and certificates, keys and tokens. Warns where two
-/// variants of a resource can match the same client, of parameter_keys that no rule gives, of directories that are not
-/// there, and of those without resource files.
+/// variants of a resource can match the same client, of resources that break rules of Envoy's API, of parameter_keys that
+/// no rule gives, of directories that are not there, and of those without resource files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -229,7 +229,8 @@ fn check_files(path: &Path, report: &mut Report, out: &mut dyn Write) -> Result<
         report.problems.push(problem.to_string());
     }
     let empty = (loaded.file_count() == 0).then(|| format!("{}: no resource file was found", path.display()));
-    for warning in overlapping(&loaded).into_iter().chain(empty) {
+    let violations = loaded.violations().into_iter().map(|violation| violation.to_string());
+    for warning in overlapping(&loaded).into_iter().chain(violations).chain(empty) {
         writeln!(out, "  warning: {warning}")?;
         report.warnings.push(warning);
     }

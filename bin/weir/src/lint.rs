@@ -16,6 +16,7 @@ use weir_database::explain::Candidate;
 use weir_database::lint::{Finding, Keyed, lint};
 use weir_types::constraints::KnownValues;
 use weir_types::{DynamicParameters, Name, TypeUrl, Variant};
+use weir_upstream::files::Problem;
 
 use crate::operate::AdminArgs;
 use crate::operate::output::{Format, show};
@@ -27,7 +28,7 @@ use crate::progress::Progress;
 /// Looks at resource files, or without any at what a running instance holds. Finds variants of a name that overlap,
 /// with dynamic parameters that both match; variants of a name that are constrained by different keys; and values for
 /// which there is no variant: in files, values that constraints mention anywhere; of a running instance also those that
-/// clients ask with.
+/// clients ask with. In files, also resources that break rules of Envoy's API.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,6 +67,8 @@ enum Kind {
     Keys,
     /// There are values that no variant is for
     Uncovered,
+    /// A resource breaks a rule of Envoy's API, so that Envoy rejects it
+    Invalid,
 }
 
 /// What is looked at.
@@ -75,6 +78,8 @@ struct Subject {
     whole: bool,
     /// Parameters with which clients ask in vain, and how many streams do.
     unanswered: Vec<(Value, u64)>,
+    /// The rules of Envoy's API that its variants break.
+    violations: Vec<Problem>,
 }
 
 /// A variant, and where it is.
@@ -134,7 +139,12 @@ fn findings(subjects: &Subjects, allowed: &[Kind]) -> Vec<Value> {
             let finding = json!({ "witnesses": [parameters], "streams": streams });
             (Kind::Uncovered, finding)
         });
-        for (kind, mut finding) in described.chain(in_vain).filter(|(kind, _)| !allowed.contains(kind)) {
+        let invalid = subject.violations.iter().map(|Problem { origin, reason }| {
+            (Kind::Invalid, json!({ "at": origin.to_string(), "reason": reason }))
+        });
+        for (kind, mut finding) in
+            described.chain(in_vain).chain(invalid).filter(|(kind, _)| !allowed.contains(kind))
+        {
             finding["kind"] = kind.word().into();
             finding["type"] = short(type_url).into();
             finding["name"] = (**name).into();
@@ -150,6 +160,7 @@ impl Kind {
             Self::Overlap => "overlap",
             Self::Keys => "keys",
             Self::Uncovered => "uncovered",
+            Self::Invalid => "invalid",
         }
     }
 }

@@ -34,7 +34,9 @@ pub(super) fn look(paths: &[PathBuf]) -> Result<Material> {
                 variants: Vec::new(),
                 whole: true,
                 unanswered: Vec::new(),
+                violations: Vec::new(),
             });
+            subject.violations.extend(resource.violations.iter().cloned());
             let (variant, place) = (Arc::clone(&resource.variant), resource.origin.to_string());
             subject.variants.push(Looked { variant, rank: 0, place });
         }

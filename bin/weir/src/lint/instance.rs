@@ -30,7 +30,7 @@ pub(super) fn look(args: &AdminArgs) -> Result<Material> {
             in_vain.map(|asked| (asked["parameters"].clone(), asked["streams"].as_u64().unwrap_or_default()));
         let unanswered = unanswered.collect();
         let type_url = TypeUrl::new(text(&resource["type_url"]));
-        subjects.insert((type_url, name), Subject { variants, whole, unanswered });
+        subjects.insert((type_url, name), Subject { variants, whole, unanswered, violations: Vec::new() });
     }
     Ok(Material { subjects, problems: Vec::new() })
 }

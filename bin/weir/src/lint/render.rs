@@ -18,6 +18,9 @@ pub(super) fn write(document: &Value, out: &mut dyn Write) -> Result<()> {
         match finding["kind"].as_str() {
             Some("overlap") => write_overlap(&what, finding, out)?,
             Some("keys") => write_keys(&what, finding, out)?,
+            Some("invalid") => {
+                writeln!(out, "invalid: {what}: {}: {}", shown(&finding["at"]), shown(&finding["reason"]))?;
+            }
             _ => write_uncovered(&what, finding, out)?,
         }
     }

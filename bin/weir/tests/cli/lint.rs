@@ -65,6 +65,25 @@ fn f01_a_bad_file_is_a_finding() {
 }
 
 #[test]
+fn a_resource_that_envoy_rejects_is_a_finding() {
+    let text = "\
+resources:
+- '@type': type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: a
+  connect_timeout: 0s
+";
+    let outcome = lint(text, &[]);
+    let wanted = "invalid: cds a: resources/x.yaml:4: connect_timeout: must be greater than 0s (got 0s)\n\
+                  1 finding in 1 variant of 1 name\n";
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, wanted));
+    let document: Value = serde_json::from_str(&lint(text, &["--output", "json"]).stdout).unwrap();
+    let reason = "connect_timeout: must be greater than 0s (got 0s)";
+    let finding = json!({ "kind": "invalid", "type": "cds", "name": "a", "at": "resources/x.yaml:4", "reason": reason });
+    assert_eq!(document["findings"], json!([finding]));
+    assert_eq!(lint(text, &["--allow", "invalid"]).code, 0);
+}
+
+#[test]
 fn the_examples_are_clean() {
     let outcome = weir(&["lint", "--config", "config/quickstart.toml"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");

@@ -6,6 +6,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use weir_wire::json::suggestion;
+use weir_wire::validate::Violation;
 
 use super::node::{Key, Node, Value};
 
@@ -19,6 +20,14 @@ pub(super) struct Error {
 }
 
 impl Error {
+    /// A rule that the message in `node` breaks, at the line of the field. Without a node there are no lines.
+    pub(super) fn violation(violation: Violation, node: Option<&Node>) -> Self {
+        let line = node.map(|node| node.line_of(&violation.path));
+        let Violation { mut path, reason } = violation;
+        path.reverse();
+        Self { line, path, reason }
+    }
+
     /// Says the line, unless something further inside said one. Zero is no line.
     #[must_use]
     pub(super) fn at(mut self, line: u64) -> Self {

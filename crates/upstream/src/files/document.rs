@@ -8,6 +8,7 @@ use weir_types::{Constraints, TypeUrl, Variant, similar};
 use weir_wire::discovery;
 use weir_wire::json::{self, MessageSeed};
 use weir_wire::resource::{RESOURCE_TYPE_URL, decode, decode_any};
+use weir_wire::validate;
 
 use super::constraints;
 use super::de::{Error, NodeDeserializer};
@@ -29,13 +30,31 @@ pub(super) fn read(text: &str, syntax: Syntax) -> Result<Vec<Found>, Vec<Error>>
         for entry in entries {
             match common.read(entry) {
                 Ok((type_url, variant)) => {
-                    resources.push(Found { type_url, variant, line: Some(entry.line) });
+                    let violations = violations(&variant, entry);
+                    resources.push(Found { type_url, variant, line: Some(entry.line), violations });
                 }
                 Err(error) => errors.push(error),
             }
         }
     }
     if errors.is_empty() { Ok(resources) } else { Err(errors) }
+}
+
+/// The rules that the body of a variant breaks.
+fn violations(variant: &Variant, entry: &Node) -> Vec<Error> {
+    let body = variant.content().body.as_deref().unwrap_or_default();
+    let found = validate::violations(body).into_iter();
+    match entry.get("resource") {
+        Some(node) if is_wrapper(entry) => {
+            found.map(|one| Error::violation(one, Some(node)).below("resource")).collect()
+        }
+        _ => found.map(|one| Error::violation(one, Some(entry))).collect(),
+    }
+}
+
+/// Whether an entry of a list has a wrapper's form, not that of a resource.
+fn is_wrapper(entry: &Node) -> bool {
+    entry.get("@type").and_then(Node::text).is_none_or(|url| url == RESOURCE_TYPE_URL)
 }
 
 fn documents(text: &str, syntax: Syntax) -> Result<Vec<Node>, Error> {
@@ -127,7 +146,7 @@ impl Common {
             return Err(Error::custom("a resource is a mapping with '@type' or 'resource'").at(entry.line));
         }
         let (type_url, variant) = match entry.get("@type").and_then(Node::text) {
-            Some(url) if url != RESOURCE_TYPE_URL => {
+            Some(url) if !is_wrapper(entry) => {
                 let type_url = TypeUrl::new(url);
                 let rejected = |error| Error::custom(error).at(entry.line);
                 let variant = decode_any(&body(entry)?, &type_url, &self.version_info).map_err(rejected)?;

@@ -57,6 +57,13 @@ impl Loaded {
         &self.problems
     }
 
+    /// The rules of Envoy's API that resources break, by file and line.
+    pub fn violations(&self) -> Vec<Problem> {
+        let mut violations: Vec<_> = self.resources().flat_map(|one| &one.violations).cloned().collect();
+        violations.sort_unstable();
+        violations
+    }
+
     /// How many files there are, bad ones included.
     pub fn file_count(&self) -> usize {
         self.files.len()

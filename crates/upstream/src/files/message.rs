@@ -7,6 +7,7 @@ use weir_types::{TypeUrl, Variant};
 use weir_wire::discovery::{self, DiscoveryResponse};
 use weir_wire::resource::{RESOURCE_TYPE_URL, decode_any, open_any};
 use weir_wire::text::decode_response;
+use weir_wire::validate;
 
 use super::de::Error;
 use super::resource::Found;
@@ -23,7 +24,13 @@ pub(super) fn read_binary(bytes: &[u8]) -> Result<Vec<Found>, Vec<Error>> {
     let (mut variants, mut errors) = (Vec::new(), Vec::new());
     for (i, any) in response.resources.iter().enumerate() {
         match read(any, &response) {
-            Ok((type_url, variant)) => variants.push(Found { type_url, variant, line: None }),
+            Ok((type_url, variant)) => {
+                let body = variant.content().body.as_deref().unwrap_or_default();
+                let found = validate::violations(body).into_iter();
+                let violations =
+                    found.map(|one| Error::violation(one, None).below(format!("resources[{i}]"))).collect();
+                variants.push(Found { type_url, variant, line: None, violations });
+            }
             Err(error) => errors.push(error.below(format!("resources[{i}]"))),
         }
     }

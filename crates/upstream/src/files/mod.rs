@@ -98,6 +98,7 @@ async fn serve(
         begun: false,
         loaded: Arc::default(),
         problems: Vec::new(),
+        violations: Vec::new(),
         source: Source::default(),
         heartbeats: Heartbeats::default(),
     };
@@ -143,6 +144,8 @@ struct Files {
     loaded: Arc<Loaded>,
     /// What was reported last.
     problems: Vec<Problem>,
+    /// The rules that resources break, as they were logged last.
+    violations: Vec<Problem>,
     source: Source,
     heartbeats: Heartbeats,
 }
@@ -161,6 +164,7 @@ impl Files {
         let first = !std::mem::replace(&mut self.begun, true);
         let news = first || !batches.is_empty() || self.problems != loaded.problems();
         self.report(loaded.problems().to_vec());
+        self.warn(loaded.violations());
         if news {
             tracing::info!(
                 path = %self.path.display(),
@@ -191,6 +195,26 @@ impl Files {
             );
         }
         self.problems = problems;
+    }
+
+    /// Logs the violations that are new, up to [`MOST`].
+    fn warn(&mut self, violations: Vec<Problem>) {
+        let (fresh, more) = news(&self.violations, &violations);
+        for Problem { origin, reason } in fresh {
+            tracing::warn!(
+                file = %origin.file.display(),
+                line = origin.line,
+                reason,
+                "resource breaks a rule of Envoy's API"
+            );
+        }
+        if more > 0 {
+            tracing::warn!(
+                violations = more,
+                "more resources break rules of Envoy's API: `weir lint` shows all of them"
+            );
+        }
+        self.violations = violations;
     }
 }
 

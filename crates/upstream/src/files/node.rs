@@ -88,6 +88,20 @@ impl Node {
         }
     }
 
+    /// The line of the field at `path`, or of what is nearest to it on the way there.
+    pub(super) fn line_of(&self, path: &[String]) -> u64 {
+        let Some((step, rest)) = path.split_first() else { return self.line };
+        let found = match &self.value {
+            Value::Map(entries) => entries.iter().find(|(key, _)| is_field(&key.text, step)),
+            _ => return self.child(step).map_or(self.line, |item| item.line_of(rest)),
+        };
+        match found {
+            Some((key, _)) if rest.is_empty() => key.line,
+            Some((_, node)) => node.line_of(rest),
+            None => self.line,
+        }
+    }
+
     /// The text, where this is one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
@@ -95,6 +109,12 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// Whether `key` spells the field `name`, as it is or in lowerCamelCase.
+fn is_field(key: &str, name: &str) -> bool {
+    let letters = |text: &str| text.replace('_', "").to_lowercase();
+    key == name || letters(key) == letters(name)
 }
 
 fn json_error(error: serde_json::Error) -> Error {

@@ -38,6 +38,8 @@ pub struct Resource {
     pub variant: Arc<Variant>,
     /// Where it starts.
     pub origin: Origin,
+    /// The rules of Envoy's API that it breaks. It is served all the same.
+    pub violations: Vec<Problem>,
 }
 
 /// Something that is wrong with a file.
@@ -83,6 +85,8 @@ pub(super) struct Found {
     pub(super) variant: Variant,
     /// Where it starts, where that is known.
     pub(super) line: Option<u64>,
+    /// The rules that it breaks.
+    pub(super) violations: Vec<Error>,
 }
 
 fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
@@ -93,19 +97,18 @@ fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
         FileFormat::Text => text(bytes).and_then(message::read_text),
     };
     let origin = |line| Origin { file: Arc::clone(file), line };
+    let problem = |error: &Error| Problem { origin: origin(error.line()), reason: error.to_string() };
     match found {
         Ok(found) => Ok(found
             .into_iter()
-            .map(|Found { type_url, variant, line }| Resource {
+            .map(|Found { type_url, variant, line, violations }| Resource {
                 type_url,
                 variant: Arc::new(fresh(variant)),
                 origin: origin(line),
+                violations: violations.iter().map(problem).collect(),
             })
             .collect()),
-        Err(errors) => Err(errors
-            .iter()
-            .map(|error| Problem { origin: origin(error.line()), reason: error.to_string() })
-            .collect()),
+        Err(errors) => Err(errors.iter().map(problem).collect()),
     }
 }
 

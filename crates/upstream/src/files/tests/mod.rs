@@ -5,6 +5,7 @@ mod format;
 mod loading;
 mod messages;
 mod updating;
+mod validating;
 mod watching;
 
 use std::fs;
