@@ -1,5 +1,6 @@
 //! The program `weir`: wiring, signals, the command line.
 
+mod answers;
 mod check;
 mod cli;
 mod convert;

@@ -135,7 +135,7 @@ pub(crate) struct Wanted<'a> {
     /// Whether to go on with changes.
     pub(crate) watch: bool,
     /// What may be behind a connection that ends.
-    pub(crate) hint: Hint,
+    pub(crate) hint: Hint<'a>,
 }
 
 /// Subscribes, and gives `sink` the answer and, if they are watched, all changes. Returns what is held at the end.
@@ -183,6 +183,14 @@ impl<'a> Subscription<'a> {
                 }
             };
             let Some(event) = event else { bail!("{}: the connection has ended", self.wanted.server) };
+            if let Event::Disconnected { endpoint, .. } = &event
+                && self.wanted.hint.is_admin(endpoint).await
+            {
+                bail!(
+                    "{endpoint}: this is the admin interface of a Weir; --server is the address where clients connect, \
+                     [downstream] listen in the configuration"
+                );
+            }
             self.handle(event)?;
             if self.answered && !self.wanted.watch {
                 return Ok(self.held);

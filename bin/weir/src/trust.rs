@@ -6,6 +6,9 @@ use anyhow::{Result, anyhow, bail};
 use weir_tls::{Client, ClientSettings, Error, KeyPair, Part, Token};
 use weir_upstream::Credentials;
 
+use crate::answers;
+use crate::operate::admin::Address;
+
 /// What errors and logs call the files.
 const PLACE: &str = "command line";
 
@@ -63,8 +66,8 @@ impl TrustArgs {
     }
 
     /// What may be behind a connection to a server that fails.
-    pub(crate) fn hint(&self, is_https: bool) -> Hint {
-        Hint { is_https, is_anonymous: self.tls_cert.is_none() }
+    pub(crate) fn hint(&self, is_https: bool) -> Hint<'_> {
+        Hint { is_https, is_anonymous: self.tls_cert.is_none(), trust: Some(self) }
     }
 
     /// The token that is sent.
@@ -88,13 +91,24 @@ impl TrustArgs {
 
 /// What to do about a connection that fails.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Hint {
+pub(crate) struct Hint<'a> {
     is_https: bool,
     /// Whether there is no certificate to show.
     is_anonymous: bool,
+    /// How to connect to the server once more; none where it is not asked what it is.
+    trust: Option<&'a TrustArgs>,
 }
 
-impl Hint {
+impl Hint<'_> {
+    /// Whether the admin interface of a Weir is at `endpoint`, a URL.
+    pub(crate) async fn is_admin(self, endpoint: &str) -> bool {
+        let (Some(trust), Ok(address)) = (self.trust, endpoint.parse::<Address>()) else { return false };
+        match trust.tls(address.is_https(), "http/1.1") {
+            Ok(tls) => answers::is_admin(&address, tls.as_ref()).await,
+            Err(_) => false,
+        }
+    }
+
     /// A remedy for `reason`, to be appended to it.
     pub(crate) fn of(self, reason: &str) -> &'static str {
         let says = |words| reason.contains(words);
@@ -143,7 +157,8 @@ mod tests {
 
     #[test]
     fn what_fails_has_a_remedy() {
-        let (plain, tls) = (trust(&[]).unwrap().hint(false), trust(&[]).unwrap().hint(true));
+        let anonymous = trust(&[]).unwrap();
+        let (plain, tls) = (anonymous.hint(false), anonymous.hint(true));
         for (hint, reason, wanted) in [
             (plain, "http2 error: connection error detected: frame with invalid size", "https://"),
             (plain, "Connection refused", ""),
@@ -155,8 +170,8 @@ mod tests {
             let told = hint.of(reason);
             assert!(told.contains(wanted) && told.is_empty() == wanted.is_empty(), "{reason}{told}");
         }
-        let known = trust(&["--tls-cert", "/a.pem", "--tls-key", "/a.key"]).unwrap().hint(true);
-        assert_eq!(known.of("connection reset"), "");
+        let known = trust(&["--tls-cert", "/a.pem", "--tls-key", "/a.key"]).unwrap();
+        assert_eq!(known.hint(true).of("connection reset"), "");
     }
 
     #[tokio::test]

@@ -17,6 +17,8 @@ use tokio::runtime::{Builder, Runtime};
 use weir_tls::{Client, Token};
 
 use super::AdminArgs;
+use crate::answers;
+use crate::trust::TrustArgs;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,6 +46,21 @@ impl FromStr for Address {
     }
 }
 
+impl Address {
+    pub(crate) fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// `HOST:PORT`
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        self.authority.rsplit_once(':').map_or("", |(host, _)| host)
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", if self.is_https { "https" } else { "http" }, self.authority)
@@ -55,6 +72,7 @@ pub(crate) struct Admin {
     address: Address,
     tls: Option<Client>,
     token: Option<Token>,
+    trust: TrustArgs,
     runtime: Runtime,
 }
 
@@ -63,7 +81,7 @@ impl Admin {
         let runtime = Builder::new_current_thread().enable_all().build().context("start the runtime")?;
         let AdminArgs { admin: address, trust } = args;
         let tls = runtime.block_on(async { trust.tls(address.is_https, "http/1.1") })?;
-        Ok(Self { address: address.clone(), tls, token: trust.token()?, runtime })
+        Ok(Self { address: address.clone(), tls, token: trust.token()?, trust: trust.clone(), runtime })
     }
 
     /// What stands at a path.
@@ -120,7 +138,25 @@ impl Admin {
             .runtime
             .block_on(async { tokio::time::timeout(PATIENCE, self.ask(method, path, body)).await })
             .map_err(|_| anyhow!("no answer within {} s", PATIENCE.as_secs()));
-        answer.flatten().with_context(|| format!("ask {}{path}", self.address))
+        let answer = answer.flatten();
+        if !answer.as_ref().is_ok_and(|(status, body)| is_of_admin(*status, body))
+            && self.runtime.block_on(async { self.is_of_clients().await })
+        {
+            bail!(
+                "{}: this is a gRPC port, where clients connect; --admin is the address of the admin interface, [admin] \
+                 listen in the configuration",
+                self.address
+            );
+        }
+        answer.with_context(|| format!("ask {}{path}", self.address))
+    }
+
+    /// Whether the address is a port for clients.
+    async fn is_of_clients(&self) -> bool {
+        match self.trust.tls(self.address.is_https, "h2") {
+            Ok(tls) => answers::is_http2(&self.address, tls.as_ref()).await,
+            Err(_) => false,
+        }
     }
 
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
@@ -136,8 +172,7 @@ impl Admin {
         request.headers_mut().extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
         let stream = TcpStream::connect(authority).await?;
         let Some(tls) = &self.tls else { return exchange(stream, request).await };
-        let host = authority.rsplit_once(':').map_or("", |(host, _)| host);
-        exchange(tls.connect(host, stream).await?, request).await
+        exchange(tls.connect(self.address.host(), stream).await?, request).await
     }
 }
 
@@ -157,6 +192,14 @@ async fn exchange(
         _ => serde_json::from_slice(&body).unwrap_or_default(),
     };
     Ok((status, answer))
+}
+
+/// Whether an answer is one of an admin interface: it explains each failure, but not being ready.
+fn is_of_admin(status: u16, body: &Value) -> bool {
+    (200..300).contains(&status)
+        || body.is_string()
+        || body["detail"].is_string()
+        || body["ready"].is_boolean()
 }
 
 /// Why there is no answer.

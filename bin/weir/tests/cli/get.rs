@@ -179,3 +179,28 @@ fn a_server_that_says_nothing_is_given_up() {
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("no answer within 100ms"), "{}", outcome.stderr);
 }
+
+#[test]
+fn ports_that_are_confused_are_named() {
+    let config = format!("{FILES}[admin]\nlisten = '127.0.0.1:0'\n");
+    let directory = directory(&[("weir.toml", &config), ("resources/x.yaml", ENDPOINTS)]);
+    let server = Server::start(&directory.path().join("weir.toml"));
+    for protocol in ["delta", "sotw"] {
+        let outcome = weir(&["get", "cds", "--server", server.admin(), "--protocol", protocol]);
+        let wanted = format!(
+            "weir: http://{}: this is the admin interface of a Weir; --server is the address where clients connect, \
+             [downstream] listen in the configuration\n",
+            server.admin()
+        );
+        assert_eq!((outcome.code, outcome.stderr), (2, wanted));
+    }
+    let admin = format!("http://{}", server.address());
+    for command in ["status", "resources", "log-level"] {
+        let outcome = weir(&[command, "--admin", &admin]);
+        let wanted = format!(
+            "weir: {admin}: this is a gRPC port, where clients connect; --admin is the address of the admin interface, \
+             [admin] listen in the configuration\n"
+        );
+        assert_eq!((outcome.code, outcome.stderr), (2, wanted));
+    }
+}
