@@ -5,7 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::operate::output::{list, set, shown};
+use crate::operate::output::{list, number, set, shown};
+use crate::output::count;
 use crate::table::Table;
 
 pub(super) fn write(explanation: &Value, out: &mut dyn Write) -> Result<()> {
@@ -15,6 +16,20 @@ pub(super) fn write(explanation: &Value, out: &mut dyn Write) -> Result<()> {
     match explanation["outcome"].as_str() {
         Some("served") => write_variants("served", std::slice::from_ref(&explanation["chosen"]), out)?,
         Some("not-held") => writeln!(out, "\nnot found: there is no resource of this name")?,
+        Some("unanswered") => {
+            writeln!(
+                out,
+                "\nnothing is served yet: the control plane has not answered{}",
+                asked(explanation)
+            )?;
+        }
+        Some("timed-out") => {
+            writeln!(
+                out,
+                "\nnothing is served: the control plane did not answer in time{}",
+                asked(explanation)
+            )?;
+        }
         Some("denied") => {
             writeln!(out, "\nnothing is served: the access rules do not give it to this client")?
         }
@@ -43,6 +58,16 @@ pub(super) fn write(explanation: &Value, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "\nwarning: {}", shown(problem))?;
     }
     Ok(())
+}
+
+/// The number of streams that wait, and the last error of the control plane.
+fn asked(explanation: &Value) -> String {
+    let asked = &explanation["asked"];
+    let streams = count(number(&asked["streams"]), "stream");
+    match asked["error"].as_str() {
+        Some(_) => format!(" ({streams} subscribed); its last error: {}", shown(&asked["error"])),
+        None => format!(" ({streams} subscribed)"),
+    }
 }
 
 /// Who it is about, and how it stands.

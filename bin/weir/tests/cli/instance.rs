@@ -1,5 +1,6 @@
 //! What is asked of a running instance about single resources.
 
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -49,6 +50,16 @@ fn p12_what_somebody_would_get_is_explained() {
         let outcome = bed.run(&["explain", "x", "--type", "cds", "--client", client]);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (2, wanted));
     }
+}
+
+#[test]
+fn a_control_plane_that_has_not_answered_is_named() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let bed = Bed::of_control_plane(silent.local_addr().unwrap());
+    let wanted = "\nnothing is served yet: the control plane has not answered (1 stream subscribed)";
+    bed.until(&["explain", "x", "--type", "eds", "--client", "web-1"], |outcome| {
+        outcome.code == 1 && outcome.stdout.contains(wanted)
+    });
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -56,6 +57,16 @@ impl Bed {
         let mut bed = Self { server, clients: Vec::new(), directory };
         bed.clients = vec![bed.client("web-1", "env=prod"), bed.client("web-2", "env=test")];
         bed.wait_for_clients("in-sync", 2);
+        bed
+    }
+
+    /// An instance whose control plane is at `address`, with a client without parameters.
+    pub(crate) fn of_control_plane(address: SocketAddr) -> Self {
+        let config = CONFIG.replace("files = 'resources'", &format!("endpoints = ['http://{address}']"));
+        let directory = directory(&[("weir.toml", &config)]);
+        let server = Server::start(&directory.path().join("weir.toml"));
+        let mut bed = Self { server, clients: Vec::new(), directory };
+        bed.clients = vec![bed.client("web-1", "env=prod")];
         bed
     }
 

@@ -81,7 +81,8 @@ function outcome(query, explained, delivery) {
     return section("Gets", h("p", { class: "calm" }, "Which variant a client gets depends on its dynamic parameters: enter some above."));
   }
   const why = {
-    "not-held": "there is no variant of this name here", denied: "the access rules do not give it to this client",
+    "not-held": "there is no variant of this name here", unanswered: "the control plane has not answered yet",
+    "timed-out": "the control plane did not answer in time", denied: "the access rules do not give it to this client",
     "over-limit": "the client asks for more than it may",
   }[explained.outcome] ?? "no variant matches these parameters";
   return section("Gets", h("div", { class: "verdict rejecting" }, glyph("rejecting"), h("p", {}, `nothing: ${why}.`)));

@@ -6,11 +6,12 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Serialize;
 use utoipa::ToSchema;
+use weir_database::Database;
 use weir_database::explain::{self, Mismatch, OverlapPair, Overlaps};
 use weir_database::survey::HeldVariant;
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
-use super::model::Variant;
+use super::model::{Asked, Variant};
 use super::type_in_path;
 use crate::apart::{Caller, apart_for};
 use crate::clients::obstacle_of;
@@ -31,9 +32,12 @@ const BYTES: usize = 1 << 20;
 pub(crate) struct Explanation {
     /// What they say about themselves.
     parameters: BTreeMap<String, String>,
-    /// `served`; `nothing-matches`; `not-held`: there is no variant of the name here; `denied`: the access rules do not
-    /// give it to the client; `over-limit`: the client asks for more than may be asked of a control plane.
+    /// `served`; `nothing-matches`; `not-held`: there is no variant of the name here; `unanswered`: the control plane has
+    /// not answered yet; `timed-out`: the control plane did not answer in time; `denied`: the access rules do not give it to
+    /// the client; `over-limit`: the client asks for more than may be asked of a control plane.
     outcome: &'static str,
+    /// The subscriptions to the name with these parameters; null if there is none.
+    asked: Option<Asked>,
     /// What they get.
     chosen: Option<Variant>,
     /// What matches too, but is less preferred: it came for somebody else, is constrained by fewer keys, or is later
@@ -121,14 +125,45 @@ pub(crate) async fn explain(
             None => (sent.unwrap_or_default(), None),
             Some(id) => asking(&instance, id, &type_url, &name)?,
         };
-        let held = instance.database().answering(&type_url, &name);
+        let database = instance.database();
+        let held = database.answering(&type_url, &name);
         let mut explained = Answer { limit: part.limit, cursor, caller }.explain(&held, &parameters);
+        explained.asked = asked(&database, &type_url, name, &parameters);
+        if let Some(outcome) = explained.awaited() {
+            explained.outcome = outcome;
+        }
         if let Some(obstacle) = obstacle {
             (explained.outcome, explained.chosen) = (obstacle, None);
         }
         Ok(Json(explained))
     });
     explained.await?
+}
+
+/// The subscriptions to `name` with `parameters`.
+fn asked(
+    database: &Database,
+    type_url: &TypeUrl,
+    name: Name,
+    parameters: &DynamicParameters,
+) -> Option<Asked> {
+    let described = database.describe(type_url, &[name]);
+    let mut asked = described.into_iter().flat_map(|resource| resource.asked);
+    asked.find(|asked| asked.parameters == *parameters).map(Asked::of)
+}
+
+impl Explanation {
+    /// The outcome where upstream has yet to answer, or did not in time. A resource that expired was answered once.
+    fn awaited(&self) -> Option<&'static str> {
+        if self.chosen.is_some() || !self.expired.is_empty() {
+            return None;
+        }
+        match self.asked.as_ref()?.absence? {
+            "unknown" => Some("unanswered"),
+            "timed-out" => Some("timed-out"),
+            _ => None,
+        }
+    }
 }
 
 /// How a client asks for what it asks for by plain name, and what keeps the name from it.
@@ -199,6 +234,7 @@ impl Answer<'_> {
         let mut page = Explanation {
             parameters: parameters.to_pairs(),
             outcome,
+            asked: None,
             chosen: found.chosen.map(Variant::of),
             rivals: Vec::new(),
             mismatches: Vec::new(),

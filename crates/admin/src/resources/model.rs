@@ -69,7 +69,7 @@ pub(crate) struct Variant {
 
 /// What it comes to for some dynamic parameters.
 #[derive(Debug, Serialize, ToSchema)]
-struct Asked {
+pub(super) struct Asked {
     /// Which ones.
     parameters: BTreeMap<String, String>,
     /// How many streams ask so.
@@ -78,7 +78,7 @@ struct Asked {
     served: Option<String>,
     /// What is known where they get none: `unknown`, `timed-out` (upstream did not answer), `absent`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    absence: Option<&'static str>,
+    pub(super) absence: Option<&'static str>,
     /// What upstream says to be wrong with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -133,7 +133,7 @@ impl Variant {
 }
 
 impl Asked {
-    fn of(asked: survey::Asked) -> Self {
+    pub(super) fn of(asked: survey::Asked) -> Self {
         let absence = match asked.absence {
             Absence::Unknown => "unknown",
             Absence::TimedOut => "timed-out",

@@ -74,7 +74,7 @@ async fn e01_what_is_explained_for_a_client_is_what_it_may_have() {
         ("cds/plain", "served", json!("env=prod")),
         ("cds/secret", "denied", Value::Null),
         ("lds/too-much", "over-limit", Value::Null),
-        ("lds/open", "not-held", Value::Null),
+        ("lds/open", "unanswered", Value::Null),
     ] {
         let explained = get(&fake, &format!("/resources/{path}/explain?client=1")).await.json();
         assert_eq!(

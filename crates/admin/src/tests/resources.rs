@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_types::constraints::Expr;
+use weir_types::{Absence, Batch, Reach, ResourceLocator, TypeUrl};
 
 use super::fake::Fake;
 use super::get;
@@ -93,10 +94,34 @@ async fn p12_it_is_explained_who_gets_which_variant_and_why() {
     );
     assert_eq!(get(&fake, "/resources/cds/a/explain").await.json()["outcome"], "nothing-matches");
     assert_eq!(get(&fake, "/resources/cds/b/explain").await.json()["outcome"], "not-held");
+    assert_eq!(explained["asked"], Value::Null);
     for (query, status) in
         [("client=2", 404), ("client=1&param=a=b", 400), ("client=x", 400), ("param=a", 400)]
     {
         assert_eq!(get(&fake, &format!("/resources/cds/a/explain?{query}")).await.status, status, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn what_upstream_has_not_answered_is_no_missing_resource() {
+    let fake = Fake::new(1);
+    let explain = async |query: &str| get(&fake, &format!("/resources/cds/a/explain?{query}")).await.json();
+    let parameters = [("env", "prod")];
+    let _asking = fake.ask("a", &parameters);
+    let pending = explain("param=env=prod").await;
+    let asked =
+        json!({ "parameters": { "env": "prod" }, "streams": 1, "served": null, "absence": "unknown" });
+    assert_eq!((&pending["outcome"], &pending["asked"]), (&json!("unanswered"), &asked));
+    assert_eq!(explain("param=env=test").await["outcome"], "not-held");
+    fake.hold(&[("a", env("test"), 1)]);
+    assert_eq!(explain("param=env=prod").await["outcome"], "unanswered", "the other variant is no answer");
+
+    for (absence, outcome) in [(Absence::TimedOut, "timed-out"), (Absence::Known, "nothing-matches")] {
+        let locator = ResourceLocator::new("a", parameters.into_iter().collect());
+        let mut batch = Batch::new(TypeUrl::from_short_name("cds").unwrap(), Reach::Named);
+        batch.mark_absent(&locator, absence);
+        fake.database.commit(batch);
+        assert_eq!(explain("param=env=prod").await["outcome"], outcome);
     }
 }
 
