@@ -7,9 +7,9 @@ mod support;
 use std::collections::BTreeSet;
 
 use support::*;
-use weir_database::{Query, Refresh, Shape};
+use weir_database::{Query, Refresh, Removed, Shape};
 use weir_types::Reach::{Local, Named, Wildcard};
-use weir_types::{Absence, Answered, Batch, KnownVersions, Selector, WILDCARD};
+use weir_types::{Absence, Answered, Batch, DynamicParameters, Form, KnownVersions, Selector, WILDCARD};
 
 const GLOB: &str = "xdstp://auth/T/dir/*?k=v";
 const A: &str = "xdstp://auth/T/dir/a?k=v";
@@ -132,6 +132,49 @@ fn i04_unsubscribing_beside_a_wider_collection_is_answered_from_that() {
     stream.told();
     stream.change(&[], &[plain(GLOB)]);
     assert_eq!(told_of(&mut stream, plain(GLOB)), told(&[(A, "1")], &[B]), "the wildcard has not got both");
+}
+
+/// The bare name is for the selector that was given up, in its form.
+#[test]
+fn i04_a_wider_collection_of_another_form_or_other_parameters_answers_too() {
+    let narrow: DynamicParameters = [("env", "test"), ("x", "1")].into_iter().collect();
+    let none = DynamicParameters::empty;
+    let cases = [
+        (wildcard(), located("a", none()), located("b", none())),
+        (located(WILDCARD, prod()), plain("a"), plain("b")),
+        (located(WILDCARD, test()), located("a", narrow.clone()), located("b", narrow)),
+    ];
+    for (wide, a, b) in cases {
+        let fixture = Fixture::new();
+        fixture.put(Local, anyone("a"), "1");
+        let mut stream = fixture.attach(&[wide.clone(), a.clone(), b.clone()]);
+        fixture.put(Named, anyone("b"), "1");
+        stream.told();
+        stream.change(&[], &[a.clone(), b.clone()]);
+        assert_eq!(told_of(&mut stream, a), (vec!["a[anyone]=1".to_owned()], vec![]), "{wide:?} has it");
+        let removed = match b.form {
+            Form::Plain => format!("{:?}", Removed::Name("b".into())),
+            Form::Located => format!("{:?}", Removed::Variant(anyone("b"))),
+        };
+        assert_eq!(told_of(&mut stream, b), (vec![], vec![removed]), "{wide:?} does not have it");
+    }
+}
+
+#[test]
+fn p18_giving_up_a_locator_is_no_answer_to_its_siblings() {
+    let fixture = Fixture::new();
+    let mut stream = fixture.attach(&[located(WILDCARD, test()), located("a", test()), located("a", prod())]);
+    fixture.answer(&located(WILDCARD, test()));
+    stream.told();
+    stream.change(&[], &[located("a", test())]);
+    assert_eq!(
+        told_of(&mut stream, located("a", test())),
+        nothing(),
+        "the bare name may be meant for the other"
+    );
+    stream.change(&[], &[located("a", prod())]);
+    let bare = format!("{:?}", Removed::Locator("a".into()));
+    assert_eq!(told_of(&mut stream, located("a", prod())), (vec![], vec![bare]));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! A set of selectors with an identity that is cheap to compare and cheap to step.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{AddAssign, SubAssign};
 use std::sync::LazyLock;
 
-use crate::Selector;
+use crate::xdstp::collections_of;
+use crate::{Name, Selector};
 
 static KEYED: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
@@ -40,7 +41,8 @@ impl SubAssign for Fingerprint {
 pub struct Subscription {
     selectors: HashSet<Selector>,
     fingerprint: Fingerprint,
-    collections: usize,
+    /// Their names, and how many selectors there are of each.
+    collections: HashMap<Name, usize>,
 }
 
 impl Subscription {
@@ -56,7 +58,13 @@ impl Subscription {
 
     /// How many of the selectors are of collections.
     pub fn collections(&self) -> usize {
-        self.collections
+        self.collections.values().sum()
+    }
+
+    /// Whether there is a collection that the resource `name` may be part of, in whatever form and with whatever
+    /// parameters.
+    pub fn may_collect(&self, name: &Name) -> bool {
+        !self.collections.is_empty() && collections_of(name).any(|name| self.collections.contains_key(&name))
     }
 
     /// Whether `selector` is subscribed.
@@ -114,8 +122,12 @@ impl FromIterator<Selector> for Subscription {
     }
 }
 
-fn collections(selectors: &HashSet<Selector>) -> usize {
-    selectors.iter().filter(|selector| selector.locator.is_collection()).count()
+fn collections(selectors: &HashSet<Selector>) -> HashMap<Name, usize> {
+    let mut collections = HashMap::new();
+    for selector in selectors.iter().filter(|selector| selector.locator.is_collection()) {
+        *collections.entry(selector.locator.name.clone()).or_default() += 1;
+    }
+    collections
 }
 
 #[cfg(test)]

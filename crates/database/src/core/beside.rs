@@ -1,6 +1,7 @@
 //! What a stream is told beside the changes: what it is owed, and what it holds from an earlier stream.
 
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
@@ -12,6 +13,9 @@ use super::diff::{Collector, identity};
 use super::question::{Removed, Shape};
 use super::shown::Shown;
 use crate::selection::{Member, Selection};
+
+/// In how many collections at most it is looked up what they show of a name that was given up.
+const MAX_COVERING: usize = 100;
 
 impl<'a> Collector<'a> {
     pub(super) fn collect_owed(&mut self, owed: &'a Selector) {
@@ -51,13 +55,54 @@ impl<'a> Collector<'a> {
         self.is_claimed(&selection.locator.name) || selection.gone().any(|old| self.is_untold(old))
     }
 
+    /// Answers that the client has given up `name`, which collections cover: by all that they show of it, or by its
+    /// removal. Collections of another form count where there is none of the same, and too many are not looked into.
     fn collect_covered(&mut self, name: &Name, gone: &Selector) {
         self.changed = true;
-        match self.answer_below(name, gone.form, &gone.locator.parameters, None) {
-            Some((variant, breadth)) => self.send(variant, gone.form, breadth),
-            None if self.query.shape == Shape::Everything => {}
-            None => drop(self.removed.insert(Removed::absent(name, gone.form))),
+        let narrowest = self.answer_below(name, gone.form, &gone.locator.parameters, None);
+        let alone = |breadth| gone.form == Form::Plain || breadth == Breadth::Name;
+        if let Some((variant, breadth)) = narrowest.filter(|(_, breadth)| alone(*breadth)) {
+            return self.send(variant, gone.form, breadth);
         }
+        let shown = self.shown();
+        let covering: Vec<_> = shown.collecting(name).take(MAX_COVERING + 1).collect();
+        if covering.len() > MAX_COVERING {
+            return;
+        }
+        let same = covering.iter().any(|(form, _)| *form == gone.form);
+        let covering = covering.into_iter().filter(|(form, _)| !same || *form == gone.form);
+        let members = covering.filter_map(|(form, s)| Some((form, s.member(name)?, s.breadth())));
+        let members: Vec<_> = members.collect();
+        if !members.is_empty() {
+            return members
+                .into_iter()
+                .for_each(|(form, member, breadth)| self.send(&member.variant, form, breadth));
+        }
+        match gone.form {
+            _ if self.query.shape == Shape::Everything => {}
+            Form::Plain => drop(self.removed.insert(Removed::absent(name, Form::Plain))),
+            Form::Located => self.remove_given_up(name, gone),
+        }
+    }
+
+    /// Removes what a locator that was given up has shown of `name`, or, if that is nothing, the bare name: unless that
+    /// would be taken for the answer to another locator.
+    fn remove_given_up(&mut self, name: &Name, gone: &Selector) {
+        let shown = self.shown();
+        let former = self.core.selection(&gone.locator);
+        let untold = former.into_iter().flat_map(|s| s.gone_of(name)).filter(|old| self.is_untold(old));
+        let live = former.and_then(|selection| selection.member(name)).map(|member| &member.variant);
+        let keys = live.into_iter().chain(untold.map(|old| &old.variant)).map(|variant| variant.key());
+        let keys: Vec<_> = keys.filter(|key| !shown.located(key)).cloned().collect();
+        if keys.is_empty() && !shown.is_asked_by_locator(name) {
+            self.removed.insert(Removed::absent(name, Form::Located));
+        }
+        self.removed.extend(keys.iter().map(|key| Removed::variant(key, Form::Located)));
+    }
+
+    /// Everything that the view shows, to look up.
+    fn shown(&self) -> Rc<Shown<'a>> {
+        Rc::clone(self.shown.get_or_init(|| Rc::new(Shown::of(self.core, self.view))))
     }
 
     /// What the client holds from an earlier stream and what no selection tells it of: what has gone of a
@@ -94,7 +139,7 @@ impl<'a> Collector<'a> {
             }
         }
         let Some(form) = form else { return };
-        let shown = Shown::of(self.core, self.view);
+        let shown = self.shown();
         let any_name = self.core.type_url.kind() == Kind::VirtualHost;
         let collected = |name: &Name| collections_of(name).any(|collection| asked.contains(&collection));
         for name in known.names().filter(|name| any_name || asked.contains(*name) || collected(name)) {

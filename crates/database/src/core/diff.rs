@@ -1,6 +1,8 @@
 //! What a stream has to be told: the difference between its cursor and now.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, VariantKey, Version};
@@ -93,6 +95,8 @@ pub(super) struct Collector<'a> {
     pub(super) waiting: BTreeSet<Selector>,
     /// Of which names some located selections are not answered, as far as was looked.
     pub(super) unanswered: HashMap<Name, bool>,
+    /// Everything that the view shows, once that was needed.
+    pub(super) shown: OnceCell<Rc<Shown<'a>>>,
 }
 
 impl<'a> Collector<'a> {
@@ -113,6 +117,7 @@ impl<'a> Collector<'a> {
             new_endpoints,
             waiting,
             unanswered,
+            shown: OnceCell::new(),
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Shown<'a> {
     located: HashSet<&'a VariantKey>,
     /// The names of `located`.
     located_names: HashSet<&'a Name>,
+    /// The names that are asked for by locator.
+    located_asked: HashSet<&'a Name>,
 }
 
 impl<'a> Shown<'a> {
@@ -31,6 +33,7 @@ impl<'a> Shown<'a> {
                 }
                 Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
                 Form::Located => {
+                    shown.located_asked.insert(&selector.locator.name);
                     let keys = || selection.live().map(|member| member.variant.key());
                     shown.located.extend(keys());
                     shown.located_names.extend(keys().map(|key| &key.name));
@@ -50,6 +53,11 @@ impl<'a> Shown<'a> {
         self.located.contains(key) || collected()
     }
 
+    /// Whether a locator of this name is subscribed, be there something or not.
+    pub(super) fn is_asked_by_locator(&self, name: &Name) -> bool {
+        self.located_asked.contains(name)
+    }
+
     pub(super) fn any_of(&self, name: &Name) -> bool {
         self.plain.contains(name)
             || self.collecting(name).any(|(_, selection)| selection.shows(name))
@@ -57,7 +65,7 @@ impl<'a> Shown<'a> {
     }
 
     /// The collections that the resource `name` may be part of.
-    fn collecting(&self, name: &Name) -> impl Iterator<Item = (Form, &'a Selection)> {
+    pub(super) fn collecting(&self, name: &Name) -> impl Iterator<Item = (Form, &'a Selection)> {
         collections_of(name).filter_map(|name| self.collections.get(&name)).flatten().copied()
     }
 }

@@ -15,8 +15,7 @@ use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Commit, DynamicParameters, Form, KnownVersions, Name, ResourceLocator, Selector, Subscription, TypeUrl,
-    Version, WILDCARD,
+    Commit, DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD,
 };
 
 use super::waiting::FirstResponse;
@@ -133,11 +132,7 @@ impl<V: View> Logical<V> {
     }
 
     /// Takes in a request that is not the first.
-    pub(super) fn handle(
-        &mut self,
-        inbound: Inbound,
-        parameters: &DynamicParameters,
-    ) -> Result<Option<Verdict>, Refused> {
+    pub(super) fn handle(&mut self, inbound: Inbound) -> Result<Option<Verdict>, Refused> {
         let nonce = self.nonce.filter(|nonce| nonce.to_string() == inbound.nonce);
         if let Some(told) = self.told_by(nonce, &inbound.nonce) {
             self.view.answer(told, inbound.nack.as_ref());
@@ -158,14 +153,14 @@ impl<V: View> Logical<V> {
             Names::Replace(names) => {
                 let keeps_wildcard = said_nothing && !self.named;
                 self.named |= !said_nothing;
-                let changed = !keeps_wildcard && self.replace(names, parameters)?;
+                let changed = !keeps_wildcard && self.replace(names)?;
                 if repeated && !changed {
                     self.owed.extend(self.view.subscription().iter().cloned());
                 }
             }
             Names::Patch { subscribe, unsubscribe } => {
                 self.named |= !said_nothing;
-                self.patch(subscribe, unsubscribe, parameters)?;
+                self.patch(subscribe, unsubscribe)?;
             }
         }
         Ok(verdict)
@@ -191,7 +186,7 @@ impl<V: View> Logical<V> {
     }
 
     /// Subscribes to just `names`; newly named ones are owed. Returns whether that is a change.
-    fn replace(&mut self, names: Vec<Selector>, parameters: &DynamicParameters) -> Result<bool, Refused> {
+    fn replace(&mut self, names: Vec<Selector>) -> Result<bool, Refused> {
         let wanted: Subscription = names.into_iter().collect();
         let subscription = self.view.subscription();
         if wanted.fingerprint() == subscription.fingerprint() {
@@ -210,16 +205,11 @@ impl<V: View> Logical<V> {
         // Whom it waited for may have been given up.
         self.unsaid_is_due |= !self.unsaid.is_empty();
         self.owed.extend(add);
-        self.owe_covered(remove, parameters)?;
+        self.owe_covered(remove)?;
         Ok(true)
     }
 
-    fn patch(
-        &mut self,
-        subscribe: Vec<Selector>,
-        unsubscribe: Vec<Selector>,
-        parameters: &DynamicParameters,
-    ) -> Result<(), Refused> {
+    fn patch(&mut self, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Result<(), Refused> {
         let subscribe_wanted = without_both(subscribe.clone(), &unsubscribe);
         let unsubscribe = without_both(unsubscribe, &subscribe);
         let subscription = self.view.subscription();
@@ -241,7 +231,7 @@ impl<V: View> Logical<V> {
         self.unsaid_is_due |= !remove.is_empty() && !self.unsaid.is_empty();
         self.doubt(&again);
         self.owed.extend(subscribe_wanted);
-        self.owe_covered(remove, parameters)
+        self.owe_covered(remove)
     }
 
     /// What the client no longer asks for, it no longer holds: but for what it also asks for with other parameters, or
@@ -275,13 +265,13 @@ impl<V: View> Logical<V> {
         }
     }
 
-    /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it.
-    fn owe_covered(
-        &mut self,
-        unsubscribed: Vec<Selector>,
-        parameters: &DynamicParameters,
-    ) -> Result<(), Refused> {
-        let covered: Vec<_> = unsubscribed.into_iter().filter(|gone| self.covers(gone, parameters)).collect();
+    /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it, whatever the
+    /// collection's form and parameters.
+    fn owe_covered(&mut self, unsubscribed: Vec<Selector>) -> Result<(), Refused> {
+        let subscription = self.view.subscription();
+        let covered =
+            |gone: &Selector| !gone.locator.is_wildcard() && subscription.may_collect(&gone.locator.name);
+        let covered: Vec<_> = unsubscribed.into_iter().filter(covered).collect();
         if !covered.is_empty() && self.owed.len() > self.view.subscription().len() + MAX_GIVEN_UP {
             let why = format!("more than {MAX_GIVEN_UP} names were given up, and the answers are not read");
             return Err(Refused::TooMuch(why));
@@ -295,18 +285,6 @@ impl<V: View> Logical<V> {
         let subscription = self.view.subscription();
         let beside = self.owed.iter().chain(&self.unsaid).filter(|selector| !subscription.contains(selector));
         beside.count()
-    }
-
-    fn covers(&self, gone: &Selector, parameters: &DynamicParameters) -> bool {
-        let parameters = match gone.form {
-            Form::Plain => parameters.clone(),
-            Form::Located => gone.locator.parameters.clone(),
-        };
-        let mut wider = collections_of(&gone.locator.name).map(|collection| Selector {
-            locator: ResourceLocator::new(collection, parameters.clone()),
-            form: gone.form,
-        });
-        !gone.locator.is_wildcard() && wider.any(|wider| self.view.subscription().contains(&wider))
     }
 
     /// Owes those of `names` that the client is subscribed to, and that there are. That there is nothing is sent once: a

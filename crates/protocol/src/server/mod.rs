@@ -177,7 +177,7 @@ impl<V: View, F> ServerStream<V, F> {
     ) -> Result<Option<Verdict>, Refused> {
         let inbound = self.without_virtual_host_wildcard(inbound);
         if let Some(logical) = self.logical.iter_mut().find(|l| l.type_url == inbound.type_url) {
-            return logical.handle(inbound, &self.parameters);
+            return logical.handle(inbound);
         }
         let type_url = inbound.type_url.clone();
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });

@@ -200,3 +200,30 @@ fn p15_a_refusal_is_passed_on_and_changes_nothing() {
     assert_eq!(refused, Err(Refused::TooMuch("no more".into())));
     assert_eq!(fixture.subscribed("eds"), ["a"]);
 }
+
+#[test]
+fn i04_a_name_that_any_wildcard_may_cover_is_owed_when_it_is_given_up() {
+    let located = |name: &str| Selector::located(name, DynamicParameters::empty());
+    let plain = |name: &str| Selector::plain(name, DynamicParameters::empty());
+    for (wide, gone) in [(plain("*"), located("a")), (located("*"), plain("a"))] {
+        let mut fixture = Fixture::new(Delta);
+        let names = |subscribe, unsubscribe| Names::Patch { subscribe, unsubscribe };
+        fixture.says(inbound("cds", "", names(vec![wide, gone.clone()], vec![])));
+        fixture.drain();
+        fixture.says(inbound("cds", "", names(vec![], vec![gone])));
+        assert_eq!(fixture.only().1.owed, ["a"]);
+    }
+}
+
+#[test]
+fn i04_a_locator_and_a_plain_name_are_two_subscriptions() {
+    let located = Selector::located("a", DynamicParameters::empty());
+    let plain = Selector::plain("a", DynamicParameters::empty());
+    let mut fixture = Fixture::new(Delta);
+    let names = |subscribe, unsubscribe| Names::Patch { subscribe, unsubscribe };
+    fixture.says(inbound("cds", "", names(vec![plain.clone()], vec![])));
+    fixture.drain();
+    fixture.says(inbound("cds", "", names(vec![], vec![located])));
+    let subscription = fixture.stream.logical()[0].view().subscription();
+    assert!(subscription.contains(&plain), "each is ended by the field that began it");
+}

@@ -271,11 +271,9 @@ fn asks_for(selector: &Selector, sent: &Sent) -> bool {
     for_us && (is_part_of(&sent.name, &locator.name) || by_name())
 }
 
-/// Whether everything that `narrow` asks for is part of the collection `wide`.
+/// Whether what `narrow` asks for may be part of the collection `wide`: of which variants is the server's to say.
 fn covers(wide: &ResourceLocator, narrow: &ResourceLocator) -> bool {
-    wide.parameters == narrow.parameters
-        && wide.breadth() < narrow.breadth()
-        && is_part_of(&narrow.name, &wide.name)
+    wide.breadth() < narrow.breadth() && is_part_of(&narrow.name, &wide.name)
 }
 
 impl Subscribed {
