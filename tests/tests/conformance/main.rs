@@ -24,6 +24,7 @@ mod do_not_cache;
 mod downstream;
 mod errors;
 mod incremental;
+mod manners;
 mod on_demand;
 mod ordering;
 mod overload;

@@ -95,7 +95,7 @@ impl Topic for DeltaTopic {
             if removed.iter().any(|(name, _)| name.name == wanted.name) {
                 continue;
             }
-            match state.missing {
+            match state.manners.missing {
                 Missing::Silent => {}
                 Missing::AsSubscribed => removed.push((variant(&wanted.name, None), wanted.located)),
                 Missing::Removed => removed.push((variant(&wanted.name, None), false)),
@@ -104,6 +104,10 @@ impl Topic for DeltaTopic {
             }
         }
         self.mortal = matches.into_iter().filter(|matched| matched.resource.ttl.is_some()).collect();
+        self.due &= !state.manners.ignores_empty_wildcards;
+        if state.manners.respells {
+            removed.iter_mut().for_each(|(name, _)| name.name = manners::respelled(&name.name));
+        }
         self.respond(resources, removed, errors, nonce)
     }
 

@@ -27,6 +27,43 @@ impl Missing {
     pub const ALL: [Self; 5] = [Self::AsSubscribed, Self::Removed, Self::Marker, Self::Error, Self::Silent];
 }
 
+/// What a control plane does where the protocol leaves it a choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manners {
+    /// How it answers a subscription to a name that it does not have.
+    pub missing: Missing,
+    /// Whether it says nothing to a wildcard of which it has nothing.
+    pub ignores_empty_wildcards: bool,
+    /// Incremental: whether each resource has a response of its own.
+    pub sends_one_by_one: bool,
+    /// Whether it names what is gone in a spelling of its own.
+    pub respells: bool,
+}
+
+impl Manners {
+    /// Some of all that are possible, by a seed.
+    pub fn drawn(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        Self {
+            missing: Missing::ALL[rng.usize(0..Missing::ALL.len())],
+            ignores_empty_wildcards: rng.bool(),
+            sends_one_by_one: rng.bool(),
+            respells: rng.bool(),
+        }
+    }
+}
+
+/// The same name with its context parameters in the reverse order.
+pub(super) fn respelled(name: &str) -> String {
+    match name.split_once('?') {
+        Some((path, parameters)) => {
+            let parameters: Vec<&str> = parameters.split('&').rev().collect();
+            format!("{path}?{}", parameters.join("&"))
+        }
+        None => name.to_owned(),
+    }
+}
+
 /// The answer that the resource of a subscription does not exist, without a body.
 pub(super) fn marker(wanted: &Wanted) -> Resource {
     let resource = Resource { aliases: vec![wanted.name.clone()], ..Resource::default() };

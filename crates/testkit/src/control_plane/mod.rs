@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
-pub use manners::Missing;
+pub use manners::{Manners, Missing};
 pub use state::{Request, Sent, State, Stream};
 
 use self::service::Running;
@@ -145,7 +145,12 @@ impl FakeControlPlane {
 
     /// Answers subscriptions to names that it does not have in this way from now on.
     pub fn answer_missing(&self, missing: Missing) {
-        self.shared.change(|state| state.missing = missing);
+        self.shared.change(|state| state.manners.missing = missing);
+    }
+
+    /// Behaves like this from now on.
+    pub fn behave(&self, manners: Manners) {
+        self.shared.change(|state| state.manners = manners);
     }
 
     /// Polls over REST are answered by this status and body from now on; by none, as they should be.

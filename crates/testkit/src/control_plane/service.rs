@@ -83,6 +83,10 @@ pub(super) trait Inbound: Send + 'static {
 pub(super) trait Outbound: Clone + Send + 'static {
     fn type_and_nonce(&self) -> (&str, &str);
     fn resource_count(&self) -> usize;
+    /// The same as a response for each resource, where the dialect has that.
+    fn apart(self) -> Vec<Self> {
+        vec![self]
+    }
     /// The injected response, if it is of this dialect.
     fn injected(injected: &Injected) -> Option<&Self>;
 }
@@ -192,7 +196,10 @@ async fn drive<Q: Inbound, T: Topic>(
                     let nonce = format!("{stream}-{}", nonces + 1);
                     if let Some(response) = topic.poll(&state, &whom, &nonce) {
                         nonces += 1;
-                        due.push(response);
+                        match state.manners.sends_one_by_one {
+                            true => due.extend(response.apart()),
+                            false => due.push(response),
+                        }
                     }
                 }
             }
@@ -303,6 +310,22 @@ impl Outbound for DeltaDiscoveryResponse {
 
     fn resource_count(&self) -> usize {
         self.resources.len()
+    }
+
+    fn apart(self) -> Vec<Self> {
+        let count = self.resources.len().max(1);
+        let part = |(index, resource)| Self {
+            resources: vec![resource],
+            nonce: format!("{}.{index}", self.nonce),
+            type_url: self.type_url.clone(),
+            control_plane: self.control_plane.clone(),
+            ..Self::default()
+        };
+        let mut parts: Vec<Self> =
+            self.resources.iter().take(count - 1).cloned().enumerate().map(part).collect();
+        let resources = self.resources.last().cloned().into_iter().collect();
+        parts.push(Self { resources, ..self });
+        parts
     }
 
     fn injected(injected: &Injected) -> Option<&Self> {

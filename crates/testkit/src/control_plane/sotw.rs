@@ -72,8 +72,15 @@ impl Topic for SotwTopic {
             return None;
         }
         let due = std::mem::take(&mut self.due);
+        let never_had_any = self.version.is_empty() && matches.is_empty();
+        if never_had_any
+            && state.manners.ignores_empty_wildcards
+            && self.wanted.iter().all(Wanted::is_wildcard)
+        {
+            return None;
+        }
         self.version = version.clone();
-        let missing = self.missing(&matches, state.missing);
+        let missing = self.missing(&matches, state.manners.missing);
         let nothing_to_say = matches.is_empty() && missing.is_empty() && !is_full_state(&self.type_url);
         if nothing_to_say || self.wanted.is_empty() {
             return None;

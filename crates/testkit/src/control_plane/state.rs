@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use hyper::HeaderMap;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, Node, ResourceLocator, Status};
 
-use super::manners::Missing;
+use super::manners::Manners;
 use crate::client::Dialect;
 use crate::resource::Published;
 
@@ -25,7 +25,7 @@ pub struct State {
     pub sent: Vec<Sent>,
     /// Grows with whatever makes something due.
     pub(super) revision: u64,
-    pub(super) missing: Missing,
+    pub(super) manners: Manners,
     pub(super) poll_answer: Option<(u16, String)>,
     pub(super) resets: u64,
     pub(super) injected: Vec<Injected>,
