@@ -117,10 +117,11 @@ impl Logical {
         })
     }
 
-    /// Whether everything that is wanted was asked for on this stream, and something is known of it.
+    /// Whether everything that is wanted was asked for on this stream, and something is known of it: of a collection,
+    /// that no more of it is to come.
     pub(super) fn is_settled(&self) -> bool {
         let mut interests = self.wanted.values().flat_map(HashMap::values);
-        interests.all(|interest| interest.requested && interest.answered)
+        interests.all(|interest| interest.requested && interest.answered && !interest.partial)
     }
 
     /// Forgets the conversation; what is held stays.

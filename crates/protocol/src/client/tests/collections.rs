@@ -26,7 +26,8 @@ fn w04_a_glob_brings_its_names_and_no_others() {
             let absence = if complete { Absence::Known } else { Absence::TimedOut };
             let whom = Answered { collection: Some(GLOB.into()), scope: prod_scope(), absence };
             assert_eq!(batch.answered, [whom]);
-            assert!(f.stream.is_in_sync());
+            assert_eq!(f.stream.is_in_sync(), complete, "there may be more");
+            assert!(f.completes().stream.is_in_sync());
         }
     }
 }
