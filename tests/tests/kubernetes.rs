@@ -78,9 +78,13 @@ async fn u09_pods_that_hold_something_stay_in_service_without_their_control_plan
     let (pod, fresh) = (Pod::new(&control_plane), Pod::new(&control_plane));
     let mut weir = pod.start().await;
     until_ready(&weir, 200).await;
+    assert_eq!(clusters(&weir).await, wanted);
+    until("the wildcard to be complete", async || {
+        weir.admin("/upstreams").await.body.contains("\"state\":\"in-sync\"").then_some(())
+    })
+    .await;
     let mut asks_in_vain = XdsClient::sotw(weir.address(), &node("web-2")).await;
     asks_in_vain.subscribe(type_url("eds"), &["none"]);
-    assert_eq!(clusters(&weir).await, wanted);
     control_plane.wait_for_request("the name", |request| request.asks_for("none")).await;
     assert_eq!(weir.admin("/ready").await.status, 200, "one client asks in vain");
 
