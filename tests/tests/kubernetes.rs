@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use support::local;
-use weir_testkit::process::{Weir, free_port};
+use weir_testkit::process::{Weir, free_port, http};
 use weir_testkit::wait::until;
 use weir_testkit::{FakeControlPlane, Published, XdsClient, node, type_url};
 
@@ -63,6 +63,17 @@ async fn until_ready(weir: &Weir, status: u16) {
     .await;
 }
 
+/// Waits until Weir has all that it asked for: what is not complete is not kept on the volume.
+async fn until_complete(weir: &Weir) {
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("host", "test"), ("authorization", bearer.as_str())];
+    until("the wildcard to be complete", async || {
+        let answer = http::request(weir.admin_address(), "GET", "/upstreams", &headers, "").await.ok()?;
+        (answer.status == 200 && answer.body.contains("\"state\":\"in-sync\"")).then_some(())
+    })
+    .await;
+}
+
 /// What a client gets of clusters.
 async fn clusters(weir: &Weir) -> Vec<(String, String)> {
     let mut client = XdsClient::delta(weir.address(), &node("web-1")).await;
@@ -79,10 +90,7 @@ async fn u09_pods_that_hold_something_stay_in_service_without_their_control_plan
     let mut weir = pod.start().await;
     until_ready(&weir, 200).await;
     assert_eq!(clusters(&weir).await, wanted);
-    until("the wildcard to be complete", async || {
-        weir.admin("/upstreams").await.body.contains("\"state\":\"in-sync\"").then_some(())
-    })
-    .await;
+    until_complete(&weir).await;
     let mut asks_in_vain = XdsClient::sotw(weir.address(), &node("web-2")).await;
     asks_in_vain.subscribe(type_url("eds"), &["none"]);
     control_plane.wait_for_request("the name", |request| request.asks_for("none")).await;

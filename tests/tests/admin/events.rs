@@ -22,11 +22,14 @@ async fn events(bed: &Bed) -> Events {
 async fn the_tree_from_control_planes_to_clients_is_told_as_it_changes() {
     let (bed, mut accepts, mut rejects) = one_accepts_and_one_rejects().await;
     let mut events = events(&bed).await;
-    let both = |summary: &Value| counts(&summary["streams"]) == [1, 0, 1];
-    let summary = events.until("both to have answered", both).await;
+    let all = |summary: &Value| {
+        let mut links = summary["upstreams"]["links"].as_array().unwrap().iter();
+        counts(&summary["streams"]) == [1, 0, 1] && links.all(|link| link["state"] == "in-sync")
+    };
+    let summary = events.until("the control plane and both clients to have answered", all).await;
     assert_eq!((&summary["ready"], &summary["draining"]), (&json!(true), &json!(false)));
     let links = summary["upstreams"]["links"].as_array().unwrap();
-    assert!(!links.is_empty() && links.iter().all(|link| link["state"] == "in-sync"), "{summary}");
+    assert!(!links.is_empty(), "{summary}");
     assert_eq!(summary["upstreams"]["in_sync"], links.len());
     assert_eq!(counts(&summary["types"][0]), [1, 0, 1]);
     let views = summary["views"].as_array().unwrap();

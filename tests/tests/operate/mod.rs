@@ -55,11 +55,13 @@ impl Scene {
 
     /// Waits until both have answered for everything.
     pub async fn settle(&self) {
-        until_within(LONG, "one Envoy to accept and one to reject", || async {
+        until_within(LONG, "all to be received, one Envoy to accept and one to reject", || async {
             let status = self.weir.run(&["status", "--output", "json"]).await;
             let status: Value = serde_json::from_str(&status.stdout).unwrap_or_default();
             let types = json!({ "cds": { "in-sync": 1, "rejecting": 1 }, "lds": { "in-sync": 2 } });
-            (status["ready"] == true && status["types"] == types).then_some(())
+            let mut links = status["upstreams"].as_array()?.iter();
+            let received = links.all(|link| link["state"] == "in-sync");
+            (status["ready"] == true && status["types"] == types && received).then_some(())
         })
         .await;
     }
