@@ -144,7 +144,6 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 }
             }
             self.tell_shrinks();
-            // Looks at everything that is wanted, so not after each of many commands.
             if in_sync != self.stream.is_in_sync() {
                 in_sync = !in_sync;
                 (self.on_event)(Event::InSync(in_sync));

@@ -7,12 +7,39 @@ use weir_types::xdstp::glob_of;
 use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator, VariantKey};
 
 use super::Naming;
+use super::logical::Interest;
+use super::progress::Progress;
 use super::responses::{Application, Said};
 use super::timers::Deadline;
 use crate::Dialect;
 
 /// For how long nothing more of a collection comes when all of it has.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
+
+impl Interest {
+    /// All there is of the collection has come.
+    pub(super) fn answer_whole(&mut self) {
+        self.answered = true;
+        self.deadline = None;
+        self.absence = Absence::Unknown;
+        self.partial = false;
+        self.completes = None;
+    }
+
+    /// Some of the collection has come. Whether the time begins in which more of it may come: anew, if what is held
+    /// `grows`.
+    fn answer_in_part(&mut self, now: Instant, grows: bool) -> bool {
+        self.answered = true;
+        self.deadline = None;
+        self.absence = Absence::TimedOut;
+        self.partial = true;
+        let begins = grows || self.completes.is_none();
+        if begins {
+            self.completes = Some(now + QUIET);
+        }
+        begins
+    }
+}
 
 impl Application<'_> {
     /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
@@ -23,7 +50,7 @@ impl Application<'_> {
             return;
         }
         let members = self.logical.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
-        let members = members.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone()));
+        let members = members.map(|(name, held)| held.key(name));
         let came = |key: &VariantKey| sent.contains(key) || said.spoiled.contains(&key.name);
         let gone: Vec<_> = members.filter(|key| !came(key)).collect();
         gone.into_iter().for_each(|key| self.drop_held(key));
@@ -35,8 +62,9 @@ impl Application<'_> {
     /// later by whatever can only be meant for it. A glob, which shares the stream with names, is answered by
     /// what belongs to it, by anything where nothing else is asked for, and by the whole state.
     ///
-    /// Only the whole state, the collection's own name, and a response without anything say that there is no more of it:
-    /// other responses may be one of several. Until [`QUIET`] has passed without another that brings something, nothing is proved to be missing.
+    /// Only the whole state, the collection's own name, and a response without anything say that there is no more of
+    /// it: other responses may be one of several. Until [`QUIET`] has passed without another that brings something,
+    /// nothing is proved to be missing.
     pub(super) fn answer_collections(
         &mut self,
         said: &Said,
@@ -74,18 +102,14 @@ impl Application<'_> {
                 if !answered {
                     continue;
                 }
-                let news = complete || !std::mem::replace(&mut interest.answered, true);
-                interest.answered = true;
-                interest.deadline = None;
-                interest.absence = if complete { Absence::Unknown } else { Absence::TimedOut };
-                interest.partial = !complete;
+                let news = complete || !interest.answered;
                 if complete {
-                    interest.completes = None;
-                } else if grows || interest.completes.is_none() {
-                    let at = now + QUIET;
-                    interest.completes = Some(at);
+                    interest.answer_whole();
+                } else if interest.answer_in_part(now, grows) {
+                    self.logical.progress = Progress::Unknown;
                     let locator = ResourceLocator::new(name.clone(), parameters.clone());
-                    completions.push_back(Deadline { at, type_url: self.batch.type_url.clone(), locator });
+                    let type_url = self.batch.type_url.clone();
+                    completions.push_back(Deadline { at: now + QUIET, type_url, locator });
                 }
                 if news {
                     let scope = self.settings.naming.scope(parameters);

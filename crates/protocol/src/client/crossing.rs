@@ -6,10 +6,10 @@
 //! until then, or until the server has been silent for as long as it may be. What is left of a locator that was given
 //! up in between is nobody's: the server says no more when it goes, but for its answer to those who have borrowed it.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
-use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided, VariantKey};
+use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 
 use super::Naming;
 use super::held::HeldVariant;
@@ -89,10 +89,7 @@ impl Application<'_> {
     /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
     /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
     pub(super) fn crossed(&self, said: &Said) -> HashSet<Name> {
-        let mut bare: HashMap<&Name, usize> = HashMap::new();
-        for removed in said.removed.iter().filter(|removed| removed.constraints.is_unconstrained()) {
-            *bare.entry(&removed.name).or_default() += 1;
-        }
+        let bare = said.bare_removals();
         let bare = |name: &Name| bare.get(name).copied().unwrap_or_default();
         let withdrawn = self.withdrawn.iter();
         let crossed = withdrawn.filter(|(name, is_bare)| bare(name) <= usize::from(**is_bare));
@@ -130,9 +127,7 @@ impl Logical {
         let came = self.held.answering(&given_up.name);
         let came = came.filter(|(_, held)| naming.matches(&held.constraints, &given_up.parameters));
         let orphans = came.filter(|(resource, held)| !is_answer(resource, held));
-        let orphans: Vec<_> = orphans
-            .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
-            .collect();
+        let orphans: Vec<_> = orphans.map(|(resource, held)| held.key(resource)).collect();
         orphans.iter().for_each(|key| self.held.orphan(key));
     }
 }

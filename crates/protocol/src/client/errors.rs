@@ -60,9 +60,9 @@ impl ClientStream {
 }
 
 impl Application<'_> {
-    /// Passes errors on to those who asked, but for what the same response brings. One that is how a removal is said goes
-    /// neither to those who are `undecided` about it, nor to those whom something else serves. Wildcards cannot have any (TP3, "Wildcard Subscriptions and Glob
-    /// Collections").
+    /// Passes errors on to those who asked, but for what the same response brings. One that is how a removal is said
+    /// goes neither to those who are `undecided` about it, nor to those whom something else serves. Wildcards cannot
+    /// have any (TP3, "Wildcard Subscriptions and Glob Collections").
     pub(super) fn tell_errors(&mut self, reported: &[Reported], undecided: &[ResourceLocator]) {
         if reported.is_empty() {
             return;

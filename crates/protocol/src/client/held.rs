@@ -35,6 +35,11 @@ pub(super) struct HeldVariant {
 }
 
 impl HeldVariant {
+    /// Its key, as a variant of `name`.
+    pub(super) fn key(&self, name: &Name) -> VariantKey {
+        VariantKey::new(name.clone(), self.constraints.clone())
+    }
+
     /// Whether the server of the current stream has not sent it, or only for what it is not asked for any more.
     pub(super) fn is_from_before(&self) -> bool {
         self.standing != Standing::Confirmed
@@ -63,6 +68,7 @@ pub(super) struct Held {
     /// The names of the resources that list an alias.
     by_alias: HashMap<Name, HashSet<Name>>,
     directories: Directories,
+    len: usize,
     remembered: usize,
 }
 
@@ -101,6 +107,7 @@ impl Held {
             self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
         }
         self.directories.insert(name);
+        self.len += 1;
         self.remembered += usize::from(held.standing == Standing::Remembered);
         // Most names have one variant.
         self.by_name.entry(name.clone()).or_insert_with(|| Vec::with_capacity(1)).push(held);
@@ -108,13 +115,14 @@ impl Held {
 
     /// How many variants are held.
     pub(super) fn len(&self) -> usize {
-        self.by_name.values().map(Vec::len).sum()
+        self.len
     }
 
     pub(super) fn remove(&mut self, key: &VariantKey) -> Option<HeldVariant> {
         let variants = self.by_name.get_mut(&key.name)?;
         let index = variants.iter().position(|held| held.constraints == key.constraints)?;
         let removed = variants.swap_remove(index);
+        self.len -= 1;
         self.remembered -= usize::from(removed.standing == Standing::Remembered);
         if variants.is_empty() {
             self.by_name.remove(&key.name);
@@ -228,6 +236,6 @@ impl Held {
     pub(super) fn keys(&self, mut is: impl FnMut(&Name, &HeldVariant) -> bool) -> Vec<VariantKey> {
         let all = self.iter().flat_map(|(name, variants)| variants.iter().map(move |held| (name, held)));
         let chosen = all.filter(|(name, held)| is(name, held));
-        chosen.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone())).collect()
+        chosen.map(|(name, held)| held.key(name)).collect()
     }
 }

@@ -11,6 +11,7 @@ use weir_types::{
 
 use super::Naming;
 use super::held::{Held, HeldVariant};
+use super::progress::Progress;
 use super::shrink::Withheld;
 use super::verdicts::Verdicts;
 
@@ -88,6 +89,7 @@ pub(super) struct Logical {
     pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, Interest>>,
     /// The wanted collections of which a locator may be unanswered: responses look at no others.
     pub(super) open_collections: HashSet<Name>,
+    pub(super) progress: Progress,
     pub(super) held: Held,
     /// SotW: the last accepted version, for the next stream. None when what it stood for is not all held.
     pub(super) version: Option<Arc<str>>,
@@ -117,13 +119,6 @@ impl Logical {
         })
     }
 
-    /// Whether everything that is wanted was asked for on this stream, and something is known of it: of a collection,
-    /// that no more of it is to come.
-    pub(super) fn is_settled(&self) -> bool {
-        let mut interests = self.wanted.values().flat_map(HashMap::values);
-        interests.all(|interest| interest.requested && interest.answered && !interest.partial)
-    }
-
     /// Forgets the conversation; what is held stays.
     pub(super) fn close(&mut self) {
         let verdicts = std::mem::take(&mut self.conversation.verdicts).outliving();
@@ -133,6 +128,7 @@ impl Logical {
         }
         self.conversation = Conversation { verdicts, ..Conversation::default() };
         self.held.close();
+        self.unsettle();
         self.withheld.close();
         for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
             let Interest { answered, absence, error, partial, .. } = std::mem::take(interest);
@@ -189,11 +185,14 @@ impl Logical {
             self.held.keys(unreached)
         } else {
             let candidates = self.held.answering(name).filter(|(resource, held)| unreached(resource, held));
-            candidates
-                .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
-                .collect()
+            candidates.map(|(resource, held)| held.key(resource)).collect()
         };
-        for key in &lost {
+        self.forget(&lost);
+    }
+
+    /// Forgets variants that the server did not say to be gone.
+    pub(super) fn forget(&mut self, lost: &[VariantKey]) {
+        for key in lost {
             self.held.remove(key);
             self.withheld.forget(key);
             self.version = None;

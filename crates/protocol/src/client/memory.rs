@@ -88,7 +88,7 @@ impl ClientStream {
             return logical.held.keys(|_, _| true).into_iter().collect();
         }
         let held = logical.held.answering(&locator.name);
-        held.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone())).collect()
+        held.map(|(name, held)| held.key(name)).collect()
     }
 
     /// How many variants of a type are from an earlier process, and not vouched for by a server since.

@@ -42,6 +42,7 @@ mod memory;
 mod message;
 mod nack_backoff;
 mod peers;
+mod progress;
 mod removals;
 mod renewal;
 mod requests;
@@ -168,11 +169,13 @@ pub struct Settings {
     pub shrink_guard: Option<ShrinkGuard>,
 }
 
+type Types = BTreeMap<TypeUrl, Logical>;
+
 /// The client side of one stream. See the module for how to use it.
 #[derive(Debug)]
 pub struct ClientStream {
     settings: Settings,
-    types: BTreeMap<TypeUrl, Logical>,
+    types: Types,
     connection: Connection,
     deadlines: VecDeque<Deadline>,
     /// When collections are complete, in order of time.
@@ -231,9 +234,9 @@ impl ClientStream {
     }
 
     /// Whether every type that is wanted was answered on the current stream.
-    pub fn is_in_sync(&self) -> bool {
+    pub fn is_in_sync(&mut self) -> bool {
         let open = self.connection == Connection::Open || self.types.is_empty();
-        open && self.types.values().all(|logical| logical.is_idle() || logical.is_settled())
+        open && self.types.values_mut().all(|logical| logical.is_idle() || logical.is_settled())
     }
 
     /// Whether something is wanted that cannot be said on the current stream: it has to be closed, and another

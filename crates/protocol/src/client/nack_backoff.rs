@@ -47,7 +47,7 @@ impl NackBackoff {
         }
         self.0.push_back(Reason { hash, count, last: now });
         let doublings = count.checked_sub(IMMEDIATE + 1)?;
-        let delay = 2_u32.checked_pow(doublings).map_or(MAX_DELAY, |times| FIRST_DELAY.saturating_mul(times));
+        let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings));
         Some(now + delay.min(MAX_DELAY))
     }
 }

@@ -1,6 +1,6 @@
 //! What a response takes away, and which locators are left with nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use weir_types::{
     Absence, Breadth, Constraints, DynamicParameters, Name, ResourceLocator, Undecided, VariantKey, WILDCARD,
@@ -29,10 +29,7 @@ impl Doubt {
 impl Application<'_> {
     pub(super) fn remove(&mut self, said: &Said) {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
-        let mut bare: HashMap<&Name, usize> = HashMap::new();
-        for removed in said.removed.iter().filter(|removed| removed.constraints.is_unconstrained()) {
-            *bare.entry(&removed.name).or_default() += 1;
-        }
+        let mut bare = said.bare_removals();
         for removed in said.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
             let stored = self.settings.naming.stored(removed);
             if sent.contains(&stored) {
@@ -64,9 +61,7 @@ impl Application<'_> {
         let before = self.logical.held.answering(name).filter(|(_, held)| held.is_from_before());
         let before = before.filter(|(_, held)| !explained || held.is_orphaned());
         let before = before.filter(|(resource, held)| *resource == name || !stays(resource, held));
-        let before: Vec<_> = before
-            .map(|(resource, held)| VariantKey::new(resource.clone(), held.constraints.clone()))
-            .collect();
+        let before: Vec<_> = before.map(|(resource, held)| held.key(resource)).collect();
         before.into_iter().for_each(|key| self.drop_held(key));
         self.unconfirmed.extend(explained.then(|| name.clone()));
     }
@@ -117,6 +112,7 @@ impl Application<'_> {
                 let borrowed = std::mem::take(&mut interest.borrowed);
                 if borrowed && crossed.contains(&name) || spared.contains(&name) {
                     interest.answered = false;
+                    self.logical.unsettle();
                     undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
                     continue;
                 }

@@ -16,6 +16,7 @@ impl ClientStream {
         let Some(logical) = self.types.get_mut(type_url) else { return };
         let Some(interest) = logical.interest(locator) else { return };
         *interest = Interest { told: interest.told, ..Interest::default() };
+        logical.unsettle();
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());
         }

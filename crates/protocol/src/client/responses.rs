@@ -161,6 +161,15 @@ impl Said {
         }
     }
 
+    /// How often each name is removed without saying which variant.
+    pub(super) fn bare_removals(&self) -> HashMap<&Name, usize> {
+        let mut bare = HashMap::new();
+        for removed in self.removed.iter().filter(|removed| removed.constraints.is_unconstrained()) {
+            *bare.entry(&removed.name).or_default() += 1;
+        }
+        bare
+    }
+
     /// Whether there is nothing in it.
     pub(super) fn is_empty(&self) -> bool {
         self.mentioned.is_empty()
@@ -247,8 +256,7 @@ impl<'a> Application<'a> {
     fn sweep_before(&mut self, said: &Said) {
         for name in said.mentioned.difference(&said.spoiled) {
             let before = self.logical.held.variants(name).iter().filter(|held| held.is_from_before());
-            let swept: Vec<_> =
-                before.map(|held| VariantKey::new(name.clone(), held.constraints.clone())).collect();
+            let swept: Vec<_> = before.map(|held| held.key(name)).collect();
             swept.into_iter().for_each(|key| self.drop_held(key));
         }
     }
@@ -261,10 +269,10 @@ impl<'a> Application<'a> {
         }
         let mut present: HashSet<&VariantKey> = self.batch.upserts.iter().map(Variant::key).collect();
         present.extend(said.heartbeats.iter().map(|beat| &beat.key));
-        let gone = self.logical.held.keys(|name, held| {
-            let key = VariantKey::new(name.clone(), held.constraints.clone());
-            !present.contains(&key) && !said.spoiled.contains(name)
-        });
+        let gone = self
+            .logical
+            .held
+            .keys(|name, held| !present.contains(&held.key(name)) && !said.spoiled.contains(name));
         gone.into_iter().for_each(|key| self.drop_held(key));
     }
 
@@ -281,8 +289,7 @@ impl<'a> Application<'a> {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
         let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
         for name in names.difference(&said.spoiled) {
-            let is_new =
-                |held: &&HeldVariant| sent.contains(&VariantKey::new(name.clone(), held.constraints.clone()));
+            let is_new = |held: &&HeldVariant| sent.contains(&held.key(name));
             let variants = self.logical.held.variants(name);
             let (new, old): (Vec<_>, Vec<_>) = variants.iter().partition(is_new);
             let superseded = old.iter().filter(|held| {
@@ -293,8 +300,7 @@ impl<'a> Application<'a> {
                 let mut matching = asking.filter(|parameters| held.constraints.matches(parameters));
                 matching.all(|parameters| later.clone().any(|other| other.constraints.matches(parameters)))
             });
-            let key = |held: &HeldVariant| VariantKey::new(name.clone(), held.constraints.clone());
-            let superseded: Vec<_> = superseded.map(|held| key(held)).collect();
+            let superseded: Vec<_> = superseded.map(|held| held.key(name)).collect();
             superseded.into_iter().for_each(|key| self.drop_held(key));
         }
     }

@@ -32,6 +32,7 @@ impl ClientStream {
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());
         }
+        logical.unsettle();
         let sets = logical.wanted.entry(locator.name.clone()).or_default();
         let known = sets.insert(locator.parameters.clone(), Interest::default());
         if !logical.conversation.opened || self.connection == Connection::Away {

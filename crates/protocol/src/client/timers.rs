@@ -1,12 +1,13 @@
 //! What happens by time: the does-not-exist timeout ("Knowing When a Requested Resource Does Not Exist"), the end
 //! of what is withheld, and of the deferral of rejections.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 
-use super::logical::Logical;
-use super::{ClientStream, Naming};
+use super::logical::{Interest, Logical};
+use super::{ClientStream, Naming, Types};
 
 /// When a locator will be taken to be absent, or complete. All wait equally long for either, so that they lie in order
 /// of time; one that was answered is left where it is and passed over.
@@ -44,19 +45,13 @@ impl ClientStream {
             interest.absence = if proves { Absence::Unknown } else { Absence::TimedOut };
             let silence = if proves { Absence::Known } else { Absence::TimedOut };
             let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
-            let reach = logical.reach();
-            let known = batches.iter().position(|batch| batch.type_url == type_url);
-            let index = known.unwrap_or(batches.len());
-            if known.is_none() {
-                batches.push(Batch::new(type_url, reach));
-            }
             let naming = &self.settings.naming;
-            batches[index].removals.extend(unconfirmed);
+            let batch = batch_of(&mut batches, type_url, logical);
+            batch.removals.extend(unconfirmed);
             if locator.is_collection() {
-                batches[index].answered.push(naming.answered(&locator, silence));
+                batch.answered.push(naming.answered(&locator, silence));
             } else {
-                let absent = naming.absent(&locator.name, &locator.parameters, Absence::TimedOut);
-                batches[index].absent.push(absent);
+                batch.absent.push(naming.absent(&locator.name, &locator.parameters, Absence::TimedOut));
             }
         }
         batches
@@ -68,40 +63,49 @@ impl ClientStream {
         while self.next_completion().is_some_and(|at| at <= now) {
             let Some(Deadline { type_url, locator, .. }) = self.completions.pop_front() else { break };
             let Some(logical) = self.types.get_mut(&type_url) else { continue };
-            let mut batch = Batch::new(type_url, logical.reach());
             let Some(interest) = logical.interest(&locator) else { continue };
-            interest.completes = None;
-            interest.partial = false;
-            interest.absence = Absence::Unknown;
+            interest.answer_whole();
+            let batch = batch_of(&mut batches, type_url, logical);
             batch.answered.push(self.settings.naming.answered(&locator, Absence::Known));
-            batches.push(batch);
         }
         batches
     }
 
     /// When the first collection is complete, of those that are not yet.
     pub(super) fn next_completion(&mut self) -> Option<Instant> {
-        while let Some(Deadline { at, type_url, locator }) = self.completions.front() {
-            let interest = self.types.get_mut(type_url).and_then(|logical| logical.interest(locator));
-            if interest.is_some_and(|interest| interest.completes == Some(*at)) {
-                return Some(*at);
-            }
-            self.completions.pop_front();
-        }
-        None
+        first_that_counts(&mut self.completions, &mut self.types, |interest| interest.completes)
     }
 
     /// The first deadline that still counts.
     pub(super) fn next_deadline(&mut self) -> Option<Instant> {
-        while let Some(Deadline { at, type_url, locator }) = self.deadlines.front() {
-            let interest = self.types.get_mut(type_url).and_then(|logical| logical.interest(locator));
-            if interest.is_some_and(|interest| interest.deadline == Some(*at)) {
-                return Some(*at);
-            }
-            self.deadlines.pop_front();
-        }
-        None
+        first_that_counts(&mut self.deadlines, &mut self.types, |interest| interest.deadline)
     }
+}
+
+/// When the first of a queue is due, without those whose locator has another time, or none, by now.
+fn first_that_counts(
+    queue: &mut VecDeque<Deadline>,
+    types: &mut Types,
+    time: fn(&Interest) -> Option<Instant>,
+) -> Option<Instant> {
+    while let Some(Deadline { at, type_url, locator }) = queue.front() {
+        let interest = types.get_mut(type_url).and_then(|logical| logical.interest(locator));
+        if interest.is_some_and(|interest| time(interest) == Some(*at)) {
+            return Some(*at);
+        }
+        queue.pop_front();
+    }
+    None
+}
+
+/// The batch of a type, of which there is one.
+fn batch_of<'a>(batches: &'a mut Vec<Batch>, type_url: TypeUrl, logical: &Logical) -> &'a mut Batch {
+    let known = batches.iter().position(|batch| batch.type_url == type_url);
+    let index = known.unwrap_or_else(|| {
+        batches.push(Batch::new(type_url, logical.reach()));
+        batches.len() - 1
+    });
+    &mut batches[index]
 }
 
 impl Logical {
@@ -112,12 +116,8 @@ impl Logical {
         }
         let held = self.held.answering(&locator.name).filter(|(_, held)| held.is_from_before());
         let matching = held.filter(|(_, held)| naming.matches(&held.constraints, &locator.parameters));
-        let keys = matching.map(|(name, held)| VariantKey::new(name.clone(), held.constraints.clone()));
-        let keys: Vec<VariantKey> = keys.collect();
-        for key in &keys {
-            self.held.remove(key);
-            self.version = None;
-        }
+        let keys: Vec<VariantKey> = matching.map(|(name, held)| held.key(name)).collect();
+        self.forget(&keys);
         keys
     }
 }
