@@ -2,7 +2,13 @@
 
 mod support;
 
+use std::io::ErrorKind::WouldBlock;
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::{TcpSocket, TcpStream};
+use weir_testkit::client::Connection;
 use weir_testkit::process::http::{Answer, send};
 use weir_testkit::process::{Ran, Weir, WeirBuilder, free_port};
 use weir_testkit::{FakeControlPlane, Published, Secured, XdsClient, node, type_url};
@@ -286,5 +292,35 @@ async fn the_command_line_speaks_tls_and_shows_certificates_and_tokens() {
         (&level, &[&look], Err("not good to change anything")),
     ] {
         expect(weir.run(&[command, more].concat()).await, wanted);
+    }
+}
+
+/// A connection from `address` that sends nothing.
+async fn silent(weir: &Weir, address: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("make a socket");
+    let address = address.parse().expect("an address");
+    socket.bind(SocketAddr::new(address, 0)).expect("bind to an address of the loopback interface");
+    socket.connect(weir.address()).await.expect("connect")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handshakes_that_do_not_end_make_room_for_newcomers() {
+    let pki = Pki::new();
+    let tls = pki.tls("downstream.tls", "handshake_timeout = \"10m\"\n");
+    let weir = weir().section(&tls).section("[limits]\nmax_handshakes = 4\n").start().await;
+    let mut other = silent(&weir, "127.0.0.3").await;
+    let mut many = Vec::new();
+    for _ in 0..4 {
+        many.push(silent(&weir, "127.0.0.2").await);
+    }
+    assert_eq!(many[0].read(&mut [0]).await.expect("closed in order"), 0, "the oldest, at the limit");
+    let newcomer = Connection::secured(weir.address(), &pki.shows(WEB)).await;
+    assert!(newcomer.is_ok(), "a newcomer gets in: {:?}", newcomer.err());
+    assert_eq!(many[1].read(&mut [0]).await.expect("closed in order"), 0, "the next oldest");
+    let metrics = weir.admin("/metrics").await.body;
+    assert!(metrics.contains("weir_downstream_turned_away_total{reason=\"handshakes\"} 2"), "{metrics}");
+    for open in many.iter_mut().skip(2).chain([&mut other]) {
+        let closed = open.try_read(&mut [0]);
+        assert!(closed.as_ref().is_err_and(|error| error.kind() == WouldBlock), "{closed:?}");
     }
 }

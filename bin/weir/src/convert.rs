@@ -172,6 +172,7 @@ pub(crate) fn admission(config: &Config) -> Admission {
         connections_per_address: limits.max_connections_per_address,
         streams: limits.max_streams,
         streams_per_node: limits.max_streams_per_node,
+        handshakes: limits.max_handshakes,
         partial_requests: limits.max_partial_requests,
         rate: admission.new_streams_per_second.map(|per_second| Rate { per_second, burst }),
         first_responses: admission.max_first_responses,

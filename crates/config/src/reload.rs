@@ -139,6 +139,7 @@ settings! {
     NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
     NewStreams "limits.max_types_per_stream": |c| c.limits.max_types_per_stream;
     AtOnce "limits.max_partial_requests": |c| c.limits.max_partial_requests;
+    AtOnce "limits.max_handshakes": |c| c.limits.max_handshakes;
     AtOnce "limits.new_names_per_client": |c| c.limits.new_names_per_client;
     AtOnce "limits.max_new_names_per_client": |c| c.limits.max_new_names_per_client;
     AtOnce "limits.new_parameter_sets_per_client": |c| c.limits.new_parameter_sets_per_client;

@@ -213,6 +213,8 @@ pub struct Limits {
     /// The most that is kept of requests that are not complete, of all clients together, in bytes.
     #[serde(serialize_with = "size")]
     pub max_partial_requests: usize,
+    /// The most connections of clients that are in their TLS handshake; at least 1.
+    pub max_handshakes: usize,
     /// How many names a second that nobody else asks for one client may ask for; at least 1.
     pub new_names_per_client: Option<u32>,
     /// The most names that one client may be the first to ask for, at once.

@@ -85,6 +85,11 @@ impl Metrics {
         self.handshakes.add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
+    /// A TLS handshake has made room for another one.
+    pub(crate) fn evicted(&self) {
+        self.handshakes.add(1, &[KeyValue::new("outcome", "evicted")]);
+    }
+
     /// A client has connected.
     pub(crate) fn connected(&self) {
         self.connections.add(1, &[]);

@@ -13,7 +13,7 @@ use tokio::task::{JoinError, JoinSet};
 use weir_database::Database;
 use weir_tls::Acceptor;
 
-use crate::admission::Connected;
+use crate::admission::{Connected, Handshake};
 use crate::clients::Registry;
 use crate::connection::{self, ConnectionError};
 use crate::drain::Phases;
@@ -163,7 +163,10 @@ impl Server {
         }
         // A task each: one for both would be as large as the larger, and ten thousand of them wait.
         match tls {
-            Some(tls) => connections.spawn(self.secured(client, address, tls.clone(), connected)),
+            Some(tls) => {
+                let handshake = self.shared.gate.handshake(address.ip());
+                connections.spawn(self.secured(client, address, tls.clone(), (connected, handshake)))
+            }
             None => connections.spawn(self.connection(client, Peer::new(address, None), connected)),
         };
     }
@@ -173,13 +176,15 @@ impl Server {
         client: TcpStream,
         address: SocketAddr,
         tls: Acceptor,
-        connected: Connected,
+        (connected, handshake): (Connected, Handshake),
     ) {
         let stop = self.shared.phases.stop.clone();
         let shaken = tokio::select! {
             shaken = Box::pin(tls.accept(client, TcpStream::readable)) => shaken,
+            () = handshake.evicted() => return self.shared.metrics.evicted(),
             () = stop.cancelled() => return,
         };
+        drop(handshake);
         self.shared.metrics.shaken(shaken.as_ref().err());
         match shaken {
             Ok((client, identity)) => {

@@ -11,6 +11,7 @@ fn error(line: &str) -> String {
 fn a_limit_of_nothing_is_told_with_its_key() {
     for key in [
         "max_names",
+        "max_handshakes",
         "max_streams_per_node",
         "max_names_per_stream",
         "max_types_per_stream",

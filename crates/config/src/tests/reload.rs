@@ -100,6 +100,7 @@ fn a_row_notices_its_key_and_no_other() {
             "max_partial_requests = \"257MiB\"",
             &["limits.max_partial_requests"],
         ),
+        ("max_handshakes = 10000", "max_handshakes = 10001", &["limits.max_handshakes"]),
         (
             "\nnew_names_per_client = 1000 ",
             "\nnew_names_per_client = 1001 ",

@@ -6,6 +6,7 @@
 //! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
 
 mod bucket;
+mod handshakes;
 mod partial;
 mod refusal;
 mod turn;
@@ -20,6 +21,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use self::bucket::Bucket;
+pub(crate) use self::handshakes::Handshake;
+use self::handshakes::Handshakes;
 use self::partial::Held;
 pub(crate) use self::partial::Partial;
 pub(crate) use self::refusal::{Refusal, Shortage};
@@ -37,6 +40,8 @@ pub struct Admission {
     pub connections: usize,
     /// The most connections of one address.
     pub connections_per_address: Option<usize>,
+    /// The most connections that are in their TLS handshake.
+    pub handshakes: usize,
     /// The most streams and polls.
     pub streams: usize,
     /// The most streams and polls of one node, over all connections.
@@ -65,6 +70,7 @@ impl Default for Admission {
         Self {
             connections: 100_000,
             connections_per_address: None,
+            handshakes: 10_000,
             streams: 1_000_000,
             streams_per_node: None,
             partial_requests: 256 << 20,
@@ -91,6 +97,7 @@ struct State {
     connections: usize,
     /// Of each address that has connections.
     of_address: HashMap<IpAddr, usize>,
+    handshakes: Handshakes,
     streams: usize,
     /// Of each node, by its id, that has streams.
     of_node: HashMap<String, usize>,
@@ -106,6 +113,7 @@ impl Gate {
             limits,
             connections: 0,
             of_address: HashMap::new(),
+            handshakes: Handshakes::default(),
             streams: 0,
             of_node: HashMap::new(),
             bucket: Bucket::default(),
@@ -121,6 +129,11 @@ impl Gate {
         let_in.map_err(|shortage| self.turn_away(shortage))?;
         self.0.metrics.connected();
         Ok(Connected { gate: self.clone(), address })
+    }
+
+    /// Lets a connection begin its TLS handshake, for as long as the guard lives. Another one may have to make room.
+    pub(crate) fn handshake(&self, address: IpAddr) -> Handshake {
+        Handshake::begin(self, address)
     }
 
     /// Lets a stream or a poll in, for as long as the guard lives. A newcomer is one that was not answered before.

@@ -19,6 +19,8 @@ pub(crate) enum Shortage {
     Connections,
     /// Connections of one address.
     ConnectionsPerAddress,
+    /// Connections in their TLS handshake.
+    Handshakes,
     /// Streams.
     Streams,
     /// New streams a second.
@@ -35,6 +37,7 @@ impl Shortage {
         match self {
             Self::Connections => "connections",
             Self::ConnectionsPerAddress => "connections_per_address",
+            Self::Handshakes => "handshakes",
             Self::Streams => "streams",
             Self::StreamRate => "stream_rate",
             Self::StreamsPerNode(_) => "streams_per_node",
@@ -50,6 +53,7 @@ impl fmt::Display for Shortage {
             Self::ConnectionsPerAddress => {
                 "there are too many connections of one address (limits.max_connections_per_address)"
             }
+            Self::Handshakes => "there are too many TLS handshakes (limits.max_handshakes)",
             Self::Streams => "there are too many streams (limits.max_streams)",
             Self::StreamRate => "there are too many new streams (admission.new_streams_per_second)",
             Self::PartialRequests(bytes) => {
