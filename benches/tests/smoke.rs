@@ -117,6 +117,17 @@ fn tracing_is_told_to_a_collector() {
 }
 
 #[test]
+fn attacks_are_measured_beside_a_victim_alone() {
+    let runs = load("attacks -r 60");
+    assert_eq!(runs.len(), 9);
+    for run in &runs {
+        assert!(figure(run, "victim alone, p50") > 0.0);
+        assert!(figure(run, "  worst, attacked") >= figure(run, "victim attacked, p50"));
+        assert!(figure(run, "rounds of the attack") > 0.0, "{run}");
+    }
+}
+
+#[test]
 fn the_floor_stands_alone_too() {
     assert!(figure(&load("floor -n 20 -c 3")[0], "CPU per delivery") > 0.0);
 }

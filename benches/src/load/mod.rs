@@ -17,6 +17,7 @@ mod process;
 mod report;
 mod resources;
 mod scenario;
+mod scrape;
 mod server;
 mod sockets;
 mod swarm;
@@ -34,6 +35,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     match options.scenario {
         Scenario::FloorServer => return floor::serve(options),
         Scenario::BareServer => return bare::serve(options),
+        Scenario::Attacker => return scenario::attacks::serve_attacker(options),
+        Scenario::Busy => return scenario::attacks::serve_busy(options),
         _ => {}
     }
     let files = process::raise_file_limit();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 
 use super::plan::Dialect;
+use super::scenario::attacks::Attack;
 
 /// Puts load on a `weir serve` of its own and measures it from outside
 ///
@@ -20,6 +21,7 @@ Examples:
   weir-load fan-out --streams 1000,5000,10000 --plot fan-out.svg
   weir-load idle --streams 10000 --resources 10,10000 --node-in-every-request
   weir-load herd --streams 10000 --resources 1000 --json herd.json
+  weir-load attacks --attack globs,windows --seconds 10
   weir-load targets"
 )]
 pub(crate) struct Options {
@@ -95,9 +97,15 @@ pub(crate) struct Options {
     /// Bytes of an acknowledgement, for the floor alone
     #[arg(long, default_value_t = 110)]
     pub(crate) acknowledgement: usize,
-    /// Where the control plane is, for the server that is HTTP/2 alone
+    /// The attacks that run, one after the other [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) attack: Vec<Attack>,
+    /// Where the control plane is, for the server that is HTTP/2 alone; where the server is, for an attacker
     #[arg(long, hide = true)]
     pub(crate) upstream: Option<String>,
+    /// How many processors a busy process uses
+    #[arg(long, hide = true)]
+    pub(crate) share: Option<f64>,
 }
 
 /// What may happen.
@@ -123,6 +131,8 @@ pub(crate) enum Scenario {
     Variants,
     /// What tracing costs: without, with 1 % and with all changes sampled
     Tracing,
+    /// One client attacks, and another one waits for its changes
+    Attacks,
     /// Plain TCP: the physical limit
     Floor,
     /// What the project promises, one after the other
@@ -133,6 +143,12 @@ pub(crate) enum Scenario {
     /// The server that is HTTP/2 alone
     #[value(hide = true)]
     BareServer,
+    /// The client that attacks
+    #[value(hide = true)]
+    Attacker,
+    /// A process that uses CPU time and does nothing else
+    #[value(hide = true)]
+    Busy,
 }
 
 impl Options {

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -44,7 +45,19 @@ impl Drop for Measured {
 pub(crate) struct Server {
     pub(crate) process: Measured,
     pub(crate) address: SocketAddrV4,
+    /// Its admin interface, if the configuration has one.
+    pub(crate) admin: Option<SocketAddrV4>,
+    logged: Arc<AtomicU64>,
     _directory: TempDir,
+}
+
+/// What a scenario changes of the server's configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extras {
+    /// Tables at the end of the configuration file.
+    pub(crate) tables: String,
+    /// Whether the server logs at its default level, and lines are counted instead of shown.
+    pub(crate) counts_log: bool,
 }
 
 impl Server {
@@ -53,18 +66,31 @@ impl Server {
         options: &Options,
         control_plane: &ControlPlane,
         collector: Option<&Collector>,
+        extras: &Extras,
     ) -> Result<Self> {
         let directory = tempfile::tempdir().context("make a directory for the configuration")?;
         let mut command = match options.bare {
             true => bare(control_plane)?,
-            false => weir(options, &configuration(options, control_plane, collector), directory.path())?,
+            false => {
+                let configuration = configuration(options, control_plane, collector) + &extras.tables;
+                weir(options, &configuration, directory.path())?
+            }
         };
+        if extras.counts_log {
+            command.env_remove("WEIR_LOG");
+        }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("start {:?}", command.get_program()))?;
         let output = child.stderr.take().context("its errors are piped")?;
         let process = Measured(child);
-        let address = address(output)?;
-        Ok(Self { process, address, _directory: directory })
+        let logged = Arc::<AtomicU64>::default();
+        let (address, admin) = addresses(output, Arc::clone(&logged), !extras.counts_log)?;
+        Ok(Self { process, address, admin, logged, _directory: directory })
+    }
+
+    /// How many bytes it has logged after its startup line.
+    pub(crate) fn logged(&self) -> u64 {
+        self.logged.load(Ordering::Relaxed)
     }
 }
 
@@ -104,21 +130,33 @@ fn configuration(options: &Options, control_plane: &ControlPlane, collector: Opt
     )
 }
 
-/// Where it listens, by its startup line. What it says later is passed on.
-fn address(output: ChildStderr) -> Result<SocketAddrV4> {
-    let (tell, told) = mpsc::channel();
+/// Where it listens for clients and for operators, by its startup line. Later lines are counted, and shown if `shows`.
+fn addresses(
+    output: ChildStderr,
+    logged: Arc<AtomicU64>,
+    shows: bool,
+) -> Result<(SocketAddrV4, Option<SocketAddrV4>)> {
+    let (found, startup) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            let json: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-            match json["clients"].as_str() {
-                // Nobody waits any more once it has been told.
-                Some(address) => drop(tell.send(address.to_owned())),
-                None => eprintln!("weir: {line}"),
+            // Only the startup line is worth parsing.
+            let json = line.contains("\"clients\"").then(|| serde_json::from_str::<serde_json::Value>(&line));
+            match json.and_then(Result::ok).filter(|json| json["clients"].is_string()) {
+                // The receiver is gone once it has the addresses.
+                Some(json) => drop(found.send(json)),
+                None => {
+                    logged.fetch_add(line.len() as u64 + 1, Ordering::Relaxed);
+                    if shows {
+                        eprintln!("weir: {line}");
+                    }
+                }
             }
         }
     });
-    let address = told.recv_timeout(PATIENCE).context("the server did not say where it listens")?;
-    address.parse().with_context(|| format!("{address} is no address"))
+    let startup = startup.recv_timeout(PATIENCE).context("the server logged no startup line")?;
+    let clients = startup["clients"].as_str().unwrap_or_default();
+    let clients = clients.parse().with_context(|| format!("{clients} is no address"))?;
+    Ok((clients, startup["admin"].as_str().and_then(|admin| admin.parse().ok())))
 }
 
 /// The program to be measured: what the user names, or what cargo has built beside this one.

@@ -106,6 +106,21 @@ impl<P: Peer> Sockets<P> {
         }
     }
 
+    /// Sends bytes on a connection that is open; on another one, does nothing.
+    pub(crate) fn send(&mut self, number: usize, bytes: &[u8]) -> Result<()> {
+        if let Some(why) = self.write(number, bytes)? {
+            let slot = &mut self.slots[number];
+            slot.socket = None;
+            slot.peer.closed(&mut self.shared, why);
+        }
+        Ok(())
+    }
+
+    /// Closes a connection.
+    pub(crate) fn close(&mut self, number: usize) {
+        self.slots[number].socket = None;
+    }
+
     /// Whether a client reads what it is sent. One that does not leaves it to the kernel, as a hung process does.
     pub(crate) fn set_reading(&mut self, number: usize, reading: bool) -> Result<()> {
         self.slots[number].reading = reading;

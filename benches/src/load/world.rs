@@ -12,7 +12,7 @@ use super::plan::{Known, Plan, Wanted};
 use super::process::{self, Cpu};
 use super::report::Run;
 use super::resources::{self, Key};
-use super::server::Server;
+use super::server::{Extras, Server};
 use super::sockets::Sockets;
 use super::swarm::{Client, Habits, Swarm, Tally};
 
@@ -45,6 +45,11 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     /// A server without resources or clients.
     pub(crate) fn start(options: &'a Options) -> Result<Self> {
+        Self::start_with(options, &Extras::default())
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn start_with(options: &'a Options, extras: &Extras) -> Result<Self> {
         let habits = Habits {
             node: resources::node(options.node_size).into(),
             node_in_every_request: options.node_in_every_request,
@@ -53,7 +58,7 @@ impl<'a> World<'a> {
         };
         let control_plane = ControlPlane::start()?;
         let collector = options.sample_ratio.map(|_| Collector::start()).transpose()?;
-        let server = start_server(options, &control_plane, collector.as_ref())?;
+        let server = start_server(options, &control_plane, collector.as_ref(), extras)?;
         let swarm = Sockets::new(server.address, Tally::new(habits, Instant::now()))?;
         Ok(Self { options, control_plane, collector, server, swarm, versions: 0, streams: 0 })
     }
@@ -209,8 +214,9 @@ fn start_server(
     options: &Options,
     control_plane: &ControlPlane,
     collector: Option<&Collector>,
+    extras: &Extras,
 ) -> Result<Server> {
-    let start = || Server::start(options, control_plane, collector);
+    let start = || Server::start(options, control_plane, collector, extras);
     if !options.pin {
         return start();
     }

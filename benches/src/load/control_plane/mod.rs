@@ -139,13 +139,16 @@ impl State {
             let matching = published.iter().filter(|(key, _)| subscribed.includes(key));
             resources.extend(matching.map(|(_, resource)| resource.clone()));
         } else {
+            // What is for everyone answers many locators of its name, once.
+            let mut found = BTreeMap::new();
             for key in wanted {
                 let any = Key { name: key.name.clone(), variant: None };
-                match published.get(key).or_else(|| published.get(&any)) {
-                    Some(resource) => resources.push(resource.clone()),
+                match published.get_key_value(key).or_else(|| published.get_key_value(&any)) {
+                    Some((key, resource)) => drop(found.insert(key, resource)),
                     None => missing.push(key.name.clone()),
                 }
             }
+            resources.extend(found.into_values().cloned());
         }
         self.nonces += 1;
         response(type_url, self.nonces, resources, missing)

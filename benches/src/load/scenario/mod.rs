@@ -1,5 +1,6 @@
 //! What may happen to a server, each with the figures that it is about.
 
+pub(crate) mod attacks;
 pub(crate) mod churn;
 pub(crate) mod connect;
 pub(crate) mod distinct;
@@ -27,6 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Run>> {
         Scenario::Slow => (100, 10),
         Scenario::Variants => (1, 400),
         Scenario::Growth => (10_000, 10),
+        Scenario::Attacks => (1, attacks::SIZE),
         _ => (1000, 10),
     };
     let mut runs = Vec::new();
@@ -49,8 +51,10 @@ fn run_once(options: &Options, streams: usize, resources: usize) -> Result<Vec<R
         Scenario::Distinct => distinct::run(options, streams, resources)?,
         Scenario::Variants => variants::run(options, resources)?,
         Scenario::Tracing => tracing::run(options, streams, resources)?,
+        Scenario::Attacks => attacks::run(options, resources)?,
         Scenario::Floor => vec![floor_alone(options, streams)?],
         Scenario::Targets | Scenario::FloorServer | Scenario::BareServer => vec![],
+        Scenario::Attacker | Scenario::Busy => vec![],
     })
 }
 
