@@ -1,6 +1,7 @@
 //! The handle: one short lock per type, never held while waiting.
 
 mod attachment;
+mod long_diff;
 mod slices;
 mod sources;
 

@@ -35,7 +35,7 @@ pub(crate) enum Change {
 }
 
 /// What one locator selects.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Selection {
     pub(crate) locator: ResourceLocator,
     /// Zero for the first of its locator, else unique.
@@ -80,7 +80,7 @@ pub(crate) struct Selection {
     /// How many tombstones there may be before they are pruned again.
     prune_at: usize,
     /// Who was the first to ask for it, and pays for it.
-    pub(crate) charge: Option<Charge>,
+    pub(crate) charge: Option<Arc<Charge>>,
 }
 
 const PRUNE_FLOOR: usize = 16;
@@ -283,7 +283,7 @@ impl Selection {
     }
 
     /// Everything that is selected.
-    pub(crate) fn live(&self) -> impl Iterator<Item = &Member> {
+    pub(crate) fn live(&self) -> impl ExactSizeIterator<Item = &Member> {
         self.live.values()
     }
 

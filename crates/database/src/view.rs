@@ -167,6 +167,27 @@ impl Shared {
         *self.barred.get_or_init(|| Barred::of(&self.subscription))
     }
 
+    /// The counts and positions as they are now, of a view that nobody subscribes to.
+    fn frozen(&self) -> Self {
+        let copy = |count: &AtomicU64| AtomicU64::new(count.load(Ordering::Acquire));
+        let copy_size = |count: &AtomicUsize| AtomicUsize::new(count.load(Ordering::Acquire));
+        Self {
+            serial: self.serial,
+            subscription: Subscription::default(),
+            identity: self.identity.clone(),
+            barred: OnceLock::new(),
+            additions: copy(&self.additions),
+            removals: copy(&self.removals),
+            answers: copy(&self.answers),
+            unsettled: [copy_size(&self.unsettled[0]), copy_size(&self.unsettled[1])],
+            failing: copy_size(&self.failing),
+            unproved: copy_size(&self.unproved),
+            away: Mutex::new(*self.away.lock()),
+            subscribers: Mutex::default(),
+            watches: Watches::default(),
+        }
+    }
+
     /// Counts a selection that the view contains from now on.
     pub(crate) fn count(&self, selection: &Selection) {
         if !selection.is_settled() {
@@ -235,7 +256,8 @@ impl Shared {
 /// What the type's lock guards of a view.
 pub(crate) struct View {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) selections: HashMap<Selector, SelectionId>,
+    /// Shared with copies of the view; fixed once the view is complete.
+    pub(crate) selections: Arc<HashMap<Selector, SelectionId>>,
     /// An order-independent hash of what the selections show: what two of them show counts twice.
     pub(crate) sum: u64,
     /// Which selections changed when; each once, by its newest change.
@@ -266,9 +288,23 @@ impl View {
         };
         Self {
             shared: Arc::new(shared),
-            selections: HashMap::new(),
+            selections: Arc::default(),
             sum: 0,
             recent: BTreeSet::new(),
+            newest: HashMap::new(),
+            cursors: BTreeMap::new(),
+            streams: 0,
+        }
+    }
+
+    /// The view as it is now, with the changes after `after`: later ones do not reach it.
+    pub(crate) fn frozen(&self, after: Commit) -> Self {
+        let from = (Commit(after.0 + 1), SelectionId(0));
+        Self {
+            shared: Arc::new(self.shared.frozen()),
+            selections: Arc::clone(&self.selections),
+            sum: self.sum,
+            recent: self.recent.range(from..).copied().collect(),
             newest: HashMap::new(),
             cursors: BTreeMap::new(),
             streams: 0,

@@ -118,7 +118,7 @@ impl<'a> Collector<'a> {
         let settled = self.view.shared.unsettled().names == 0;
         let mut form = None;
         let (mut asked, mut unanswered) = (HashSet::new(), HashSet::new());
-        for (selector, id) in &self.view.selections {
+        for (selector, id) in &*self.view.selections {
             let (name, selection) = (&selector.locator.name, &self.core.selections[id.0]);
             if selection.is_collection() {
                 // Against what the client states to hold, silence is no proof.

@@ -131,7 +131,7 @@ impl<'a> Collector<'a> {
             self.changed |= touched.iter().any(|id| self.has_news(&self.core.selections[id.0]));
             self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.core.selections[id.0]));
             self.changed |= self.refreshed;
-            for (selector, id) in &self.view.selections {
+            for (selector, id) in &*self.view.selections {
                 self.collect_selection(selector.form, &self.core.selections[id.0]);
             }
         } else {

@@ -1,5 +1,6 @@
 //! A view that is built, or taken down, piece by piece.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_types::{Form, Selector, Subscription};
@@ -27,7 +28,10 @@ impl Core {
     /// A view without selections, which nobody finds.
     pub(crate) fn begin_view(&mut self, subscription: Subscription, serial: u64) -> ViewId {
         let identity = Identity::new(subscription.fingerprint(), Vec::new());
-        ViewId(self.views.insert(View::new(serial, (identity, subscription), self.last)))
+        let count = subscription.len();
+        let mut view = View::new(serial, (identity, subscription), self.last);
+        Arc::make_mut(&mut view.selections).reserve(count);
+        ViewId(self.views.insert(view))
     }
 
     /// Adds what `selector` selects to a view that was begun.
@@ -50,7 +54,7 @@ impl Core {
         // A locator may be asked for in both forms: one selection, counted once.
         let counted = forms.any();
         forms.add(selector.form);
-        view.selections.insert(selector, selection_id);
+        Arc::make_mut(&mut view.selections).insert(selector, selection_id);
         if !counted {
             view.shared.count(selection);
         }
@@ -69,8 +73,8 @@ impl Core {
     }
 
     /// Takes the selections out of a view that nobody finds any more.
-    pub(crate) fn empty_view(&mut self, id: ViewId) -> Vec<SelectionId> {
-        std::mem::take(&mut self.views[id.0].selections).into_values().collect()
+    pub(crate) fn empty_view(&mut self, id: ViewId) -> Arc<HashMap<Selector, SelectionId>> {
+        std::mem::take(&mut self.views[id.0].selections)
     }
 
     /// Notes that a selection, which was in a view, is no more.
@@ -85,8 +89,8 @@ impl Core {
     }
 
     /// Removes a view that has no selections any more.
-    pub(crate) fn remove_view(&mut self, id: ViewId) {
-        self.views.remove(id.0);
+    pub(crate) fn remove_view(&mut self, id: ViewId) -> View {
+        self.views.remove(id.0)
     }
 }
 

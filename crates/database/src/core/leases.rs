@@ -97,7 +97,7 @@ pub(super) struct Reasons<'a> {
 impl<'a> Reasons<'a> {
     pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
         let mut asked: HashMap<&Name, Vec<_>> = HashMap::new();
-        for (selector, id) in &view.selections {
+        for (selector, id) in &*view.selections {
             let of_name = asked.entry(&selector.locator.name).or_default();
             of_name.push((selector.form, &core.selections[id.0]));
         }

@@ -129,7 +129,7 @@ impl Core {
     pub(crate) fn contents(&self, subscription: Fingerprint) -> Option<Vec<Shown>> {
         let view = self.view_of(subscription)?;
         let mut shown = Vec::new();
-        for (selector, id) in &view.selections {
+        for (selector, id) in &*view.selections {
             let selection = &self.selections[id.0];
             let answered = selection.is_collection() && selection.is_settled();
             let absence = if answered { Absence::Known } else { selection.absence };

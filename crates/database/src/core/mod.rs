@@ -21,8 +21,10 @@ mod leases;
 mod look;
 mod missing;
 mod question;
+mod selections;
 mod shown;
 mod siblings;
+mod snapshot;
 mod subscribe;
 mod sweep;
 mod withheld;
@@ -33,6 +35,7 @@ use std::time::Instant;
 
 pub(crate) use growth::Forms;
 use slab::Slab;
+pub(crate) use snapshot::{Copying, assemble};
 pub(crate) use subscribe::{Patch, Standing};
 use weir_types::xdstp::collections_of;
 use weir_types::{
@@ -44,6 +47,7 @@ pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
 
 use self::generations::Generations;
 use self::leases::Leases;
+use self::selections::Selections;
 use crate::matching::VariantSet;
 use crate::selection::{Change, Selection};
 use crate::view::{Identity, SelectionId, Shared, View, ViewId};
@@ -93,7 +97,7 @@ pub(crate) struct Core {
     withheld: HashMap<ResourceLocator, SelectionId>,
     /// The names of which there are variants, by their glob.
     directories: Directories,
-    selections: Slab<Selection>,
+    selections: Selections,
     views: Slab<View>,
     by_identity: HashMap<Identity, ViewId>,
     /// Selections that no view contains, and when they are given up; none until the next sweep.
@@ -176,7 +180,7 @@ impl Core {
             collections: HashMap::new(),
             withheld: HashMap::new(),
             directories: Directories::default(),
-            selections: Slab::new(),
+            selections: Selections::default(),
             views: Slab::new(),
             by_identity: HashMap::new(),
             idle: HashMap::new(),

@@ -24,7 +24,7 @@ pub(super) struct Shown<'a> {
 impl<'a> Shown<'a> {
     pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
         let mut shown = Self::default();
-        for (selector, id) in &view.selections {
+        for (selector, id) in &*view.selections {
             let selection = &core.selections[id.0];
             match selector.form {
                 form if selection.is_collection() => {

@@ -95,7 +95,8 @@ impl Core {
         demand: &Asking<'_>,
         serial: impl FnOnce() -> u64,
     ) -> Result<ViewId, Refused> {
-        let kept = base.filter(|_| self.has_fleeting).map(|base| self.views[base.view.0].selections.clone());
+        let kept =
+            base.filter(|_| self.has_fleeting).map(|base| Arc::clone(&self.views[base.view.0].selections));
         let kept = kept.unwrap_or_default();
         let mut selections = HashMap::with_capacity(subscription.len());
         let mut refused = Vec::new();
@@ -171,7 +172,7 @@ impl Core {
         }
         let generation = youngest.map_or(0, |_| self.generations);
         let mut selection = Selection::new(locator.clone(), generation);
-        selection.charge = charge;
+        selection.charge = charge.map(Arc::new);
         let id = SelectionId(self.selections.insert(selection));
         self.idle.insert(id, None);
         let generations = match locator.is_collection() {

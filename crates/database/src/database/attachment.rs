@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription};
 
 use super::{Database, slices};
-use crate::core::{Diff, Patch, Query, Standing};
+use crate::core::{Patch, Standing};
 use crate::demand::Asking;
 use crate::limits::Refused;
 use crate::lock::{Held, Locked};
@@ -146,11 +146,6 @@ impl Attachment {
     /// What goes along with a response that tells the stream of everything up to `to`, after `from`.
     pub fn note(&self, from: Commit, to: Commit) -> Option<Arc<[u8]>> {
         self.shared.watches.note(from, to)
-    }
-
-    /// What the stream has to be told.
-    pub fn diff(&self, query: &Query<'_>) -> Diff {
-        self.core.lock().diff(self.view, query)
     }
 }
 

@@ -81,13 +81,17 @@ pub(super) fn leave(core: &mut Held<'_>, standing: Standing) {
 /// Removes a view that nobody finds any more.
 fn take_down(core: &mut Held<'_>, view: ViewId) {
     let selections = core.empty_view(view);
-    for (count, id) in selections.into_iter().enumerate() {
+    for (count, id) in selections.values().enumerate() {
         if count % SLICE == SLICE - 1 {
             core.pause();
         }
-        core.leave_selection(view, id);
+        core.leave_selection(view, *id);
     }
-    core.remove_view(view);
+    let removed = core.remove_view(view);
+    if selections.len() > SLICE {
+        // To drop what is left takes long, too.
+        core.unlocked(|| drop((selections, removed)));
+    }
 }
 
 #[cfg(test)]

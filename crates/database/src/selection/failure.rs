@@ -7,7 +7,7 @@ use weir_types::{Absence, Code, Commit, ResourceError};
 use super::{Change, Selection};
 
 /// What upstream last said to be wrong, while it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) error: Arc<ResourceError>,
     /// When it said so.

@@ -8,7 +8,7 @@ use weir_types::{Commit, Cursor, Variant};
 use super::terms::Terms;
 
 /// A variant that is selected now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) variant: Arc<Variant>,
     /// When it came to be selected.
@@ -51,7 +51,7 @@ impl Member {
 }
 
 /// A variant that was selected once and that some stream may still hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tombstone {
     pub(crate) variant: Arc<Variant>,
     pub(crate) born: Commit,

@@ -8,7 +8,7 @@ use weir_types::{Commit, Lease, Variant};
 const KEPT: usize = 8;
 
 /// What was said of a member with a time to live: at which commits, and until when it was to live then.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Terms(Vec<(Commit, Option<Instant>)>);
 
 fn until(variant: &Variant) -> Option<Instant> {
