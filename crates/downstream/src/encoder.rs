@@ -1,5 +1,6 @@
 //! From a difference to the responses that say it, none larger than a client takes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use weir_database::{Diff, Part, Piece, Removed};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Step};
-use weir_types::{Constraints, Form, Variant, Version};
+use weir_types::{Constraints, Form, Name, Variant, Version};
 use weir_wire::frame::{Failing, Response};
 
 use crate::large::Large;
@@ -167,11 +168,15 @@ struct Gone<'a> {
 impl<'a> Gone<'a> {
     fn new(removed: &'a [Removed], errors: &[weir_database::Failing], dialect: Dialect) -> Self {
         let mut gone = Self { plain: Vec::new(), located: Vec::new() };
+        // Where what is gone is sent as an error, upstream's own has more to it.
+        let mut explained: HashMap<&Name, Vec<&weir_database::Failing>> = HashMap::new();
+        for error in errors.iter().filter(|_| dialect == Dialect::Sotw) {
+            explained.entry(&error.name).or_default().push(error);
+        }
         for removed in removed {
-            let mut errors = errors.iter();
+            let mut errors = explained.get(removed.name()).into_iter().flatten();
             match removed {
-                // Where what is gone is said as an error, upstream's own says more.
-                _ if dialect == Dialect::Sotw && errors.any(|error| explains(error, removed)) => {}
+                _ if errors.any(|error| explains(error, removed)) => {}
                 Removed::Variant(key) if key.constraints.is_unconstrained() => match dialect {
                     Dialect::Delta => gone.plain.push(&key.name),
                     Dialect::Sotw => gone.located.push((&key.name, None)),
