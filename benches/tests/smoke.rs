@@ -117,6 +117,12 @@ fn tracing_is_told_to_a_collector() {
 }
 
 #[test]
+fn memory_of_resources_and_of_names_that_are_gone_is_measured() {
+    let runs = load("memory -r 50");
+    assert!(runs.iter().all(|run| figure(run, "RSS growth, at first") > -10.0));
+}
+
+#[test]
 fn attacks_are_measured_beside_a_victim_alone() {
     let runs = load("attacks -r 60");
     assert_eq!(runs.len(), 9);

@@ -131,6 +131,8 @@ pub(crate) enum Scenario {
     Variants,
     /// What tracing costs: without, with 1 % and with all changes sampled
     Tracing,
+    /// Memory of the server: what a resource takes, and what is left of names that clients made up
+    Memory,
     /// One client attacks, and another one waits for its changes
     Attacks,
     /// Plain TCP: the physical limit

@@ -56,6 +56,8 @@ pub(crate) struct Server {
 pub(crate) struct Extras {
     /// Tables at the end of the configuration file.
     pub(crate) tables: String,
+    /// How long what nobody subscribes to is kept, if not for the default time.
+    pub(crate) idle_timeout: Option<&'static str>,
     /// Whether the server logs at its default level, and lines are counted instead of shown.
     pub(crate) counts_log: bool,
 }
@@ -72,7 +74,8 @@ impl Server {
         let mut command = match options.bare {
             true => bare(control_plane)?,
             false => {
-                let configuration = configuration(options, control_plane, collector) + &extras.tables;
+                let configuration =
+                    configuration(options, control_plane, collector, extras.idle_timeout) + &extras.tables;
                 weir(options, &configuration, directory.path())?
             }
         };
@@ -114,7 +117,13 @@ fn weir(options: &Options, configuration: &str, directory: &Path) -> Result<Comm
     Ok(command)
 }
 
-fn configuration(options: &Options, control_plane: &ControlPlane, collector: Option<&Collector>) -> String {
+fn configuration(
+    options: &Options,
+    control_plane: &ControlPlane,
+    collector: Option<&Collector>,
+    idle_timeout: Option<&str>,
+) -> String {
+    let idle_timeout = idle_timeout.map(|timeout| format!("idle_timeout = '{timeout}'\n"));
     let telemetry = collector.zip(options.sample_ratio).map(|(collector, ratio)| {
         format!("[telemetry]\nendpoint = '{}'\nmetrics = false\nsample_ratio = {ratio:?}\n", collector.uri())
     });
@@ -122,9 +131,10 @@ fn configuration(options: &Options, control_plane: &ControlPlane, collector: Opt
         "[node]\nid = 'weir-load'\n\
          [downstream]\nlisten = ['127.0.0.1:0']\n\
          [log]\nformat = 'json'\n\
-         [cache]\nmax_frames_size = '{}'\n\
+         [cache]\nmax_frames_size = '{}'\n{}\
          {}[[upstream]]\nendpoints = ['http://{}']\nprotocol = 'ads-delta'\ndynamic_parameters = 'native'\n",
         options.frame_cache,
+        idle_timeout.unwrap_or_default(),
         telemetry.unwrap_or_default(),
         control_plane.address()
     )

@@ -8,6 +8,7 @@ pub(crate) mod fan_out;
 pub(crate) mod growth;
 pub(crate) mod herd;
 pub(crate) mod idle;
+pub(crate) mod memory;
 pub(crate) mod slow;
 pub(crate) mod tracing;
 pub(crate) mod variants;
@@ -29,6 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Run>> {
         Scenario::Variants => (1, 400),
         Scenario::Growth => (10_000, 10),
         Scenario::Attacks => (1, attacks::SIZE),
+        Scenario::Memory => (1, 100_000),
         _ => (1000, 10),
     };
     let mut runs = Vec::new();
@@ -52,6 +54,7 @@ fn run_once(options: &Options, streams: usize, resources: usize) -> Result<Vec<R
         Scenario::Variants => variants::run(options, resources)?,
         Scenario::Tracing => tracing::run(options, streams, resources)?,
         Scenario::Attacks => attacks::run(options, resources)?,
+        Scenario::Memory => memory::run(options, resources)?,
         Scenario::Floor => vec![floor_alone(options, streams)?],
         Scenario::Targets | Scenario::FloorServer | Scenario::BareServer => vec![],
         Scenario::Attacker | Scenario::Busy => vec![],

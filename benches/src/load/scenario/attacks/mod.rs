@@ -43,8 +43,11 @@ pub(crate) fn run(options: &Options, n: usize) -> Result<Vec<Run>> {
 fn run_one(options: &Options, attack: Attack, n: usize) -> Result<Run> {
     eprintln!("{}", attack.name());
     let span = Duration::from_secs(options.seconds);
-    let extras =
-        Extras { tables: format!("[admin]\nlisten = '127.0.0.1:0'\n{}", attack.tables()), counts_log: true };
+    let extras = Extras {
+        tables: format!("[admin]\nlisten = '127.0.0.1:0'\n{}", attack.tables()),
+        counts_log: true,
+        ..Extras::default()
+    };
     let mut world = World::start_with(options, &extras)?;
     world.swarm.shared.habits.sample_every = 1;
     world.publish(TYPE, 0..=attack.published(n), 300)?;
