@@ -124,6 +124,7 @@ pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
             name_length: config.limits.max_name_length,
             names: config.limits.max_names,
             names_per_stream: config.limits.max_names_per_stream,
+            locators_per_name: config.limits.max_locators_per_name,
             types_per_stream: u32::try_from(config.limits.max_types_per_stream).unwrap_or(u32::MAX),
             message: downstream.max_request_size,
             node: u32::try_from(config.limits.max_node_size).unwrap_or(u32::MAX),

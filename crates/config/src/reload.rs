@@ -137,6 +137,7 @@ settings! {
     NewStreams "limits.max_streams_per_node": |c| c.limits.max_streams_per_node;
     NewStreams "limits.max_node_size": |c| c.limits.max_node_size;
     NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
+    NewStreams "limits.max_locators_per_name": |c| c.limits.max_locators_per_name;
     NewStreams "limits.max_types_per_stream": |c| c.limits.max_types_per_stream;
     AtOnce "limits.max_partial_requests": |c| c.limits.max_partial_requests;
     AtOnce "limits.max_handshakes": |c| c.limits.max_handshakes;

@@ -208,6 +208,8 @@ pub struct Limits {
     pub max_node_size: usize,
     /// The most names that one stream is subscribed to, over all types.
     pub max_names_per_stream: usize,
+    /// The most locators of one name that one stream is subscribed to.
+    pub max_locators_per_name: usize,
     /// The most types that one stream is subscribed to.
     pub max_types_per_stream: usize,
     /// The most that is kept of requests that are not complete, of all clients together, in bytes.

@@ -30,6 +30,8 @@ pub struct Limits {
     pub names: usize,
     /// The most names that a stream is subscribed to, over all types; each type counts as one at least.
     pub names_per_stream: usize,
+    /// The most locators of one name that a stream is subscribed to.
+    pub locators_per_name: usize,
     /// The most types that a stream is subscribed to.
     pub types_per_stream: u32,
     /// The largest request, in bytes.
@@ -44,6 +46,7 @@ impl Default for Limits {
             name_length: 4096,
             names: 100_000,
             names_per_stream: 100_000,
+            locators_per_name: 1000,
             types_per_stream: 100,
             message: 64 << 20,
             node: 1 << 20,

@@ -6,7 +6,7 @@ use std::ops::{AddAssign, SubAssign};
 use std::sync::LazyLock;
 
 use crate::xdstp::collections_of;
-use crate::{Name, Selector};
+use crate::{Form, Name, Selector};
 
 static KEYED: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
@@ -41,8 +41,10 @@ impl SubAssign for Fingerprint {
 pub struct Subscription {
     selectors: HashSet<Selector>,
     fingerprint: Fingerprint,
-    /// Their names, and how many selectors there are of each.
+    /// The names of collections, and how many selectors there are of each.
     collections: HashMap<Name, usize>,
+    /// The names that are subscribed to by locator, and how many locators there are of each.
+    located: HashMap<Name, usize>,
 }
 
 impl Subscription {
@@ -65,6 +67,11 @@ impl Subscription {
     /// parameters.
     pub fn may_collect(&self, name: &Name) -> bool {
         !self.collections.is_empty() && collections_of(name).any(|name| self.collections.contains_key(&name))
+    }
+
+    /// How many locators there are of `name`.
+    pub fn locators_of(&self, name: &Name) -> usize {
+        self.located.get(name).copied().unwrap_or_default()
     }
 
     /// Whether `selector` is subscribed.
@@ -98,6 +105,12 @@ impl Subscription {
         fingerprint
     }
 
+    fn counted(selectors: HashSet<Selector>, fingerprint: Fingerprint) -> Self {
+        let collections = count(selectors.iter().filter(|selector| selector.locator.is_collection()));
+        let located = count(selectors.iter().filter(|selector| selector.form == Form::Located));
+        Self { selectors, fingerprint, collections, located }
+    }
+
     /// This set without `remove`, then with `add`.
     pub fn patched(&self, add: &[Selector], remove: &[Selector]) -> Self {
         let mut selectors = self.selectors.clone();
@@ -105,8 +118,7 @@ impl Subscription {
             selectors.remove(selector);
         }
         selectors.extend(add.iter().cloned());
-        let collections = collections(&selectors);
-        Self { selectors, fingerprint: self.patched_fingerprint(add, remove), collections }
+        Self::counted(selectors, self.patched_fingerprint(add, remove))
     }
 }
 
@@ -117,17 +129,17 @@ impl FromIterator<Selector> for Subscription {
         for selector in &selectors {
             fingerprint += Fingerprint::of(selector);
         }
-        let collections = collections(&selectors);
-        Self { selectors, fingerprint, collections }
+        Self::counted(selectors, fingerprint)
     }
 }
 
-fn collections(selectors: &HashSet<Selector>) -> HashMap<Name, usize> {
-    let mut collections = HashMap::new();
-    for selector in selectors.iter().filter(|selector| selector.locator.is_collection()) {
-        *collections.entry(selector.locator.name.clone()).or_default() += 1;
+/// How many there are of each name.
+fn count<'a>(selectors: impl Iterator<Item = &'a Selector>) -> HashMap<Name, usize> {
+    let mut counts = HashMap::new();
+    for selector in selectors {
+        *counts.entry(selector.locator.name.clone()).or_default() += 1;
     }
-    collections
+    counts
 }
 
 #[cfg(test)]

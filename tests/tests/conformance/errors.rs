@@ -309,6 +309,25 @@ async fn e05_too_many_types_end_the_stream() {
 }
 
 #[tokio::test]
+async fn e05_too_many_locators_of_one_name_end_the_stream() {
+    let adjust = |settings: &mut Settings| settings.downstream.limits.locators_per_name = 3;
+    in_each_dialect_with(adjust, async |proxy, mut other| {
+        let of = |name: &str, n: usize| locator(name, &[("env", &n.to_string())]);
+        let mut client = proxy.client(other.dialect()).await;
+        client.locate(type_url("eds"), &[of("a", 0), of("a", 1), of("a", 2), of("b", 0)]);
+        // Asking again takes nothing, and what is given up leaves room.
+        client.locate(type_url("eds"), &[of("a", 0), of("b", 1), of("b", 2)]);
+        client.unlocate(type_url("eds"), &[of("a", 0)]);
+        client.locate(type_url("eds"), &[of("a", 3)]);
+        client.locate(type_url("eds"), &[of("a", 4)]);
+        let parts = ["4 locators of a", "limit of 3", "limits.max_locators_per_name"];
+        assert_status(&client.closed().await, Code::ResourceExhausted, &parts);
+        nobody_else_is_affected(&proxy, &mut other).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn e05_a_message_over_the_limit_ends_the_stream() {
     let large = Bytes::from(vec![0x0a; 5000]);
     in_each_dialect_with(tight, async |proxy, mut other| {

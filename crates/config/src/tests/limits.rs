@@ -14,6 +14,7 @@ fn a_limit_of_nothing_is_told_with_its_key() {
         "max_handshakes",
         "max_streams_per_node",
         "max_names_per_stream",
+        "max_locators_per_name",
         "max_types_per_stream",
         "new_names_per_client",
         "max_new_names_per_client",

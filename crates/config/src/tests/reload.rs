@@ -94,6 +94,7 @@ fn a_row_notices_its_key_and_no_other() {
         ("per_node = 100 ", "per_node = 101 ", &["limits.max_streams_per_node"]),
         ("max_node_size = \"1MiB\"", "max_node_size = \"2MiB\"", &["limits.max_node_size"]),
         ("names_per_stream = 100000", "names_per_stream = 100001", &["limits.max_names_per_stream"]),
+        ("locators_per_name = 1000 ", "locators_per_name = 1001 ", &["limits.max_locators_per_name"]),
         ("types_per_stream = 100 ", "types_per_stream = 101 ", &["limits.max_types_per_stream"]),
         (
             "max_partial_requests = \"256MiB\"",

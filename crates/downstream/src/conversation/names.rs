@@ -1,12 +1,15 @@
-//! How much a stream asks for: names over all types, and types.
+//! How much a stream asks for: names over all types, locators of one name, and types.
+
+use std::collections::HashMap;
 
 use tonic::Status;
 use weir_protocol::server::{Inbound, Names, ServerStream, View};
+use weir_types::{Form, Name, Selector, Subscription};
 
-use crate::limits::Limits;
+use crate::limits::{Limits, shortened};
 
-/// Checks that `stream` would be subscribed to no more names and types after `inbound` than `limits` allow. A type counts
-/// as one name at least.
+/// Checks that `stream` would be subscribed to no more names, locators of one name, and types after `inbound` than
+/// `limits` allow. A type counts as one name at least.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED, with what it would be and the limit.
@@ -22,12 +25,10 @@ pub(super) fn check<V: View, F>(
             false => others += logical.view().subscription().len().max(1),
         }
     }
-    let (types, limit) = (stream.logical().len() + 1, limits.types_per_stream as usize);
-    if own.is_none() && types > limit {
-        return Err(Status::resource_exhausted(format!(
-            "the stream would be subscribed to {types} types, over the limit of {limit} (limits.max_types_per_stream)"
-        )));
+    if own.is_none() {
+        check_types(stream.logical().len() + 1, limits)?;
     }
+    check_locators(own, &inbound.names, limits)?;
     let limit = limits.names_per_stream;
     let count = match &inbound.names {
         Names::Replace(names) => names.len(),
@@ -50,4 +51,44 @@ pub(super) fn check<V: View, F>(
         )));
     }
     Ok(())
+}
+
+fn check_types(types: usize, limits: &Limits) -> Result<(), Status> {
+    let limit = limits.types_per_stream as usize;
+    if types > limit {
+        return Err(Status::resource_exhausted(format!(
+            "the stream would be subscribed to {types} types, over the limit of {limit} (limits.max_types_per_stream)"
+        )));
+    }
+    Ok(())
+}
+
+/// Each change of a name is matched against all its locators.
+fn check_locators(own: Option<&Subscription>, names: &Names, limits: &Limits) -> Result<(), Status> {
+    let (asked, given_up, own) = match names {
+        Names::Replace(names) => (names, &[][..], None),
+        Names::Patch { subscribe, unsubscribe } => (subscribe, &unsubscribe[..], own),
+    };
+    let is_held = |selector: &&Selector| own.is_some_and(|own| own.contains(selector));
+    let located = |selector: &&Selector| selector.form == Form::Located;
+    let mut counts: HashMap<&Name, usize> = HashMap::new();
+    for new in asked.iter().filter(located).filter(|selector| !is_held(selector)) {
+        let held = || own.map_or(0, |own| own.locators_of(&new.locator.name));
+        *counts.entry(&new.locator.name).or_insert_with(held) += 1;
+    }
+    let limit = limits.locators_per_name;
+    if counts.values().all(|count| *count <= limit) {
+        return Ok(());
+    }
+    for gone in given_up.iter().filter(located).filter(is_held) {
+        counts.entry(&gone.locator.name).and_modify(|count| *count -= 1);
+    }
+    match counts.iter().find(|(_, count)| **count > limit) {
+        None => Ok(()),
+        Some((name, count)) => Err(Status::resource_exhausted(format!(
+            "the stream would be subscribed to {count} locators of {}, over the limit of {limit} for one name \
+             (limits.max_locators_per_name)",
+            shortened(name.to_string())
+        ))),
+    }
 }

@@ -35,6 +35,7 @@ const LIMITS: Limits = Limits {
     name_length: 200,
     names: 32,
     names_per_stream: 64,
+    locators_per_name: 8,
     types_per_stream: 16,
     message: 2048,
     node: 1024,
