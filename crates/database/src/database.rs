@@ -2,6 +2,7 @@
 
 mod attachment;
 mod long_diff;
+mod parts;
 mod slices;
 mod sources;
 
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
-use weir_types::{Batch, Commit, Cursor, Selector, TypeUrl};
+use weir_types::{Batch, Commit, Cursor, Selector, Subscription, TypeUrl};
 
 use crate::core::{Ambiguity, Core, Patch, Statistics};
 use crate::demand::{Asking, Demand, DemandChange, Limits};
@@ -100,42 +101,50 @@ impl Database {
         Arc::clone(self.0.types.write().entry(type_url.clone()).or_insert_with(new))
     }
 
-    /// Applies a batch atomically and wakes the streams that it concerns.
+    /// Applies a batch and wakes the streams that it concerns.
     pub fn commit(&self, batch: Batch) -> Committed {
         let applied = self.apply(batch);
         applied.wake();
         Committed { commit: applied.commit, views: applied.touched.len() }
     }
 
-    /// Applies a batch atomically. The streams that it concerns are to be woken afterwards.
+    /// Applies a batch: atomically, but for one that is divided ([`Self::divides`]). The streams that it concerns are to be
+    /// woken afterwards.
     pub fn apply(&self, batch: Batch) -> Applied {
-        self.apply_and(batch, |_, _| ()).0
+        let core = self.of_type(&batch.type_url);
+        let parts = parts::of(batch);
+        let mut core = core.lock();
+        let mut touched = HashMap::new();
+        let mut commit = core.last();
+        for (count, part) in parts.into_iter().enumerate() {
+            if count > 0 {
+                core.pause();
+            }
+            commit = self.next_commit();
+            touched.extend(core.commit(part, commit).into_iter().map(|view| (view.serial, view)));
+        }
+        self.report(&mut core);
+        Applied { commit, touched: touched.into_values().collect() }
     }
 
-    /// As [`Self::commit`], and watches whether the streams that it concerns answer for it. It is over when
+    /// Whether a batch is committed in parts, so that others do not wait for all of it: each is about other names.
+    pub fn divides(batch: &Batch) -> bool {
+        parts::is_divided(batch)
+    }
+
+    /// As [`Self::commit`], atomically, and watches whether the streams that it concerns answer for it. It is over when
     /// `percent` of them are done; if that is none, at once, and `observer` is not told.
     pub fn commit_watched(&self, batch: Batch, percent: u8, observer: Arc<dyn Observer>) -> Watch {
-        let (applied, watch) = self.apply_and(batch, |core, applied| {
-            let touched = core.touched(&applied.touched);
-            let watch = Watch::new(applied.commit, &touched, percent, observer);
-            let views = applied.touched.iter().enumerate();
-            views.for_each(|(place, view)| view.watches.add(&watch, place));
-            watch
-        });
-        applied.wake();
-        watch
-    }
-
-    /// Applies a batch, and does something else before anyone can see it.
-    fn apply_and<T>(&self, batch: Batch, and: impl FnOnce(&Core, &Applied) -> T) -> (Applied, T) {
         let core = self.of_type(&batch.type_url);
         let mut core = core.lock();
         let commit = self.next_commit();
         let touched = core.commit(batch, commit);
         self.report(&mut core);
-        let applied = Applied { commit, touched };
-        let outcome = and(&core, &applied);
-        (applied, outcome)
+        let watch = Watch::new(commit, &core.touched(&touched), percent, observer);
+        touched.iter().enumerate().for_each(|(place, view)| view.watches.add(&watch, place));
+        drop(core);
+        Applied { commit, touched }.wake();
+        watch
     }
 
     /// Attaches a stream to the view of `add` without anything else.
@@ -147,8 +156,8 @@ impl Database {
     ) -> Result<Attachment, Refused> {
         let core = self.of_type(type_url);
         let (view, shared, answers) = {
+            let patch = Patch::of(&Subscription::default(), add, &[]);
             let mut locked = core.lock();
-            let patch = Patch { add, ..Patch::default() };
             let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
             let attached = self.join(&mut locked, None, patch, &asking);
             self.report(&mut locked);
@@ -195,11 +204,20 @@ impl Database {
 
     fn sweep_type(&self, core: &Locked, now: Instant) {
         let (idle, demand) = (self.0.settings.idle, &self.0.demand);
-        let (mut touched, expired, due) = core.lock().expire_overdue(now, idle, || self.next_commit());
+        let mut core = core.lock();
+        let (mut touched, expired) = core.expire_overdue(now, || self.next_commit());
+        core.pause();
+        let due = slices::due(&mut core, now, idle);
         for slice in due.chunks(slices::SLICE) {
-            touched.extend(core.lock().give_up_idle(slice, (now, idle), demand, || self.next_commit()));
+            core.pause();
+            touched.extend(core.give_up_idle(slice, (now, idle), demand, || self.next_commit()));
         }
-        core.lock().prune_all();
+        let mut from = Some(0);
+        while let Some(place) = from {
+            core.pause();
+            from = core.prune_from(place, slices::SLICE);
+        }
+        drop(core);
         self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
         touched.iter().for_each(|view| view.wake_all());
     }

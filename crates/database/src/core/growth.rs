@@ -16,13 +16,10 @@ impl Core {
         Arc::clone(&self.views[view.0].shared)
     }
 
-    /// Whether the view that `from` becomes with `patch` has to be made in one go: it is there already, or what must not
-    /// be cached is chosen anew for each stream.
-    pub(crate) fn finds_view(&self, from: Option<&Shared>, patch: Patch<'_>) -> bool {
-        let nothing = Subscription::default();
-        let subscription = from.map_or(&nothing, |from| &from.subscription);
-        let fingerprint = subscription.patched_fingerprint(patch.add, patch.remove);
-        self.has_fleeting || self.by_identity.contains_key(&Identity::new(fingerprint, Vec::new()))
+    /// Whether a view has to be made in one go: it is there already, or what must not be cached is chosen anew for each
+    /// stream.
+    pub(crate) fn makes_at_once(&self, patch: Patch<'_>) -> bool {
+        self.has_fleeting || self.finds_view(patch).is_some()
     }
 
     /// A view without selections, which nobody finds.

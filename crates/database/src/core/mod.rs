@@ -29,7 +29,7 @@ mod subscribe;
 mod sweep;
 mod withheld;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -101,7 +101,7 @@ pub(crate) struct Core {
     views: Slab<View>,
     by_identity: HashMap<Identity, ViewId>,
     /// Selections that no view contains, and when they are given up; none until the next sweep.
-    idle: HashMap<SelectionId, Option<Instant>>,
+    idle: BTreeMap<SelectionId, Option<Instant>>,
     leases: Leases,
     /// Whether anything has ever come that must not be cached.
     has_fleeting: bool,
@@ -183,7 +183,7 @@ impl Core {
             selections: Selections::default(),
             views: Slab::new(),
             by_identity: HashMap::new(),
-            idle: HashMap::new(),
+            idle: BTreeMap::new(),
             leases: Leases::default(),
             has_fleeting: false,
             brought: HashSet::new(),

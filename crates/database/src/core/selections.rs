@@ -46,6 +46,11 @@ impl Selections {
         self.0.len()
     }
 
+    /// How many places there are, taken or free.
+    pub(super) fn places(&self) -> usize {
+        self.0.capacity()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

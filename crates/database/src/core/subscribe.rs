@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_types::{Absence, Breadth, Commit, Cursor, Selector, Subscription, Variant};
+use weir_types::{Absence, Breadth, Commit, Cursor, Fingerprint, Selector, Subscription, Variant};
 
 use super::Core;
 use crate::demand::Asking;
@@ -19,12 +19,21 @@ pub(crate) struct Standing {
 }
 
 /// A change of what a stream is subscribed to.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Patch<'a> {
     pub(crate) add: &'a [Selector],
     pub(crate) remove: &'a [Selector],
     /// Of what stays, what must not be answered with what is here.
     pub(crate) stale: &'a [Selector],
+    /// The identity of what is subscribed then.
+    pub(crate) becomes: Fingerprint,
+}
+
+impl<'a> Patch<'a> {
+    /// Of a subscription. Takes time in proportion to what is added and removed, and needs no lock.
+    pub(crate) fn of(from: &Subscription, add: &'a [Selector], remove: &'a [Selector]) -> Self {
+        Self { add, remove, stale: &[], becomes: from.patched_fingerprint(add, remove) }
+    }
 }
 
 impl Core {
@@ -40,16 +49,20 @@ impl Core {
         let nothing = Subscription::default();
         let from = base.map(|base| Arc::clone(&self.views[base.view.0].shared));
         let subscription = from.as_ref().map_or(&nothing, |shared| &shared.subscription);
-        let identity = Identity::new(subscription.patched_fingerprint(patch.add, patch.remove), Vec::new());
-        let known = self.by_identity.get(&identity).filter(|_| !self.has_fleeting);
-        let id = match known {
-            Some(id) => *id,
+        let id = match self.finds_view(patch) {
+            Some(id) => id,
             None => {
                 let patched = subscription.patched(patch.add, patch.remove);
                 self.find_view(base, patched, patch.stale, demand, serial)?
             }
         };
         Ok(self.join_view(base, patch, id))
+    }
+
+    /// The view that there is of what is subscribed after `patch`, where everyone who is subscribed to that is at one view.
+    pub(crate) fn finds_view(&self, patch: Patch<'_>) -> Option<ViewId> {
+        let identity = Identity::new(patch.becomes, Vec::new());
+        self.by_identity.get(&identity).filter(|_| !self.has_fleeting).copied()
     }
 
     /// Attaches a stream from `base` to view `id`, which is `base` with `patch`.

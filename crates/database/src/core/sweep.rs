@@ -1,6 +1,7 @@
 //! Giving up what nobody has subscribed to for a while, and what upstream does not vouch for any more.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,22 +14,35 @@ use crate::view::{SelectionId, Shared};
 
 impl Core {
     /// Ends the life of the variants whose time is over at `now`. Returns the views that this touches, and how many
-    /// variants it was; and the selections that have been idle for `idle`, which are to be given up.
+    /// variants it was.
     pub(crate) fn expire_overdue(
         &mut self,
         now: Instant,
-        idle: Duration,
         at: impl Fn() -> Commit,
-    ) -> (Vec<Arc<Shared>>, usize, Vec<SelectionId>) {
+    ) -> (Vec<Arc<Shared>>, usize) {
         let mut touched = HashMap::new();
         let expired = self.expire(now, &at, &mut touched);
-        let mut due = Vec::new();
-        for (id, since) in &mut self.idle {
+        (touched.into_values().collect(), expired)
+    }
+
+    /// Finds those of the next `count` idle selections after one that have been so for `idle` at `now`, and are to be
+    /// given up. Returns the last one that was looked at, if there may be more.
+    pub(crate) fn find_idle(
+        &mut self,
+        after: Option<SelectionId>,
+        count: usize,
+        (now, idle): (Instant, Duration),
+        due: &mut Vec<SelectionId>,
+    ) -> Option<SelectionId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut last = None;
+        for (id, since) in self.idle.range_mut((from, Bound::Unbounded)).take(count) {
             if now.saturating_duration_since(*since.get_or_insert(now)) >= idle {
                 due.push(*id);
             }
+            last = Some(*id);
         }
-        (touched.into_values().collect(), expired, due)
+        last
     }
 
     /// Drops those of `due` that are idle still, with the variants that only they reached. Returns the views that this
@@ -56,13 +70,16 @@ impl Core {
         touched.into_values().collect()
     }
 
-    /// Drops the tombstones that no stream needs any more.
-    pub(crate) fn prune_all(&mut self) {
-        let with_tombstones: Vec<SelectionId> =
-            self.selections.iter().filter(|(_, s)| s.graves() > 0).map(|(i, _)| SelectionId(i)).collect();
-        for id in with_tombstones {
-            self.prune(id);
+    /// Drops the tombstones that no stream needs any more, of `count` selections from a place on. Returns the next place,
+    /// if there is one.
+    pub(crate) fn prune_from(&mut self, place: usize, count: usize) -> Option<usize> {
+        let next = place.saturating_add(count).min(self.selections.places());
+        for place in place..next {
+            if self.selections.get(place).is_some_and(|selection| selection.graves() > 0) {
+                self.prune(SelectionId(place));
+            }
         }
+        (next < self.selections.places()).then_some(next)
     }
 
     /// Drops a selection, and notes the names of which its end may leave variants that nobody selects.

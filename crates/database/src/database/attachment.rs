@@ -38,7 +38,9 @@ impl Attachment {
     }
 
     fn patch(&mut self, add: &[Selector], remove: &[Selector], again: bool) -> Result<(), Refused> {
-        self.step(&mut Arc::clone(&self.core).lock(), Patch { add, remove, stale: &[] }, again)?;
+        let (shared, core) = (Arc::clone(&self.shared), Arc::clone(&self.core));
+        let patch = Patch::of(&shared.subscription, add, remove);
+        self.step(&mut core.lock(), patch, again)?;
         self.database.0.demand.announce();
         Ok(())
     }
@@ -46,13 +48,14 @@ impl Attachment {
     /// Has those of `again` fetched anew that must not be cached: the stream asks again for what it is subscribed to.
     pub fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
         {
-            let core = Arc::clone(&self.core);
+            let (shared, core) = (Arc::clone(&self.shared), Arc::clone(&self.core));
             let mut core = core.lock();
             let stale = core.stale(self.view, self.cursor.removals, again);
             if stale.is_empty() {
                 return Ok(());
             }
-            self.step(&mut core, Patch { stale: &stale, ..Patch::default() }, false)?;
+            let patch = Patch { stale: &stale, ..Patch::of(&shared.subscription, &[], &[]) };
+            self.step(&mut core, patch, false)?;
         }
         self.database.0.demand.announce();
         Ok(())

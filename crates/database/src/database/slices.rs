@@ -5,6 +5,7 @@
 //! what it has already.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use weir_types::Subscription;
 
@@ -13,7 +14,7 @@ use crate::core::{Patch, Standing};
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refused};
 use crate::lock::Held;
-use crate::view::{Shared, ViewId};
+use crate::view::{SelectionId, Shared, ViewId};
 
 /// How many selectors are dealt with at a time: about a millisecond's worth. Few in debug builds, so that whatever tests
 /// do there goes this way.
@@ -30,7 +31,7 @@ impl Database {
     ) -> Result<(ViewId, Arc<Shared>), Refused> {
         let from = base.map(|base| core.shared(base.view));
         let size = from.as_ref().map_or(0, |from| from.subscription.len()) + patch.add.len();
-        if size > SLICE && !core.finds_view(from.as_deref(), patch) {
+        if size > SLICE && !core.makes_at_once(patch) {
             let nothing = Subscription::default();
             let from = from.as_ref().map_or(&nothing, |from| &from.subscription);
             // Both take long for a large subscription, and need nothing of what the lock guards.
@@ -75,6 +76,18 @@ impl Database {
 pub(super) fn leave(core: &mut Held<'_>, standing: Standing) {
     if core.detach(standing) {
         take_down(core, standing.view);
+    }
+}
+
+/// The selections that nobody has asked for since `idle` before `now`.
+pub(super) fn due(core: &mut Held<'_>, now: Instant, idle: Duration) -> Vec<SelectionId> {
+    let (mut due, mut last) = (Vec::new(), None);
+    loop {
+        last = core.find_idle(last, SLICE, (now, idle), &mut due);
+        if last.is_none() {
+            return due;
+        }
+        core.pause();
     }
 }
 

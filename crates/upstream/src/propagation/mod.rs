@@ -68,7 +68,9 @@ impl Propagation {
         trace: Option<Trace>,
         waiter: Option<Waiter>,
     ) -> Option<Watch> {
-        if trace.is_none() && !self.is_measured(&batch.type_url, arrival.at.instant) {
+        // Of one that is divided, nobody could say when it was delivered.
+        let measured = !Database::divides(&batch) && self.is_measured(&batch.type_url, arrival.at.instant);
+        if trace.is_none() && !measured {
             return match waiter {
                 Some((percent, observer)) => Some(database.commit_watched(batch, percent, observer)),
                 None => {

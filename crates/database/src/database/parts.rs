@@ -1,0 +1,93 @@
+//! Batches about many names, which are committed in parts, between which others have the lock.
+//!
+//! What upstream says of one name does not depend on what it says of another one, where both were asked for by name: each
+//! part is about other names. Collections are whole or they are not, so batches for wildcards are never divided.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use weir_types::{Batch, Name, Reach};
+
+/// About how many names a part is: a few milliseconds' worth.
+const NAMES: usize = 500;
+
+/// Whether `batch` is committed in parts.
+pub(super) fn is_divided(batch: &Batch) -> bool {
+    let unaliased = || batch.upserts.iter().all(|variant| variant.content().aliases.is_empty());
+    batch.reach == Reach::Named && size(batch) > NAMES && unaliased()
+}
+
+fn size(batch: &Batch) -> usize {
+    let Batch { upserts, heartbeats, removals, undecided, absent, errors, .. } = batch;
+    upserts.len() + heartbeats.len() + removals.len() + undecided.len() + absent.len() + errors.len()
+}
+
+/// The parts of `batch`, in the order in which they are to be committed. All there is of one name is in one of them.
+pub(super) fn of(batch: Batch) -> Vec<Batch> {
+    if !is_divided(&batch) {
+        return vec![batch];
+    }
+    let (hasher, count) = (RandomState::new(), size(&batch).div_ceil(NAMES));
+    let part = || Batch { received: batch.received, ..Batch::new(batch.type_url.clone(), batch.reach) };
+    let mut parts: Vec<Batch> = (0..count).map(|_| part()).collect();
+    let at = |name: &Name| usize::try_from(hasher.hash_one(name) % count as u64).unwrap_or_default();
+    batch.upserts.into_iter().for_each(|of| parts[at(of.name())].upserts.push(of));
+    batch.heartbeats.into_iter().for_each(|of| parts[at(&of.key.name)].heartbeats.push(of));
+    batch.removals.into_iter().for_each(|of| parts[at(&of.name)].removals.push(of));
+    batch.undecided.into_iter().for_each(|of| parts[at(&of.name)].undecided.push(of));
+    batch.absent.into_iter().for_each(|of| parts[at(&of.name)].absent.push(of));
+    batch.errors.into_iter().for_each(|of| parts[at(&of.name)].errors.push(of));
+    // A glob is answered when all its members are there.
+    parts[count - 1].answered = batch.answered;
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use weir_types::{Answered, Constraints, Content, TypeUrl, Variant, VariantKey};
+
+    use super::*;
+
+    fn batch(reach: Reach, names: usize) -> Batch {
+        let mut batch = Batch::new(TypeUrl::new("type.googleapis.com/acme.Widget"), reach);
+        for n in 0..names {
+            let key = VariantKey::new(format!("name-{n}"), Constraints::default());
+            let other = VariantKey::new(
+                format!("name-{n}"),
+                Constraints::new(weir_types::constraints::Expr::value("k", "v")),
+            );
+            batch.upserts.push(Variant::new(key, Content::default()));
+            batch.removals.push(other);
+        }
+        batch.answered.push(Answered::all());
+        batch
+    }
+
+    #[test]
+    fn d15_all_of_a_name_is_in_one_part_and_collections_are_answered_at_last() {
+        let parts = of(batch(Reach::Named, 2000));
+        assert_eq!(parts.len(), 8);
+        let mut seen = HashSet::new();
+        for part in &parts {
+            let upserts: HashSet<_> = part.upserts.iter().map(|variant| variant.name().clone()).collect();
+            let removals: HashSet<_> = part.removals.iter().map(|key| key.name.clone()).collect();
+            assert_eq!(upserts, removals);
+            assert!(upserts.len() < 2 * NAMES);
+            assert!(upserts.into_iter().all(|name| seen.insert(name)));
+        }
+        assert_eq!(seen.len(), 2000);
+        let answered: Vec<_> = parts.iter().map(|part| part.answered.len()).collect();
+        assert_eq!(answered, [0, 0, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn d15_wildcards_aliases_and_short_batches_stay_whole() {
+        assert_eq!(of(batch(Reach::Wildcard, 2000)).len(), 1);
+        assert_eq!(of(batch(Reach::Named, NAMES / 2)).len(), 1);
+        let mut aliased = batch(Reach::Named, 2000);
+        let content = Content { aliases: vec!["alias".into()].into(), ..Content::default() };
+        aliased.upserts.push(Variant::new(VariantKey::new("x", Constraints::default()), content));
+        assert_eq!(of(aliased).len(), 1);
+    }
+}
