@@ -12,7 +12,9 @@ use bytes::Bytes;
 use tonic::Status;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Patience, Refused, ServerStream, TimedOut, Transmit, Verdict};
+use weir_protocol::server::{
+    Inbound, Patience, Refused, ServerStream, TimedOut, Transmit, Verdict, View as _,
+};
 use weir_wire::services::Service;
 
 use crate::cold::{Cold, ColdStarts};
@@ -108,6 +110,11 @@ impl Conversation {
         let frames = frames.of_stream(self.wrapping).noted(self.client.takes_trace_context);
         let mut frames = if self.client.is_weir() { frames.unlimited() } else { frames };
         self.machine.poll_transmit(&mut frames, now())
+    }
+
+    /// How many names the stream is subscribed to.
+    pub(crate) fn subscribed(&self) -> usize {
+        self.machine.logical().iter().map(|logical| logical.view().subscription().len()).sum()
     }
 
     /// Whether there may be something to say: a response, or the end.

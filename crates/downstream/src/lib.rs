@@ -6,6 +6,7 @@
 
 mod access;
 mod admission;
+mod apart;
 mod beyond;
 pub mod clients;
 mod cold;

@@ -24,10 +24,14 @@ use weir_protocol::Dialect;
 use self::frames::Frames;
 pub(crate) use self::whole::Whole;
 use crate::admission::{Admission, Gate};
+use crate::apart::apart;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::request::Request;
 use crate::settings::Settings;
+
+/// About how many bytes a name has, in a request that has many.
+const BYTES_OF_A_NAME: usize = 32;
 
 /// How much is read.
 #[derive(Clone)]
@@ -86,8 +90,11 @@ where
     pub async fn next(&mut self) -> Result<Option<R>, Status> {
         let Some(message) = poll_fn(|cx| self.poll_next(cx)).await? else { return Ok(None) };
         self.omit_node = true;
-        Limits::check_fields(self.frames.bounds.names, &message, R::LOCATORS)?;
-        let request = R::decode(message);
+        let names = message.len() / BYTES_OF_A_NAME;
+        let request = apart(names, || {
+            Limits::check_fields(self.frames.bounds.names, &message, R::LOCATORS)?;
+            Ok::<_, Status>(R::decode(message))
+        })?;
         request.map(Some).map_err(|error| Status::internal(format!("cannot decode the request: {error}")))
     }
 

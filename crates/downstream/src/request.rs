@@ -29,6 +29,8 @@ pub trait Request: Sized + Send + 'static {
     fn node(&self) -> Option<&[u8]>;
     /// Whether it names anything by locator.
     fn has_locators(&self) -> bool;
+    /// How many names it has.
+    fn count(&self) -> usize;
     /// What the machine takes in. What the client says that it holds is looked up among `statements`.
     fn into_inbound(
         self,
@@ -56,6 +58,10 @@ impl Request for DiscoveryRequest {
 
     fn has_locators(&self) -> bool {
         !self.resource_locators.is_empty()
+    }
+
+    fn count(&self) -> usize {
+        self.resource_names.len() + self.resource_locators.len()
     }
 
     fn into_inbound(self, client: &Client, limits: &Limits, _: &Statements) -> Result<Inbound, Status> {
@@ -91,6 +97,13 @@ impl Request for DeltaRequest {
     fn has_locators(&self) -> bool {
         let message = &self.message;
         !message.resource_locators_subscribe.is_empty() || !message.resource_locators_unsubscribe.is_empty()
+    }
+
+    fn count(&self) -> usize {
+        let message = &self.message;
+        let plain = message.resource_names_subscribe.len() + message.resource_names_unsubscribe.len();
+        let located = message.resource_locators_subscribe.len() + message.resource_locators_unsubscribe.len();
+        plain + located + self.known.len()
     }
 
     fn into_inbound(

@@ -33,6 +33,7 @@ use weir_wire::services::Service;
 pub(crate) use body::{ResponseBody, trailers};
 
 use crate::admission::{Gate, Met, Opened, Refusal, Turn};
+use crate::apart::apart;
 use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
 use crate::connection::Within;
 use crate::conversation::Conversation;
@@ -178,6 +179,8 @@ struct Open {
     conversation: Conversation,
     /// For operators, of each logical stream of the machine.
     told: Vec<Told>,
+    /// How many names the largest request had that may not be answered yet.
+    asked: usize,
     /// Whether what was refused is asked for again, from time to time.
     retries: bool,
     /// Whether the client sends no more requests, and is still sent what is due.
@@ -241,11 +244,9 @@ impl Stream {
 
     async fn read_all<R: Request>(self: &Arc<Self>, requests: &mut Messages<R, Incoming>) -> Status {
         loop {
-            match requests
-                .next()
-                .await
-                .and_then(|request| request.map(|request| self.handle(request)).transpose())
-            {
+            match requests.next().await.and_then(|request| {
+                request.map(|request| apart(request.count(), || self.handle(request))).transpose()
+            }) {
                 Ok(Some(true)) => self.signal.wake(),
                 Ok(Some(false)) => {}
                 Ok(None) => return Status::ok(""),
@@ -262,6 +263,7 @@ impl Stream {
             Some(open) => open,
             none => none.insert(self.meet(&request)?),
         };
+        open.asked = open.asked.max(request.count());
         let inbound = open.conversation.read(request, &self.shared.statements)?;
         let client = Arc::clone(open.conversation.client());
         let type_url = inbound.type_url.clone();
@@ -307,6 +309,7 @@ impl Stream {
         Ok(Open {
             conversation,
             told: Vec::new(),
+            asked: 0,
             retries: false,
             timer: None,
             half_closed: false,
@@ -353,7 +356,7 @@ impl Stream {
         if due && open.turn.poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let transmit = due.then(|| open.conversation.respond(&self.shared.frames));
+        let transmit = due.then(|| apart(open.asked, || open.conversation.respond(&self.shared.frames)));
         if let Some(transmit) = &transmit {
             open.turn.used(transmit.is_some());
         }
@@ -383,6 +386,7 @@ impl Stream {
                 Poll::Ready(Err(Status::ok("")))
             }
             None => {
+                open.asked = 0;
                 self.set_timer(open);
                 Poll::Pending
             }

@@ -13,6 +13,7 @@ use weir_database::Subscriber;
 
 use super::Stream;
 use crate::admission::Opened;
+use crate::apart::apart;
 use crate::connection::Within;
 
 /// What a stream answers: frames as they become due, then the status.
@@ -60,7 +61,10 @@ impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.reader.abort();
         self.stream.shared.metrics.closed(self.stream.dialect, Some(self.stream.service));
-        let was_open = self.stream.state.lock().open.take().is_some();
+        let open = self.stream.state.lock().open.take();
+        let was_open = open.is_some();
+        let names = open.as_ref().map_or(0, |open| open.conversation.subscribed());
+        apart(names, || drop(open));
         self.within.stream_ended(was_open || self.ended);
         if was_open {
             tracing::info!(node = &*self.stream.signal.name(), "client gone");
