@@ -46,12 +46,11 @@ enum Outcome {
 
 /// Runs every step, prints what came of each, and fails if one did.
 pub(crate) fn run_all(root: &Path) -> Result<()> {
-    let mut outcomes = Vec::new();
+    let mut outcomes = vec![("promises", call("promises", || conformance::report(root, false)))];
     for step in &STEPS {
         outcomes.push((step.name, run(step, root)?));
     }
     outcomes.push(("advisories", advisories(root)?));
-    outcomes.push(("promises", call("promises", || conformance::report(root, false))));
     let fuzzed = match fuzz::obstacle() {
         Some(obstacle) => Outcome::Skipped(obstacle),
         None => call("fuzz", || fuzz::run(root, fuzz::Effort::Inputs(INPUTS))),

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn d15_a_long_diff_loses_nothing_that_is_committed_meanwhile() {
+    fn d14_a_long_diff_loses_nothing_that_is_committed_meanwhile() {
         let database = Database::new(Settings::default());
         let all: Vec<_> = (0..NAMES).map(|i| Selector::plain(name(i), DynamicParameters::empty())).collect();
         let attach = || database.attach(&type_url(), &all, Arc::new(Nobody)).unwrap();

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn d15_all_of_a_name_is_in_one_part_and_collections_are_answered_at_last() {
+    fn d14_all_of_a_name_is_in_one_part_and_collections_are_answered_at_last() {
         let parts = of(batch(Reach::Named, 2000));
         assert_eq!(parts.len(), 8);
         let mut seen = HashSet::new();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn d15_wildcards_aliases_and_short_batches_stay_whole() {
+    fn d14_wildcards_aliases_and_short_batches_stay_whole() {
         assert_eq!(of(batch(Reach::Wildcard, 2000)).len(), 1);
         assert_eq!(of(batch(Reach::Named, NAMES / 2)).len(), 1);
         let mut aliased = batch(Reach::Named, 2000);
