@@ -179,9 +179,15 @@ impl Database {
         self.0.serials.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Drains the changes of what is wanted from upstream, in order.
+    /// Drains the changes of what is wanted from upstream.
     pub fn take_demand(&self) -> Vec<DemandChange> {
-        self.0.demand.take()
+        self.take_some_demand(usize::MAX).0
+    }
+
+    /// Takes about `count` changes of what is wanted from upstream, in turns of those who ask, and says whether there are
+    /// more.
+    pub fn take_some_demand(&self, count: usize) -> (Vec<DemandChange>, bool) {
+        self.0.demand.take(count)
     }
 
     /// Has `wake` called whenever there is demand to take. There is one such callback.

@@ -1,7 +1,8 @@
 //! Demand: what the views want from upstream, each locator once.
 //!
-//! Owns the queue of changes that sources drain, and keeps it within limits: how much is wanted of each authority,
-//! and how fast that grows. Never speaks to an upstream.
+//! Keeps it within limits: how much is wanted of each authority, and how fast that grows. Never speaks to an upstream.
+
+mod queue;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
 
+use self::queue::Queue;
 use crate::limits::{Bucket, Charge, ClientLimits, DemandLimits, Item, Quota, Refusal};
 
 /// How much of a name is told.
@@ -65,7 +67,7 @@ pub(crate) struct Limits {
 #[derive(Default)]
 struct State {
     limits: Limits,
-    changes: Vec<DemandChange>,
+    changes: Queue,
     /// How often something was wanted anew.
     renewals: u64,
     authorities: HashMap<String, Authority>,
@@ -117,7 +119,7 @@ impl Asking<'_> {
     pub(crate) fn renew(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let mut state = self.demand.state.lock();
         state.renewals += 1;
-        state.changes.push(DemandChange::Renewed(type_url.clone(), locator.clone()));
+        state.changes.renew((type_url.clone(), locator.clone()));
     }
 }
 
@@ -259,7 +261,10 @@ impl Demand {
         let of = authority.map(|name| (name, authorities.entry(name.to_owned()).or_default()));
         let admitted = limits.admit(locator, of, quota, *now);
         match &admitted {
-            Ok(_) => changes.push(DemandChange::Wanted(type_url.clone(), locator.clone())),
+            Ok(_) => {
+                let asker = quota.map(|quota| Arc::as_ptr(quota) as usize);
+                changes.want(asker, (type_url.clone(), locator.clone()));
+            }
             Err(refusal) if !again => {
                 let key = (authority.unwrap_or_default().to_owned(), refusal.limit());
                 *refused.entry(key).or_default() += 1;
@@ -288,7 +293,7 @@ impl Demand {
                 }
             }
         }
-        changes.push(DemandChange::Dropped(type_url.clone(), locator.clone()));
+        changes.drop((type_url.clone(), locator.clone()));
     }
 
     /// Sets what may be wanted of `authority`.
@@ -307,7 +312,7 @@ impl Demand {
     pub(crate) fn say_again(&self, of: &str, wanted: Vec<(TypeUrl, ResourceLocator)>) {
         let mut state = self.state.lock();
         let State { limits, changes, authorities, .. } = &mut *state;
-        changes.retain(|change| authority(&change.locator().name) != of);
+        changes.forget(|locator| authority(&locator.name) == of);
         let keys = limits.parameter_sets.get(of).map(|sets| &sets.keys);
         let counted = authorities.entry(of.to_owned()).or_default();
         let mut before = std::mem::take(&mut counted.sets);
@@ -322,7 +327,7 @@ impl Demand {
                 });
                 set.subscriptions += 1;
             }
-            changes.push(DemandChange::Wanted(type_url, locator));
+            changes.want(None, (type_url, locator));
         }
     }
 
@@ -341,8 +346,10 @@ impl Demand {
         self.state.lock().refused.clone()
     }
 
-    pub(crate) fn take(&self) -> Vec<DemandChange> {
-        std::mem::take(&mut self.state.lock().changes)
+    /// About `count` changes, in turns of those who ask, and whether there are more.
+    pub(crate) fn take(&self, count: usize) -> (Vec<DemandChange>, bool) {
+        let mut state = self.state.lock();
+        (state.changes.take(count), !state.changes.is_empty())
     }
 
     pub(crate) fn on_change(&self, callback: Callback) {

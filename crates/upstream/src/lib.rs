@@ -21,6 +21,7 @@ mod lookup;
 mod memory;
 mod metrics;
 mod node;
+mod pace;
 mod prefetch;
 mod probe;
 mod propagation;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use weir_database::{Database, DemandChange};
 
 use crate::links::Links;
+use crate::pace::Pace;
 use crate::router::Router;
 use crate::{Lane, Settings, Status, files};
 
@@ -80,6 +81,7 @@ pub async fn run(
     let changed = Arc::new(Notify::new());
     let wake = Arc::clone(&changed);
     database.on_demand(move || wake.notify_one());
+    let (mut pace, mut due) = (Pace::default(), None);
     let mut sweep = interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut shutdown = pin!(shutdown);
@@ -87,8 +89,12 @@ pub async fn run(
         tokio::select! {
             () = &mut shutdown => break,
             Some(change) = changes.recv() => supervisor.change(change).await,
-            () = changed.notified() => {
-                supervisor.router.route_all(database.take_demand());
+            () = changed.notified() => due = Some(pace.next()),
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                let (changes, more) = database.take_some_demand(Pace::COUNT);
+                pace.spend(changes.len());
+                due = more.then(|| pace.next());
+                supervisor.router.route_all(changes);
             }
             _ = sweep.tick() => database.sweep(Instant::now().into_std()),
             Some(ended) = supervisor.tasks.join_next() => ended.map_err(Error::Failed)??,

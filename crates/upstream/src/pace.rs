@@ -1,0 +1,46 @@
+//! How fast control planes are asked for what is new: in small portions, between which they, and Weir, deal with changes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long a portion keeps a control plane busy, and Weir with its answer: that is as long as others wait.
+const PORTION: Duration = Duration::from_millis(10);
+
+/// When the next portion is due.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Option<Instant>);
+
+impl Pace {
+    /// How many changes a portion has: 25,000 a second.
+    pub(crate) const COUNT: usize = 250;
+
+    /// When more changes may be told.
+    pub(crate) fn next(&self) -> Instant {
+        let now = Instant::now();
+        self.0.map_or(now, |next| next.max(now))
+    }
+
+    /// Notes that so many changes are told now.
+    pub(crate) fn spend(&mut self, changes: usize) {
+        let portions = u32::try_from(changes).unwrap_or(u32::MAX);
+        self.0 = Some(Instant::now() + PORTION * portions / u32::try_from(Self::COUNT).unwrap_or(u32::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn u12_portions_follow_each_other_at_a_pace_and_single_changes_at_once() {
+        let (mut pace, start) = (Pace::default(), Instant::now());
+        assert_eq!(pace.next(), start);
+        pace.spend(1);
+        assert_eq!(pace.next() - start, PORTION / 250);
+        pace.spend(Pace::COUNT);
+        assert_eq!(pace.next() - start, PORTION);
+        tokio::time::advance(PORTION * 2).await;
+        assert_eq!(pace.next(), Instant::now());
+    }
+}
