@@ -1,4 +1,5 @@
 //! How fast control planes are asked for what is new: in small portions, between which they, and Weir, deal with changes.
+//! Not those that are told all that is wanted, and answer all of it, each time.
 
 use std::time::Duration;
 
@@ -13,7 +14,12 @@ pub(crate) struct Pace(Option<Instant>);
 
 impl Pace {
     /// How many changes a portion has: 25,000 a second.
-    pub(crate) const COUNT: usize = 250;
+    const COUNT: usize = 250;
+
+    /// How many changes may be told at once, where there is a source that `repeats` what is wanted.
+    pub(crate) fn portion(repeats: bool) -> usize {
+        if repeats { usize::MAX } else { Self::COUNT }
+    }
 
     /// When more changes may be told.
     pub(crate) fn next(&self) -> Instant {
@@ -23,8 +29,8 @@ impl Pace {
 
     /// Notes that so many changes are told now.
     pub(crate) fn spend(&mut self, changes: usize) {
-        let portions = u32::try_from(changes).unwrap_or(u32::MAX);
-        self.0 = Some(Instant::now() + PORTION * portions / u32::try_from(Self::COUNT).unwrap_or(u32::MAX));
+        let part = changes.min(Self::COUNT) as f64 / Self::COUNT as f64;
+        self.0 = Some(Instant::now() + PORTION.mul_f64(part));
     }
 }
 
@@ -42,5 +48,6 @@ mod tests {
         assert_eq!(pace.next() - start, PORTION);
         tokio::time::advance(PORTION * 2).await;
         assert_eq!(pace.next(), Instant::now());
+        assert_eq!((Pace::portion(false), Pace::portion(true)), (250, usize::MAX));
     }
 }

@@ -31,6 +31,12 @@ impl Router {
         self.sources.get(authority)
     }
 
+    /// Whether there is a source that has to be told all that is wanted for each name that is new.
+    pub(crate) fn repeats_what_is_wanted(&self) -> bool {
+        let mut control_planes = self.sources.values().filter_map(|source| source.settings.as_ref());
+        control_planes.any(|settings| settings.borrow().repeats_what_is_wanted())
+    }
+
     /// The names of `authority` come from there from now on.
     pub(crate) fn put(&mut self, authority: String, source: Running) {
         self.sources.insert(authority, source);

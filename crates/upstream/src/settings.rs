@@ -161,6 +161,11 @@ impl Settings {
         }
     }
 
+    /// Whether each request has all names that are wanted, and each answer all their resources.
+    pub(crate) fn repeats_what_is_wanted(&self) -> bool {
+        self.dialect == Dialect::Sotw || matches!(self.services, Services::Rest(_))
+    }
+
     /// What its streams for a parameter set are called in the store.
     pub(crate) fn origin(&self, parameters: &DynamicParameters) -> Arc<Origin> {
         let keys = match &self.naming {

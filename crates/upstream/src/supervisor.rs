@@ -91,7 +91,8 @@ pub async fn run(
             Some(change) = changes.recv() => supervisor.change(change).await,
             () = changed.notified() => due = Some(pace.next()),
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                let (changes, more) = database.take_some_demand(Pace::COUNT);
+                let portion = Pace::portion(supervisor.router.repeats_what_is_wanted());
+                let (changes, more) = database.take_some_demand(portion);
                 pace.spend(changes.len());
                 due = more.then(|| pace.next());
                 supervisor.router.route_all(changes);
@@ -110,7 +111,7 @@ pub async fn run(
 pub(crate) struct Running {
     pub(crate) demand: mpsc::UnboundedSender<DemandChange>,
     /// Of its control plane; nobody follows those of files.
-    settings: Option<watch::Sender<Arc<Settings>>>,
+    pub(crate) settings: Option<watch::Sender<Arc<Settings>>>,
     /// Dropped by the other side when the source has ended.
     ended: oneshot::Receiver<()>,
 }

@@ -61,6 +61,21 @@ async fn u02_what_nobody_wants_any_more_is_unsubscribed() {
 }
 
 #[tokio::test]
+async fn u12_much_is_asked_for_in_portions() {
+    let upstream = FakeControlPlane::start().await;
+    let world = World::start(vec![streams(&upstream, Dialect::Delta, &[])]);
+    let names: Vec<_> = (0..1000).map(|n| n.to_string()).collect();
+    upstream.set_all(names.iter().map(|name| endpoints(name, "1")));
+    let first = world.view("eds", &["0"]);
+    first.until_shows(&[("0", "1")]).await;
+    let view = world.view("eds", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    world.until("all have come", |_| view.shown().len() == names.len()).await;
+    let sizes = upstream.look(|s| s.requests.iter().map(|r| r.names.len()).collect::<Vec<_>>());
+    assert_eq!(sizes.iter().sum::<usize>(), names.len());
+    assert!(sizes.iter().all(|size| *size < 750), "{sizes:?}");
+}
+
+#[tokio::test]
 async fn u03_an_outage_withdraws_nothing_and_a_reconnect_asks_for_differences() {
     let mut upstream = FakeControlPlane::start().await;
     upstream.set_all([cluster("a", "1"), cluster("b", "1")]);

@@ -146,7 +146,7 @@ impl View {
         shown.into_iter().map(|(variant, _)| variant).collect()
     }
 
-    fn shown(&self) -> Vec<(String, String)> {
+    pub(crate) fn shown(&self) -> Vec<(String, String)> {
         let shown = self.variants().into_iter().map(|variant| {
             (variant.name().to_string(), body_text(variant.content().body.as_deref().unwrap_or_default()))
         });
