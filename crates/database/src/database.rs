@@ -17,7 +17,7 @@ use weir_types::{Batch, Commit, Cursor, Selector, Subscription, TypeUrl};
 use crate::core::{Ambiguity, Core, Patch, Statistics};
 use crate::demand::{Asking, Demand, DemandChange, Limits};
 use crate::limits::Refused;
-use crate::lock::{HoldTimes, Locked};
+use crate::lock::{Held, HoldTimes, Locked};
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
 use crate::view::{Shared, Subscriber};
@@ -236,7 +236,7 @@ impl Database {
     /// How much there is. Counts everything: for once in a while.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::default();
-        self.each_type(|core| core.count(&mut statistics));
+        self.each_type(|core| slices::count(core, &mut statistics));
         statistics
     }
 
@@ -245,16 +245,16 @@ impl Database {
         let mut all = Vec::new();
         self.each_type(|core| {
             let mut statistics = Statistics::default();
-            core.count(&mut statistics);
+            slices::count(core, &mut statistics);
             all.push((core.type_url.clone(), statistics));
         });
         all
     }
 
     /// Locks one type after the other.
-    fn each_type(&self, mut look: impl FnMut(&Core)) {
+    fn each_type(&self, mut look: impl FnMut(&mut Held<'_>)) {
         let cores: Vec<_> = self.0.types.read().values().cloned().collect();
-        cores.iter().for_each(|core| look(&core.lock()));
+        cores.iter().for_each(|core| look(&mut core.lock()));
     }
 
     /// How often more than one variant matched a parameter set, since the start.

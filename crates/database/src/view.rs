@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use slab::Slab;
 use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription, Withheld};
@@ -257,7 +258,7 @@ impl Shared {
 pub(crate) struct View {
     pub(crate) shared: Arc<Shared>,
     /// Shared with copies of the view; fixed once the view is complete.
-    pub(crate) selections: Arc<HashMap<Selector, SelectionId>>,
+    pub(crate) selections: Arc<IndexMap<Selector, SelectionId>>,
     /// An order-independent hash of what the selections show: what two of them show counts twice.
     pub(crate) sum: u64,
     /// Which selections changed when; each once, by its newest change.

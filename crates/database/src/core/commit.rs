@@ -241,7 +241,7 @@ impl Core {
         if self.names.get(name).is_none_or(|entry| !entry.is_empty()) {
             return;
         }
-        self.names.remove(name);
+        self.names.swap_remove(name);
         self.directories.remove(name);
     }
 

@@ -1,8 +1,8 @@
 //! A view that is built, or taken down, piece by piece.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use weir_types::{Form, Selector, Subscription};
 
 use super::Core;
@@ -70,7 +70,7 @@ impl Core {
     }
 
     /// Takes the selections out of a view that nobody finds any more.
-    pub(crate) fn empty_view(&mut self, id: ViewId) -> Arc<HashMap<Selector, SelectionId>> {
+    pub(crate) fn empty_view(&mut self, id: ViewId) -> Arc<IndexMap<Selector, SelectionId>> {
         std::mem::take(&mut self.views[id.0].selections)
     }
 

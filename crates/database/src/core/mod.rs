@@ -25,6 +25,7 @@ mod selections;
 mod shown;
 mod siblings;
 mod snapshot;
+mod statistics;
 mod subscribe;
 mod sweep;
 mod withheld;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub(crate) use growth::Forms;
+use indexmap::IndexMap;
 use slab::Slab;
 pub(crate) use snapshot::{Copying, assemble};
 pub(crate) use subscribe::{Patch, Standing};
@@ -44,6 +46,7 @@ use weir_types::{
 };
 
 pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
+pub use statistics::Statistics;
 
 use self::generations::Generations;
 use self::leases::Leases;
@@ -64,37 +67,16 @@ pub struct Ambiguity {
     pub witness: DynamicParameters,
 }
 
-/// How much a database holds, over all types.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Names of which there are variants or subscriptions.
-    pub names: usize,
-    /// Variants of all resources.
-    pub variants: usize,
-    /// The bytes of their bodies, in bytes; what variants of one name share counts once.
-    pub bytes: usize,
-    /// Of the variants, the ones that are kept only while somebody subscribes to them.
-    pub subscribed_variants: usize,
-    /// Distinct locators that are wanted from upstream.
-    pub selections: usize,
-    /// Distinct subscriptions of streams.
-    pub views: usize,
-    /// Logical streams.
-    pub streams: usize,
-    /// Variants that are gone, and that some stream still has to be told of.
-    pub tombstones: usize,
-}
-
 /// Everything of one type.
 pub(crate) struct Core {
     pub(crate) type_url: TypeUrl,
-    names: HashMap<Name, NameEntry>,
+    names: IndexMap<Name, NameEntry>,
     /// Which resources list an alias.
     aliases: HashMap<Name, BTreeSet<Name>>,
     /// The selections of collections, by the collection and their parameters.
     collections: HashMap<Name, Generations>,
     /// The selections of those who may not have what they ask for. What upstream says does not reach them.
-    withheld: HashMap<ResourceLocator, SelectionId>,
+    withheld: IndexMap<ResourceLocator, SelectionId>,
     /// The names of which there are variants, by their glob.
     directories: Directories,
     selections: Selections,
@@ -175,10 +157,10 @@ impl Core {
     pub(crate) fn new(type_url: TypeUrl, last: Commit) -> Self {
         Self {
             type_url,
-            names: HashMap::new(),
+            names: IndexMap::new(),
             aliases: HashMap::new(),
             collections: HashMap::new(),
-            withheld: HashMap::new(),
+            withheld: IndexMap::new(),
             directories: Directories::default(),
             selections: Selections::default(),
             views: Slab::new(),
@@ -263,20 +245,6 @@ impl Core {
     pub(crate) fn is_present(&self, id: ViewId, selector: &Selector) -> bool {
         let selection = self.views[id.0].selections.get(selector);
         selection.is_some_and(|id| self.selections[id.0].live().next().is_some())
-    }
-
-    /// Adds what there is to `statistics`.
-    pub(crate) fn count(&self, statistics: &mut Statistics) {
-        statistics.names += self.names.len();
-        for entry in self.names.values() {
-            statistics.variants += entry.sets().map(|set| set.held().count()).sum::<usize>();
-            statistics.bytes += entry.bytes();
-            statistics.subscribed_variants += entry.named.held().count() + entry.wildcard.held().count();
-        }
-        statistics.selections += self.selections.len();
-        statistics.views += self.views.len();
-        statistics.streams += self.views.iter().map(|(_, view)| view.streams).sum::<usize>();
-        statistics.tombstones += self.selections.iter().map(|(_, s)| s.graves()).sum::<usize>();
     }
 
     pub(crate) fn take_ambiguities(&mut self) -> Vec<Ambiguity> {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use slab::Slab;
 use weir_types::{Commit, Form, Name, Reach, Selector};
 
@@ -17,7 +18,7 @@ use crate::view::{SelectionId, ViewId};
 /// A copy that is being made.
 pub(crate) struct Copying {
     view: ViewId,
-    asked: Arc<HashMap<Selector, SelectionId>>,
+    asked: Arc<IndexMap<Selector, SelectionId>>,
     selections: HashMap<SelectionId, Arc<Selection>>,
     names: HashMap<Name, NameEntry>,
     /// Changes after this commit have to be copied again.

@@ -87,7 +87,7 @@ impl Core {
         let selection = self.selections.remove(id.0);
         let locator = &selection.locator;
         if locator.parameters.is_withheld() {
-            self.withheld.remove(locator);
+            self.withheld.swap_remove(locator);
             return;
         }
         let generations = match locator.is_collection() {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_types::Subscription;
 
 use super::Database;
-use crate::core::{Patch, Standing};
+use crate::core::{Patch, Standing, Statistics};
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refused};
 use crate::lock::Held;
@@ -69,6 +69,15 @@ impl Database {
         }
         take_down(core, view);
         if refused.is_empty() { Ok(None) } else { Err(Refused(refused)) }
+    }
+}
+
+/// Adds what there is of a type to `statistics`. What comes and goes meanwhile may count or not.
+pub(super) fn count(core: &mut Held<'_>, statistics: &mut Statistics) {
+    let mut from = core.count_from(0, SLICE, statistics);
+    while let Some(place) = from {
+        core.pause();
+        from = core.count_from(place, SLICE, statistics);
     }
 }
 

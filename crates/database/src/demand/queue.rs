@@ -23,9 +23,11 @@ pub(super) struct Queue {
     /// Whose turn it is.
     turns: VecDeque<Asker>,
     waiting: HashSet<Key>,
-    /// What is to be sent again, or not wanted any more, in order. What is not in `dropped` was told before its turn.
-    others: VecDeque<DemandChange>,
-    dropped: HashSet<Key>,
+    /// What is to be sent again, or not wanted any more, in order, with running numbers. What is not in `dropped` by its
+    /// number was told before its turn.
+    others: VecDeque<(u64, DemandChange)>,
+    dropped: HashMap<Key, u64>,
+    next: u64,
 }
 
 impl Queue {
@@ -48,22 +50,28 @@ impl Queue {
     /// What is wanted has to be sent again. What was not asked for yet will be sent anyway.
     pub(super) fn renew(&mut self, key: Key) {
         if !self.waiting.contains(&key) {
-            self.others.push_back(DemandChange::Renewed(key.0, key.1));
+            self.push(DemandChange::Renewed(key.0, key.1));
         }
     }
 
     /// Nobody wants it any more.
     pub(super) fn drop(&mut self, key: Key) {
-        if !self.waiting.remove(&key) && self.dropped.insert(key.clone()) {
-            self.others.push_back(DemandChange::Dropped(key.0, key.1));
+        if !self.waiting.remove(&key) && !self.dropped.contains_key(&key) {
+            self.dropped.insert(key.clone(), self.next);
+            self.push(DemandChange::Dropped(key.0, key.1));
         }
     }
 
     /// Forgets what was not taken of names that `is` true of.
     pub(super) fn forget(&mut self, is: impl Fn(&ResourceLocator) -> bool) {
         self.waiting.retain(|(_, locator)| !is(locator));
-        self.dropped.retain(|(_, locator)| !is(locator));
-        self.others.retain(|change| !is(change.locator()));
+        self.dropped.retain(|(_, locator), _| !is(locator));
+        self.others.retain(|(_, change)| !is(change.locator()));
+    }
+
+    fn push(&mut self, change: DemandChange) {
+        self.others.push_back((self.next, change));
+        self.next += 1;
     }
 
     /// About `count` changes, in the order in which they are to be told.
@@ -71,12 +79,14 @@ impl Queue {
         let mut taken = Vec::new();
         let share = if self.waiting.is_empty() { count } else { count.div_ceil(2) };
         while taken.len() < share
-            && let Some(change) = self.others.pop_front()
+            && let Some((number, change)) = self.others.pop_front()
         {
-            if let DemandChange::Dropped(type_url, locator) = &change
-                && !self.dropped.remove(&(type_url.clone(), locator.clone()))
-            {
-                continue;
+            if let DemandChange::Dropped(type_url, locator) = &change {
+                let key = (type_url.clone(), locator.clone());
+                if self.dropped.get(&key) != Some(&number) {
+                    continue;
+                }
+                self.dropped.remove(&key);
             }
             taken.push(change);
         }
@@ -90,7 +100,7 @@ impl Queue {
                 false => self.turns.push_back(asker),
             }
             let Some(key) = next.filter(|key| self.waiting.remove(key)) else { continue };
-            if self.dropped.remove(&key) {
+            if self.dropped.remove(&key).is_some() {
                 taken.push(DemandChange::Dropped(key.0.clone(), key.1.clone()));
             }
             taken.push(DemandChange::Wanted(key.0, key.1));
@@ -145,6 +155,20 @@ mod tests {
         queue.renew(key("a"));
         assert_eq!(names(&queue.take(3)), ["!0", "!1", "-a", "+a"]);
         assert_eq!(names(&queue.take(9)), ["!2"]);
+    }
+
+    #[test]
+    fn u12_nothing_is_to_be_sent_again_once_it_was_taken_back() {
+        let mut queue = Queue::default();
+        ["x", "a"].map(|name| queue.want(None, key(name)));
+        assert_eq!(names(&queue.take(9)), ["+x", "+a"]);
+        queue.renew(key("x"));
+        queue.drop(key("a"));
+        queue.want(None, key("a"));
+        assert_eq!(names(&queue.take(2)), ["!x", "-a", "+a"]);
+        queue.renew(key("a"));
+        queue.drop(key("a"));
+        assert_eq!(names(&queue.take(9)), ["!a", "-a"]);
     }
 
     proptest! {

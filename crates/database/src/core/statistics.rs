@@ -1,0 +1,52 @@
+//! How much there is of a type, counted in slices.
+
+use super::Core;
+
+/// How much a database holds, over all types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Names of which there are variants or subscriptions.
+    pub names: usize,
+    /// Variants of all resources.
+    pub variants: usize,
+    /// The bytes of their bodies, in bytes; what variants of one name share counts once.
+    pub bytes: usize,
+    /// Of the variants, the ones that are kept only while somebody subscribes to them.
+    pub subscribed_variants: usize,
+    /// Distinct locators that are wanted from upstream.
+    pub selections: usize,
+    /// Distinct subscriptions of streams.
+    pub views: usize,
+    /// Logical streams.
+    pub streams: usize,
+    /// Variants that are gone, and that some stream still has to be told of.
+    pub tombstones: usize,
+}
+
+impl Core {
+    /// Adds what there is to `statistics`: of names and selections `count` from a place on, of the rest all with the first.
+    /// Returns the next place, if there is one.
+    pub(crate) fn count_from(
+        &self,
+        place: usize,
+        count: usize,
+        statistics: &mut Statistics,
+    ) -> Option<usize> {
+        let next = place.saturating_add(count);
+        for (_, entry) in self.names.iter().skip(place).take(count) {
+            statistics.names += 1;
+            statistics.variants += entry.sets().map(|set| set.held().count()).sum::<usize>();
+            statistics.bytes += entry.bytes();
+            statistics.subscribed_variants += entry.named.held().count() + entry.wildcard.held().count();
+        }
+        let selections =
+            (place..next.min(self.selections.places())).filter_map(|place| self.selections.get(place));
+        statistics.tombstones += selections.map(|selection| selection.graves()).sum::<usize>();
+        if place == 0 {
+            statistics.selections += self.selections.len();
+            statistics.views += self.views.len();
+            statistics.streams += self.views.iter().map(|(_, view)| view.streams).sum::<usize>();
+        }
+        (next < self.names.len().max(self.selections.places())).then_some(next)
+    }
+}
