@@ -18,6 +18,7 @@ const MAX_FRAME: usize = 16 << 10;
 
 /// A frame's type and flags, RFC 9113, section 6.
 const DATA: u8 = 0;
+const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const END_STREAM: u8 = 0x1;
 const PADDED: u8 = 0x8;
@@ -32,14 +33,20 @@ pub(super) struct Cut {
     passing: usize,
     /// How much payload of the current frame is for further pieces.
     further: usize,
-    /// How many SETTINGS frames have begun since they were last counted.
-    settings: usize,
+    begun: Begun,
+}
+
+/// How many frames have begun since they were last counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Begun {
+    pub(super) headers: usize,
+    pub(super) settings: usize,
 }
 
 impl Cut {
     /// Begins with the connection preface, which is `preface` bytes long.
     pub(super) fn after(preface: usize) -> Self {
-        Self { header: [0; HEADER], have: 0, passing: preface, further: 0, settings: 0 }
+        Self { header: [0; HEADER], have: 0, passing: preface, further: 0, begun: Begun::default() }
     }
 
     /// Appends `bytes` to `out`, cut. The part of a header is held back until the rest of it arrives.
@@ -63,14 +70,15 @@ impl Cut {
         }
     }
 
-    /// How many SETTINGS frames have begun since this was last asked.
-    pub(super) fn take_settings(&mut self) -> usize {
-        std::mem::take(&mut self.settings)
+    /// How many frames have begun since this was last asked.
+    pub(super) fn take_begun(&mut self) -> Begun {
+        std::mem::take(&mut self.begun)
     }
 
     fn begin_frame(&mut self, out: &mut Vec<u8>) {
         let [a, b, c, kind, flags, ..] = self.header;
-        self.settings += usize::from(kind == SETTINGS);
+        self.begun.headers += usize::from(kind == HEADERS);
+        self.begun.settings += usize::from(kind == SETTINGS);
         let length = u32::from_be_bytes([0, a, b, c]) as usize;
         if kind == DATA && flags & PADDED == 0 && (PIECE + 1..=MAX_FRAME).contains(&length) {
             self.further = length;

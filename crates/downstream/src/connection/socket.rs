@@ -6,9 +6,9 @@
 //!
 //! Invariants: bytes leave in the order in which they were written; at most [`GATHERED`] of them are held; while
 //! some are left over from an earlier turn, no more are taken, so that a client that does not read holds up the
-//! library, and through it the streams. In a round the library is given at most [`ROUND`] bytes, so that the
-//! streams take what has come before there is more: its tables of frames would grow, and stay that large. A
-//! connection that waits holds no buffer here.
+//! library, and through it the streams. In a round the library is given at most [`ROUND`] bytes, fewer where they open
+//! streams, so that the streams take what has come before there is more: its tables of frames would grow, and stay that
+//! large. A connection that waits holds no buffer here.
 
 mod linger;
 
@@ -30,6 +30,8 @@ use super::cut::Cut;
 const GATHERED: usize = 48 << 10;
 /// How much is read, and the library is given, before the streams are polled, in bytes.
 const ROUND: usize = 8 << 10;
+/// What the beginning of a stream costs of a round, in bytes.
+const STREAM: usize = 512;
 /// How many SETTINGS frames a client may send in one read. Each of them may change the window of every stream, and no
 /// client has a use for more than a few.
 const SETTINGS_AT_ONCE: usize = 16;
@@ -73,6 +75,8 @@ struct Inner<S> {
     /// What was read; the library has taken some of it.
     incoming: Vec<u8>,
     taken: usize,
+    /// What each byte of it costs of a round: more where streams begin in it.
+    weight: usize,
     /// How much the library was given in this round.
     given: usize,
     outgoing: Vec<u8>,
@@ -91,6 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             cut: None,
             incoming: Vec::new(),
             taken: 0,
+            weight: 1,
             given: 0,
             outgoing: Vec::new(),
             held_up: false,
@@ -165,11 +170,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
                 // The rest would have to be kept for the next round.
                 let mut read = ReadBuf::new(&mut buffers.read[self.given..]);
                 ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+                self.weight = 1;
                 match &mut self.cut {
                     _ if read.filled().is_empty() => break,
                     Some(cut) => {
                         cut.pass(read.filled(), &mut self.incoming);
-                        if cut.take_settings() > SETTINGS_AT_ONCE {
+                        let begun = cut.take_begun();
+                        self.weight += (begun.headers * STREAM).div_ceil(read.filled().len());
+                        if begun.settings > SETTINGS_AT_ONCE {
                             self.pause = Some(Box::pin(sleep(SETTINGS_PAUSE)));
                         }
                     }
@@ -194,10 +202,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
             ready!(filled)?;
         }
         let rest = &self.incoming[self.taken..];
-        let now = &rest[..rest.len().min(buffer.remaining()).min(ROUND - self.given)];
+        let room = (ROUND - self.given).div_ceil(self.weight);
+        let now = &rest[..rest.len().min(buffer.remaining()).min(room)];
         buffer.put_slice(now);
         self.taken += now.len();
-        self.given += now.len();
+        self.given += now.len() * self.weight;
         Poll::Ready(Ok(()))
     }
 

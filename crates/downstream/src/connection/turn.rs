@@ -6,7 +6,8 @@
 //! would be woken again by what it does to itself.
 //!
 //! Invariants: whoever is woken is polled before the task sleeps (a wake during a turn is seen by the turn, or
-//! wakes the task); a turn ends after [`ROUNDS`], so that no connection keeps a thread for itself.
+//! wakes the task); a turn ends after [`ROUNDS`], or the round in which [`LONGEST`] is over, so that no connection keeps a thread
+//! for itself.
 
 use std::future::{Future, ready};
 use std::mem;
@@ -22,6 +23,7 @@ use futures_util::task::AtomicWaker;
 use hyper::rt::Executor;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 
 use super::ConnectionError;
 use super::socket::Socket;
@@ -29,6 +31,8 @@ use super::stall::{Stall, Unread, Watched};
 
 /// How often HTTP and the streams may wake each other in one turn.
 const ROUNDS: usize = 16;
+/// How long a turn goes on.
+const LONGEST: Duration = Duration::from_micros(500);
 
 /// How many streams a client may reset before it has said anything on them, beyond those on which it has: an Envoy
 /// without ADS closes a stream for each cluster that goes, many at a time, but not at once.
@@ -157,7 +161,11 @@ impl<H: Http, S: AsyncRead + AsyncWrite + Unpin> Future for Turns<H, S> {
         let this = &mut *self;
         this.due.begin_turn(cx.waker());
         this.admit();
-        for _ in 0..ROUNDS {
+        let began = Instant::now();
+        for round in 0..ROUNDS {
+            if round > 0 && began.elapsed() >= LONGEST {
+                break;
+            }
             let due = this.due.take();
             if due == 0 {
                 break;

@@ -75,6 +75,27 @@ fn a_round_gives_no_more_than_the_streams_should_take() {
     });
 }
 
+/// A HEADERS frame without fields.
+const HEADERS: [u8; 9] = [0, 0, 0, 1, 4, 0, 0, 0, 1];
+
+#[test]
+fn d14_the_streams_that_begin_in_a_round_are_few() {
+    run(async {
+        let (mut socket, mut client) = pair(4 * ROUND);
+        client.write_all(PREFACE).await.unwrap();
+        socket.protocol().await.unwrap();
+        assert_eq!(read_round(&mut socket), PREFACE.len());
+        let many = HEADERS.repeat(100);
+        client.write_all(&many).await.unwrap();
+        let mut rounds = Vec::new();
+        while rounds.iter().sum::<usize>() < many.len() {
+            rounds.push(read_round(&mut socket));
+        }
+        let most = 1 + ROUND / STREAM;
+        assert!(rounds.iter().all(|round| (1..=most * HEADERS.len()).contains(round)), "{rounds:?}");
+    });
+}
+
 /// A SETTINGS frame with one setting.
 const SETTINGS: [u8; 15] = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0];
 
