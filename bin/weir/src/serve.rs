@@ -25,6 +25,10 @@ use crate::ready::Readiness;
 use crate::reload::{Operators, Parts, Reload, Upstreams};
 use crate::service_manager::ServiceManager;
 
+/// After how many polls of tasks a busy thread looks for events. The library's 61 polls may take longer than others should
+/// wait.
+const EVENTS: u32 = 7;
+
 /// How long connections may take to end beyond what they are given.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -46,8 +50,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let reload = Reload::of(&args.config)?;
     let log_level = convert::logs(&reload.config().log).install()?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(EVENTS).build();
+    let runtime = runtime.context("start the runtime")?;
     let served = runtime.block_on(serve(reload, &args.config, log_level));
     // What still runs has had its time.
     runtime.shutdown_background();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use weir_database::{Database, DemandChange};
 
@@ -97,7 +97,11 @@ pub async fn run(
                 due = more.then(|| pace.next());
                 supervisor.router.route_all(changes);
             }
-            _ = sweep.tick() => database.sweep(Instant::now().into_std()),
+            _ = sweep.tick() => {
+                let (database, now) = (database.clone(), Instant::now().into_std());
+                // It takes long where there is much to give up.
+                spawn_blocking(move || database.sweep(now)).await.map_err(Error::Failed)?;
+            }
             Some(ended) = supervisor.tasks.join_next() => ended.map_err(Error::Failed)??,
         }
     }

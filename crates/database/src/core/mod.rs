@@ -70,7 +70,7 @@ pub struct Ambiguity {
 /// Everything of one type.
 pub(crate) struct Core {
     pub(crate) type_url: TypeUrl,
-    names: IndexMap<Name, NameEntry>,
+    names: IndexMap<Name, Box<NameEntry>>,
     /// Which resources list an alias.
     aliases: HashMap<Name, BTreeSet<Name>>,
     /// The selections of collections, by the collection and their parameters.
@@ -286,7 +286,7 @@ impl Core {
             return Some(own);
         }
         let entries = self.aliases.get(name)?.iter().filter_map(|resource| self.names.get(resource));
-        entries.flat_map(NameEntry::sets).find_map(|set| set.select_alias(name, parameters)).cloned()
+        entries.flat_map(|entry| entry.sets()).find_map(|set| set.select_alias(name, parameters)).cloned()
     }
 
     /// Works out anew what `selection` selects of the resource `name`, and tells the views.

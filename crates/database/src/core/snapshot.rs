@@ -20,14 +20,16 @@ pub(crate) struct Copying {
     view: ViewId,
     asked: Arc<IndexMap<Selector, SelectionId>>,
     selections: HashMap<SelectionId, Arc<Selection>>,
-    names: HashMap<Name, NameEntry>,
+    names: HashMap<Name, Box<NameEntry>>,
     /// Changes after this commit have to be copied again.
     since: Commit,
 }
 
 impl Copying {
-    /// The selections of the view.
-    pub(crate) fn of_view(&self) -> Vec<SelectionId> {
+    /// The selections of the view. There is room for them and for `names` from now on.
+    pub(crate) fn make_room(&mut self, names: &[Name]) -> Vec<SelectionId> {
+        self.selections.reserve(self.asked.len());
+        self.names.reserve(names.len());
         self.asked.values().copied().collect()
     }
 
@@ -89,7 +91,7 @@ impl Core {
                 copy.selections.add(parameters.clone(), id);
                 copying.selections.insert(id, self.selections.share(id.0));
             }
-            copying.names.insert(name.clone(), copy);
+            copying.names.insert(name.clone(), Box::new(copy));
         }
     }
 

@@ -27,7 +27,7 @@ fn copy(core: &mut Held<'_>, view: ViewId, query: &Query<'_>) -> Option<(Core, C
     let mut copying = core.begin_copy(view)?;
     let (selections, names) = core.unlocked(|| {
         let names: Vec<Name> = query.known.into_iter().flat_map(|known| known.names()).cloned().collect();
-        copying.covers(query).then(|| (copying.of_view(), names))
+        copying.covers(query).then(|| (copying.make_room(&names), names))
     })?;
     for slice in selections.chunks(SLICE) {
         core.copy(&mut copying, slice);

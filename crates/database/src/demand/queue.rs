@@ -4,8 +4,9 @@
 //! what is told is for what is not wanted any more, as long as there is both. What was never told to be wanted is not taken
 //! back, and what is taken back is, before it is wanted again.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
+use indexmap::{IndexMap, IndexSet};
 use weir_types::{ResourceLocator, TypeUrl};
 
 use super::DemandChange;
@@ -22,11 +23,11 @@ pub(super) struct Queue {
     wanted: HashMap<Asker, VecDeque<Key>>,
     /// Whose turn it is.
     turns: VecDeque<Asker>,
-    waiting: HashSet<Key>,
+    waiting: IndexSet<Key>,
     /// What is to be sent again, or not wanted any more, in order, with running numbers. What is not in `dropped` by its
     /// number was told before its turn.
     others: VecDeque<(u64, DemandChange)>,
-    dropped: HashMap<Key, u64>,
+    dropped: IndexMap<Key, u64>,
     next: u64,
 }
 
@@ -56,7 +57,7 @@ impl Queue {
 
     /// Nobody wants it any more.
     pub(super) fn drop(&mut self, key: Key) {
-        if !self.waiting.remove(&key) && !self.dropped.contains_key(&key) {
+        if !self.waiting.swap_remove(&key) && !self.dropped.contains_key(&key) {
             self.dropped.insert(key.clone(), self.next);
             self.push(DemandChange::Dropped(key.0, key.1));
         }
@@ -86,7 +87,7 @@ impl Queue {
                 if self.dropped.get(&key) != Some(&number) {
                     continue;
                 }
-                self.dropped.remove(&key);
+                self.dropped.swap_remove(&key);
             }
             taken.push(change);
         }
@@ -99,8 +100,8 @@ impl Queue {
                 true => drop(self.wanted.remove(&asker)),
                 false => self.turns.push_back(asker),
             }
-            let Some(key) = next.filter(|key| self.waiting.remove(key)) else { continue };
-            if self.dropped.remove(&key).is_some() {
+            let Some(key) = next.filter(|key| self.waiting.swap_remove(key)) else { continue };
+            if self.dropped.swap_remove(&key).is_some() {
                 taken.push(DemandChange::Dropped(key.0.clone(), key.1.clone()));
             }
             taken.push(DemandChange::Wanted(key.0, key.1));
@@ -111,6 +112,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
     use weir_types::DynamicParameters;
 
@@ -160,7 +163,8 @@ mod tests {
     #[test]
     fn u12_nothing_is_to_be_sent_again_once_it_was_taken_back() {
         let mut queue = Queue::default();
-        ["x", "a"].map(|name| queue.want(None, key(name)));
+        queue.want(None, key("x"));
+        queue.want(None, key("a"));
         assert_eq!(names(&queue.take(9)), ["+x", "+a"]);
         queue.renew(key("x"));
         queue.drop(key("a"));
