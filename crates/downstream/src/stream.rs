@@ -244,15 +244,20 @@ impl Stream {
 
     async fn read_all<R: Request>(self: &Arc<Self>, requests: &mut Messages<R, Incoming>) -> Status {
         loop {
-            match requests.next().await.and_then(|request| {
-                request.map(|request| apart(request.count(), || self.handle(request))).transpose()
-            }) {
+            let take_in = |request: R| apart(self.weight(request.count()), || self.handle(request));
+            match requests.next().await.and_then(|request| request.map(take_in).transpose()) {
                 Ok(Some(true)) => self.signal.wake(),
                 Ok(Some(false)) => {}
                 Ok(None) => return Status::ok(""),
                 Err(status) => return status,
             }
         }
+    }
+
+    /// How many names a request is about: with each that is new, or is given up, all of a stream are gone through.
+    fn weight(&self, count: usize) -> usize {
+        let subscribed = |open: &Open| open.conversation.subscribed();
+        count.max(self.state.lock().open.as_ref().filter(|_| count > 0).map_or(0, subscribed))
     }
 
     /// Takes in a request, and says whether there may now be something to say.
@@ -268,8 +273,8 @@ impl Stream {
         let client = Arc::clone(open.conversation.client());
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %client.id, %type_url, nonce = inbound.nonce, "request");
-        let subscriber: Arc<dyn Subscriber> = self.signal.clone();
-        let verdict = open.conversation.hear(inbound, &self.shared.database, &subscriber)?;
+        let subscriber = &(self.signal.clone() as Arc<dyn Subscriber>);
+        let verdict = open.conversation.hear(inbound, &self.shared.database, subscriber)?;
         let told = open.told(&type_url);
         if let Some(verdict) = verdict {
             if let Some(told) = told {
