@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 /// CPU time of a process since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cpu {
-    /// Of all its threads, as exact as the scheduler's clock.
+    /// Of all its threads: as exact as the scheduler's clock, to 10 ms where some have ended.
     pub(crate) total: Duration,
     /// `utime` and `stime`: the parts of the total, to 10 ms.
     pub(crate) user: Duration,
@@ -20,8 +20,8 @@ impl Cpu {
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).context("read a process's times")?;
         let (user, system) = times(&stat).context("a process has times")?;
-        let total = threads(pid, "")?;
-        Ok(Self { total: if total.is_zero() { user + system } else { total }, user, system })
+        // Those that have ended are part of the process's times only.
+        Ok(Self { total: threads(pid, "")?.max(user + system), user, system })
     }
 
     /// What was spent since `earlier`.

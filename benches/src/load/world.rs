@@ -186,11 +186,11 @@ impl<'a> World<'a> {
     /// Turns until the server has nothing to do any more.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let deadline = Instant::now() + RESTLESS;
-        let mut before = self.server.process.cpu()?.total;
+        let mut before = self.server.process.cpu()?;
         while Instant::now() < deadline {
             self.swarm.turn_for(LOOK)?;
-            let now = self.server.process.cpu()?.total;
-            if now - before < RESTING {
+            let now = self.server.process.cpu()?;
+            if now.since(before).total < RESTING {
                 break;
             }
             before = now;
