@@ -190,6 +190,11 @@ impl Database {
         self.0.demand.take(count)
     }
 
+    /// How many locators are wanted that were not taken yet.
+    pub fn demand(&self) -> u64 {
+        self.0.demand.waiting()
+    }
+
     /// Has `wake` called whenever there is demand to take. There is one such callback.
     pub fn on_demand(&self, wake: impl Fn() + Send + Sync + 'static) {
         self.0.demand.on_change(Box::new(wake));

@@ -346,6 +346,10 @@ impl Demand {
         self.state.lock().refused.clone()
     }
 
+    pub(crate) fn waiting(&self) -> u64 {
+        self.state.lock().changes.waiting() as u64
+    }
+
     /// About `count` changes, in turns of those who ask, and whether there are more.
     pub(crate) fn take(&self, count: usize) -> (Vec<DemandChange>, bool) {
         let mut state = self.state.lock();

@@ -25,6 +25,7 @@ pub(crate) fn observe(database: &Database) {
         let database = database.clone();
         move |observer: &dyn AsyncInstrument<u64>| observer.observe(count(&database), &[])
     };
+    weir_metrics::DATABASE_DEMAND.observe(of(Database::demand));
     weir_metrics::DATABASE_EXPIRED.observe(of(Database::expired));
     weir_metrics::DATABASE_RENEWALS.observe(of(Database::renewals));
     weir_metrics::DATABASE_AMBIGUOUS_MATCHES.observe(of(Database::ambiguities));

@@ -42,6 +42,8 @@ instruments! {
         "How often the configuration file was read again";
     DATABASE_AMBIGUOUS_MATCHES = Counter "weir.database.ambiguous_matches" "{match}" []
         "Parameter sets found to match more than one variant of a name";
+    DATABASE_DEMAND = Gauge "weir.database.demand" "{locator}" []
+        "Locators that control planes have yet to be asked for";
     DATABASE_EXPIRED = Counter "weir.database.expired" "{resource}" []
         "Resources that upstream did not refresh within their time to live";
     DATABASE_LOCK_HOLD_TIME = Histogram "weir.database.lock_hold_time" "s" []

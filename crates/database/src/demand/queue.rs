@@ -37,6 +37,11 @@ impl Queue {
         self.waiting.is_empty() && self.others.is_empty()
     }
 
+    /// How many locators are wanted that were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// `asker` wants what nobody wanted.
     pub(super) fn want(&mut self, asker: Asker, key: Key) {
         if self.waiting.insert(key.clone()) {
@@ -139,6 +144,7 @@ mod tests {
         queue.want(Some(2), key("a"));
         queue.want(Some(3), key("b"));
         queue.want(Some(2), key("c"));
+        assert_eq!(queue.waiting(), 1003);
         assert_eq!(names(&queue.take(6)), ["+0", "+a", "+b", "+1", "+c", "+2"]);
         assert_eq!(queue.take(usize::MAX).len(), 997);
         assert!(queue.is_empty() && queue.turns.is_empty() && queue.wanted.is_empty());
