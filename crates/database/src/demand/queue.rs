@@ -32,9 +32,9 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Whether there is nothing to take.
+    /// Whether there is nothing to take, and nothing to forget of what is wanted no more.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.others.is_empty()
+        self.turns.is_empty() && self.others.is_empty()
     }
 
     /// How many locators are wanted that were not taken yet.
@@ -164,6 +164,16 @@ mod tests {
         queue.renew(key("a"));
         assert_eq!(names(&queue.take(3)), ["!0", "!1", "-a", "+a"]);
         assert_eq!(names(&queue.take(9)), ["!2"]);
+    }
+
+    #[test]
+    fn u12_nothing_is_kept_of_what_was_given_up_before_it_was_told() {
+        let mut queue = Queue::default();
+        queue.want(Some(1), key("a"));
+        queue.drop(key("a"));
+        assert!(!queue.is_empty() && queue.waiting() == 0);
+        assert_eq!(names(&queue.take(1)), [""; 0]);
+        assert!(queue.is_empty() && queue.wanted.is_empty());
     }
 
     #[test]
