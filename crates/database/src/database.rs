@@ -223,11 +223,8 @@ impl Database {
             core.pause();
             touched.extend(core.give_up_idle(slice, (now, idle), demand, || self.next_commit()));
         }
-        let mut from = Some(0);
-        while let Some(place) = from {
-            core.pause();
-            from = core.prune_from(place, slices::SLICE);
-        }
+        core.pause();
+        slices::in_steps(&mut core, 0, |core, place| core.prune_from(place, slices::SLICE));
         drop(core);
         self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
         touched.iter().for_each(|view| view.wake_all());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_types::Subscription;
 
 use super::Database;
-use crate::core::{Patch, Standing, Statistics};
+use crate::core::{Core, Patch, Standing, Statistics};
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refused};
 use crate::lock::Held;
@@ -72,13 +72,18 @@ impl Database {
     }
 }
 
+/// Does the steps from `from` on, each of which says where the next one begins. In between, others have the lock.
+pub(super) fn in_steps<P>(core: &mut Held<'_>, from: P, mut step: impl FnMut(&mut Core, P) -> Option<P>) {
+    let mut next = step(core, from);
+    while let Some(from) = next {
+        core.pause();
+        next = step(core, from);
+    }
+}
+
 /// Adds what there is of a type to `statistics`. What comes and goes meanwhile may count or not.
 pub(super) fn count(core: &mut Held<'_>, statistics: &mut Statistics) {
-    let mut from = core.count_from(0, SLICE, statistics);
-    while let Some(place) = from {
-        core.pause();
-        from = core.count_from(place, SLICE, statistics);
-    }
+    in_steps(core, 0, |core, place| core.count_from(place, SLICE, statistics));
 }
 
 /// Takes a stream off its view, which goes with its last stream.
@@ -90,14 +95,9 @@ pub(super) fn leave(core: &mut Held<'_>, standing: Standing) {
 
 /// The selections that nobody has asked for since `idle` before `now`.
 pub(super) fn due(core: &mut Held<'_>, now: Instant, idle: Duration) -> Vec<SelectionId> {
-    let (mut due, mut last) = (Vec::new(), None);
-    loop {
-        last = core.find_idle(last, SLICE, (now, idle), &mut due);
-        if last.is_none() {
-            return due;
-        }
-        core.pause();
-    }
+    let mut due = Vec::new();
+    in_steps(core, None, |core, after| core.find_idle(after, SLICE, (now, idle), &mut due).map(Some));
+    due
 }
 
 /// Removes a view that nobody finds any more.
