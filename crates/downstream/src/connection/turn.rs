@@ -6,8 +6,8 @@
 //! would be woken again by what it does to itself.
 //!
 //! Invariants: whoever is woken is polled before the task sleeps (a wake during a turn is seen by the turn, or
-//! wakes the task); a turn ends after [`ROUNDS`], or the round in which [`LONGEST`] is over, so that no connection keeps a thread
-//! for itself.
+//! wakes the task); a turn ends after [`ROUNDS`], or the round in which [`LONGEST`] is over, so that no connection
+//! keeps a thread for itself.
 
 use std::future::{Future, ready};
 use std::mem;
