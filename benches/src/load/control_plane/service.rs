@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio_stream::StreamExt as _;
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 use weir_wire::discovery::aggregated_discovery_service_server::{
     AggregatedDiscoveryService, AggregatedDiscoveryServiceServer,
@@ -25,8 +25,7 @@ pub(super) async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
     let service =
         AggregatedDiscoveryServiceServer::new(Service(state)).max_decoding_message_size(MAX_REQUEST);
     // Large responses would wait for delayed acknowledgements otherwise: 40 ms for every 64 KiB.
-    let incoming = TcpListenerStream::new(listener)
-        .map(|socket| socket.inspect(|socket| drop(socket.set_nodelay(true))));
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let server = tonic::transport::Server::builder().add_service(service);
     // If it ends, the run does not get on and says so.
     let _ = server.serve_with_incoming(incoming).await;
