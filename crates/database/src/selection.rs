@@ -7,6 +7,7 @@
 mod failure;
 mod fleeting;
 mod member;
+mod resolution;
 mod terms;
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,6 +21,7 @@ use crate::view::ViewId;
 
 pub(crate) use failure::Failure;
 pub(crate) use member::{Member, Tombstone};
+pub(crate) use resolution::Resolution;
 
 /// What happened to a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,21 +60,12 @@ pub(crate) struct Selection {
     graves: usize,
     /// For a collection: the keys of `live`, by when they were last refreshed.
     recent: BTreeSet<(Commit, Name)>,
-    /// For a name: what is known of its absence. For a collection: timed out, if upstream did not answer in time.
-    pub(crate) absence: Absence,
-    /// For a name: what is selected is gone, and stays until upstream has spoken of the name.
-    undecided: bool,
+    /// What is known of the answer.
+    resolution: Resolution,
     /// Whether upstream, asked for just this name, last said that nothing matches: whatever a wildcard brings.
     denied: bool,
     /// For a name: what upstream last said to be wrong with it, while it is.
     failure: Option<Failure>,
-    /// When its absence was learnt, in whatever way.
-    pub(crate) missed: Option<Commit>,
-    /// When its absence was proved.
-    pub(crate) proved: Option<Commit>,
-    /// When there was nothing left to wait for: the name was first present or absent, the collection
-    /// answered.
-    pub(crate) settled: Option<Commit>,
     /// Order-independent sums over the live members' names and versions, per [`Form`].
     sums: [u64; 2],
     /// The views that contain the locator.
@@ -98,13 +91,9 @@ impl Selection {
             gone: HashMap::new(),
             graves: 0,
             recent: BTreeSet::new(),
-            absence: Absence::Unknown,
-            undecided: false,
+            resolution: Resolution::default(),
             denied: false,
             failure: None,
-            missed: None,
-            proved: None,
-            settled: None,
             sums: [0; 2],
             views: HashMap::new(),
             prune_at: PRUNE_FLOOR,
@@ -125,39 +114,39 @@ impl Selection {
     /// Whether nothing more has to be awaited: the name is present or known to be absent, the collection was
     /// answered.
     pub(crate) fn is_settled(&self) -> bool {
-        self.settled.is_some()
+        self.resolution != Resolution::Pending
+    }
+
+    /// What is known of the answer.
+    pub(crate) fn resolution(&self) -> Resolution {
+        self.resolution
     }
 
     /// Notes that upstream has answered the collection, or that its silence is taken for an answer until it does.
     pub(crate) fn mark_answered(&mut self, absence: Absence, at: Commit) -> Option<Change> {
-        let proves = self.is_unproved() && absence == Absence::Known;
-        if self.settled.is_some() && !proves {
-            return None;
-        }
-        self.absence = if absence == Absence::TimedOut { absence } else { Absence::Unknown };
-        self.settled = Some(at);
-        Some(Change::Added)
+        self.resolution.receive_collection(absence, at).then_some(Change::Added)
     }
 
     /// Whether it is a collection that upstream has not answered in time.
     pub(crate) fn is_unproved(&self) -> bool {
-        self.is_collection() && self.absence == Absence::TimedOut
+        matches!(self.resolution, Resolution::TimedOut { .. })
     }
 
     /// Notes whether what is selected is gone, and stays since upstream has not spoken of the name.
     pub(crate) fn keep(&mut self, gone: bool) {
-        self.undecided = gone && !self.live.is_empty();
+        self.resolution.set_undecided(gone);
     }
 
     /// Whether what is selected is gone.
     pub(crate) fn is_kept(&self) -> bool {
-        self.undecided
+        matches!(self.resolution, Resolution::Undecided { .. })
     }
 
     /// Lets go what was kept until upstream has spoken. Whether there was anything.
     fn let_go(&mut self, at: Commit) -> bool {
-        let kept = std::mem::take(&mut self.undecided);
+        let kept = self.is_kept();
         if kept {
+            self.resolution.set_undecided(false);
             let slot = self.locator.name.clone();
             self.bury(&slot, at);
         }
@@ -167,19 +156,13 @@ impl Selection {
     /// Notes that nothing answers the name. What is there speaks for itself, unless it was only kept.
     pub(crate) fn mark_absent(&mut self, absence: Absence, at: Commit) -> Option<Change> {
         let went = self.let_go(at);
-        if !self.live.is_empty() || self.absence >= absence {
+        if !self.live.is_empty() || !self.resolution.receive_absence(absence, at) {
             return None;
         }
         let went = self.bury_former(None, at) || went;
-        if self.absence == Absence::Unknown {
-            self.missed = Some(at);
-        }
         if absence == Absence::Known {
-            self.proved = Some(at);
             self.failure = None;
         }
-        self.absence = absence;
-        self.settled.get_or_insert(at);
         Some(if went { Change::Removed } else { Change::Added })
     }
 
@@ -200,10 +183,13 @@ impl Selection {
         variant: Option<&Arc<Variant>>,
         at: Commit,
     ) -> Option<Change> {
-        self.undecided &= variant.is_none();
+        if variant.is_some() {
+            self.resolution.set_undecided(false);
+        }
+        let kept = self.is_kept();
         match (self.live.get_mut(slot), variant) {
             (None, None) => None,
-            (Some(_), None) if self.undecided => None,
+            (Some(_), None) if kept => None,
             (Some(member), Some(new)) if member.variant.key() == new.key() => {
                 let change = renewal(&member.variant, new);
                 let old = std::mem::replace(&mut member.variant, Arc::clone(new));
@@ -239,8 +225,7 @@ impl Selection {
         self.fleeting += usize::from(variant.content().do_not_cache);
         self.live.insert(slot.clone(), Member::new(variant, at));
         if !self.is_collection() {
-            self.absence = Absence::Unknown;
-            self.settled.get_or_insert(at);
+            self.resolution.receive_resource(at);
         }
     }
 

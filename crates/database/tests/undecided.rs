@@ -5,8 +5,11 @@
 mod support;
 
 use support::*;
+use weir_database::{Refresh, Shape};
 use weir_types::Reach::{Named, Wildcard};
-use weir_types::{Absence, Batch, Code, ResourceError, ResourceLocator, Scope, Undecided, VariantKey};
+use weir_types::{
+    Absence, Batch, Code, KnownVersions, ResourceError, ResourceLocator, Scope, Undecided, VariantKey,
+};
 
 /// Upstream withdraws `key`, and has yet to speak of `a` for `prod()`.
 fn withdraw(fixture: &Fixture, key: VariantKey) {
@@ -69,7 +72,7 @@ fn u03_an_error_is_an_answer_too() {
     let mut batch = Batch::new(cds(), Named);
     batch.fail(&ResourceLocator::new("a", prod()), ResourceError::new(Code::NOT_FOUND, "no"));
     fixture.database.commit(batch);
-    let diff = late.step(weir_database::Shape::Changes, false);
+    let diff = late.step(Shape::Changes, false);
     assert_eq!((diff.removed.len(), diff.errors.told.len()), (1, 1), "{diff:?}");
 }
 
@@ -85,4 +88,22 @@ fn u03_what_is_there_for_another_reason_is_not_kept() {
     assert_eq!(late.told(), nothing(), "the wildcard has it");
     fixture.remove(Wildcard, anyone("a"));
     assert_eq!(late.told().1.len(), 1);
+}
+
+#[test]
+fn i16_the_proved_absence_of_an_earlier_life_is_no_proof_against_what_a_client_states_to_hold() {
+    let fixture = Fixture::new();
+    let _first = fixture.attach(&[located("a", prod())]);
+    fixture.deny("a", prod());
+    fixture.put(Named, anyone("a"), "1");
+    withdraw(&fixture, anyone("a"));
+    let mut batch = Batch::new(cds(), Named);
+    batch.mark_absent(&ResourceLocator::new("a", prod()), Absence::TimedOut);
+    fixture.database.commit(batch);
+    let returning = fixture.attach(&[located("a", prod())]);
+    let known: KnownVersions = [("a", "1")].into_iter().collect();
+    let removed = || returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known)).removed;
+    assert_eq!(removed(), [], "upstream is silent");
+    fixture.deny("a", prod());
+    assert_ne!(removed(), []);
 }

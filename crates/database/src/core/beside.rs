@@ -30,7 +30,7 @@ impl<'a> Collector<'a> {
                 }
             }
             self.collect_emptiness(owed.form, selection, Commit::NONE);
-            if selection.absence != Absence::Unknown
+            if selection.resolution().absence() != Absence::Unknown
                 && !(self.query.hold_removals && self.may_hold(selection))
             {
                 self.changed = true;
@@ -122,7 +122,8 @@ impl<'a> Collector<'a> {
             let (name, selection) = (&selector.locator.name, &self.core.selections[id.0]);
             if selection.is_collection() {
                 // Against what the client states to hold, silence is no proof.
-                let answered = selection.settled.is_some_and(|at| first || at > self.query.after.removals);
+                let answered =
+                    selection.resolution().first().is_some_and(|at| first || at > self.query.after.removals);
                 if answered && !selection.is_unproved() {
                     asked.insert(name);
                     form = form.or(Some(selector.form));

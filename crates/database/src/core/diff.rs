@@ -46,7 +46,7 @@ impl Core {
     fn is_disputed(&self, view: &View, query: &Query<'_>) -> bool {
         query.known.is_some_and(|known| {
             let mut claimed = view.selections.iter().filter(|(s, _)| known.contains(&s.locator.name));
-            claimed.any(|(_, id)| self.selections[id.0].absence == Absence::TimedOut)
+            claimed.any(|(_, id)| self.selections[id.0].resolution().absence() == Absence::TimedOut)
         })
     }
 }
@@ -156,7 +156,7 @@ impl<'a> Collector<'a> {
     fn has_news(&self, selection: &Selection) -> bool {
         let additions = self.query.after.additions;
         // A collection is answered even if there is nothing.
-        let answered = || selection.is_collection() && selection.settled.is_some_and(|at| at > additions);
+        let answered = || selection.is_collection() && selection.resolution().is_news_after(additions);
         answered()
             || selection.live().any(|member| member.changed > additions)
             || selection.gone().any(|old| self.is_untold(old))
@@ -224,7 +224,7 @@ impl<'a> Collector<'a> {
             Breadth::Name => false,
         };
         let empty = collection.live().next().is_none();
-        let news = collection.settled.is_some_and(|at| at > after);
+        let news = collection.resolution().is_news_after(after);
         if self.query.shape == Shape::Changes && told && empty && news {
             self.removed.insert(Removed::absent(&collection.locator.name, form));
         }
@@ -240,7 +240,7 @@ impl<'a> Collector<'a> {
         }
         let version = variant.version(form);
         let known = self.query.known.is_some_and(|known| known.is_current(variant.name(), version));
-        let untold = selection.settled.is_some_and(|at| at > after);
+        let untold = selection.resolution().is_news_after(after);
         let was_held = |old: &Tombstone| {
             (form == Form::Plain || old.variant.key() == variant.key())
                 && old.variant.version(form) == version
@@ -292,12 +292,13 @@ impl<'a> Collector<'a> {
         let (after, name) = (self.query.after, &selection.locator.name);
         // Against a client that holds it from an earlier stream, silence is no proof, and what is proved is a
         // removal.
+        let resolution = selection.resolution();
         let news = match self.is_claimed(name) {
-            true => !self.query.hold_removals && selection.proved.is_some_and(|at| at > after.removals),
+            true => !self.query.hold_removals && resolution.proved().is_some_and(|at| at > after.removals),
             false if self.knows_missing(name, form) => false,
-            false => selection.missed.is_some_and(|at| at > after.additions),
+            false => resolution.absent_since().is_some_and(|at| at > after.additions),
         };
-        if news && selection.absence != Absence::Unknown {
+        if news {
             self.changed = true;
             self.answer_with_nothing(form, selection);
             let withheld = selection.locator.parameters.is_withheld();

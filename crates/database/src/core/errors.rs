@@ -74,7 +74,7 @@ impl<'a> Collector<'a> {
             if let Some(id) = self.view.selections.get(selector) {
                 let selection = &self.core.selections[id.0];
                 self.tell_error(selector.form, selection);
-                if selector.form == Form::Located && selection.absence != Absence::Unknown {
+                if selector.form == Form::Located && selection.resolution().absence() != Absence::Unknown {
                     self.answer_with_nothing(selector.form, selection);
                 }
             }

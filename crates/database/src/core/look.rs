@@ -132,7 +132,7 @@ impl Core {
         for (selector, id) in &*view.selections {
             let selection = &self.selections[id.0];
             let answered = selection.is_collection() && selection.is_settled();
-            let absence = if answered { Absence::Known } else { selection.absence };
+            let absence = if answered { Absence::Known } else { selection.resolution().absence() };
             let of = |variant| Shown {
                 selector: selector.clone(),
                 variant,

@@ -24,7 +24,7 @@ impl Selection {
     pub(crate) fn is_failing(&self) -> bool {
         let failure = self.failure().filter(|failure| !failure.error.is_away());
         let transient = failure.is_some_and(|failure| failure.error.code.is_transient());
-        transient && self.live.is_empty() && self.absence == Absence::Unknown
+        transient && self.live.is_empty() && self.resolution.absence() == Absence::Unknown
     }
 
     /// Whether nothing is known, and there is nobody to ask. That is no answer: it is settled no more than before.
@@ -53,7 +53,7 @@ impl Selection {
             return Some(Change::Removed);
         }
         if !error.is_away() {
-            self.settled.get_or_insert(at);
+            self.resolution.receive_error(at);
         }
         Some(Change::Added)
     }

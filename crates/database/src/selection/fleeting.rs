@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Commit, Name, Variant};
+use weir_types::{Commit, Name, Variant};
 
-use super::{Selection, Tombstone};
+use super::{Resolution, Selection, Tombstone};
 
 impl Selection {
     /// Whether something is selected that must not be cached, so that nobody may join.
@@ -24,8 +24,7 @@ impl Selection {
     pub(crate) fn lapse(&mut self, slot: &Name, at: Commit) {
         self.bury(slot, at);
         self.prune(|_| false);
-        self.absence = Absence::Unknown;
-        (self.missed, self.proved, self.settled) = (None, None, None);
+        self.resolution = Resolution::Pending;
         self.lapsed = true;
     }
 

@@ -153,7 +153,7 @@ impl Core {
             parameters: selection.locator.parameters.clone(),
             streams: streams.of(id),
             served: selection.live().next().map(|member| member.variant.key().constraints.clone()),
-            absence: selection.absence,
+            absence: selection.resolution().absence(),
             error: selection.failure().map(|failure| Arc::clone(&failure.error)),
         };
         let mut asked: Vec<_> = entry.selections().map(asked).collect();
