@@ -1,24 +1,12 @@
 //! One type on one stream: its subscription and its acknowledgements.
-//!
-//! ```text
-//!             request                      response                    ACK / NACK
-//!  (nothing) ─────────> waiting for the ─────────────> outstanding ──────────────> acknowledged
-//!                       first response                      ^                           │
-//!                                                           └──── change, owed ─────────┘
-//! ```
-//!
-//! A response may also leave while another is outstanding; the verdict on the older one is then stale.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
-use std::sync::Arc;
 
-use weir_types::xdstp::collections_of;
-use weir_types::{
-    Commit, DynamicParameters, Form, KnownVersions, Name, Selector, Subscription, TypeUrl, Version, WILDCARD,
-};
+use weir_types::{Commit, DynamicParameters, Form, Name, Selector, Subscription, TypeUrl, Version, WILDCARD};
 
-use super::waiting::FirstResponse;
+use super::initial_versions::InitialVersions;
+use super::response_state::ResponseState;
 use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
 
 /// How many names that a client has given up, and that a collection covers, may wait for its answer when it gives up
@@ -31,14 +19,7 @@ pub struct Logical<V> {
     pub(super) view: V,
     /// Whether the client has ever named anything: from then on, no names means nothing.
     named: bool,
-    /// Whether the first response has been given.
-    pub(super) answered: bool,
-    /// Until then, how it may leave without what is not answered; none if it has to have everything.
-    pub(super) first: Option<Box<FirstResponse>>,
-    /// The newest response.
-    pub(super) nonce: Option<Nonce>,
-    /// Whether the newest response was accepted or rejected.
-    acknowledged: bool,
+    pub(super) responses: ResponseState,
     /// Whether the newest verdict is a rejection.
     rejects: bool,
     /// The newest response that did not say everything of the commit that it names.
@@ -56,12 +37,7 @@ pub struct Logical<V> {
     pub(super) unsaid: BTreeSet<Selector>,
     /// Whether some of that can be said now.
     pub(super) unsaid_is_due: bool,
-    /// State of the world: whether the client holds something from an earlier stream.
-    pub(super) returning: bool,
-    /// What the client holds from an earlier stream, until all of it is confirmed or corrected.
-    pub(super) known: Option<Arc<KnownVersions>>,
-    /// Whether `known` has to be looked at again: the subscription that it is held against has changed.
-    pub(super) reconsidered: bool,
+    pub(super) known: InitialVersions,
 }
 
 impl<V: View> Logical<V> {
@@ -77,22 +53,17 @@ impl<V: View> Logical<V> {
 
     /// Whether the first response has been given.
     pub fn is_answered(&self) -> bool {
-        self.answered
+        !self.responses.is_awaiting_first()
     }
 
     /// The newest response, and whether the client has accepted or rejected it.
     pub fn outstanding(&self) -> Option<(Nonce, bool)> {
-        self.nonce.map(|nonce| (nonce, self.acknowledged))
+        self.responses.nonce().map(|nonce| (nonce, self.responses.is_acknowledged()))
     }
 
     /// Whether the client has rejected something and accepted nothing since: it may lack what it was sent.
     pub fn rejects(&self) -> bool {
         self.rejects
-    }
-
-    /// Whether the client has yet to accept or reject the newest response.
-    pub(super) fn is_outstanding(&self) -> bool {
-        self.nonce.is_some() && !self.acknowledged
     }
 
     /// The logical stream that a first request opens, whatever nonce it carries.
@@ -113,37 +84,32 @@ impl<V: View> Logical<V> {
             view: views.attach(&inbound.type_url, &names)?,
             type_url: inbound.type_url,
             named,
-            answered: false,
-            first: None,
-            nonce: None,
-            acknowledged: false,
+            responses: ResponseState::new(inbound.version.is_some()),
             rejects: false,
             partial: None,
-            returning: inbound.version.is_some(),
             unfinished: false,
             version: inbound.version,
             rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)).map(Box::new),
             owed: BTreeSet::new(),
             unsaid: BTreeSet::new(),
             unsaid_is_due: false,
-            known: inbound.known,
-            reconsidered: false,
+            known: InitialVersions::new(inbound.known),
         })
     }
 
     /// Takes in a request that is not the first.
     pub(super) fn handle(&mut self, inbound: Inbound) -> Result<Option<Verdict>, Refused> {
-        let nonce = self.nonce.filter(|nonce| nonce.to_string() == inbound.nonce);
+        let nonce = self.responses.nonce().filter(|nonce| nonce.to_string() == inbound.nonce);
         if let Some(told) = self.told_by(nonce, &inbound.nonce) {
             self.view.answer(told, inbound.nack.as_ref());
         }
-        let repeated = nonce.is_some() && self.acknowledged && inbound.nack.is_none();
+        let acknowledges = nonce.is_some() && self.responses.acknowledge();
+        let repeated = nonce.is_some() && !acknowledges && inbound.nack.is_none();
         let verdict = match (nonce, inbound.nack) {
             (_, Some(nack)) => Some(Verdict::Nack { nonce, nack }),
-            (Some(nonce), None) if !self.acknowledged => Some(Verdict::Ack(nonce)),
+            (Some(nonce), None) if acknowledges => Some(Verdict::Ack(nonce)),
             _ => None,
         };
-        self.acknowledged |= nonce.is_some();
         self.rejects = match &verdict {
             Some(verdict) => matches!(verdict, Verdict::Nack { .. }),
             None => self.rejects,
@@ -172,7 +138,7 @@ impl<V: View> Logical<V> {
         match newest {
             Some(_) => (!self.unfinished).then(|| self.view.cursor().removals),
             None => {
-                let older = Nonce::parse(answered).filter(|older| Some(*older) < self.nonce)?;
+                let older = Nonce::parse(answered).filter(|older| Some(*older) < self.responses.nonce())?;
                 (Some(older) > self.partial).then_some(older.commit)
             }
         }
@@ -180,7 +146,7 @@ impl<V: View> Logical<V> {
 
     /// A step that has nothing to say leaves nothing to be answered, unless something before it does.
     pub(super) fn answer_for_silence(&mut self) {
-        if !self.is_outstanding() {
+        if !self.responses.is_outstanding() {
             self.view.answer(self.view.cursor().removals, None);
         }
     }
@@ -195,7 +161,7 @@ impl<V: View> Logical<V> {
         let add: Vec<_> = wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
         let remove: Vec<_> = subscription.iter().filter(|s| !wanted.contains(s)).cloned().collect();
         self.view.change(&add, &remove)?;
-        self.reconsider(&remove);
+        self.known.unsubscribe(&remove, self.view.subscription());
         if !remove.is_empty() {
             // The client keeps less than that version stood for.
             self.version = None;
@@ -218,7 +184,7 @@ impl<V: View> Logical<V> {
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
         if !add.is_empty() || !remove.is_empty() {
             self.view.change(&add, &remove)?;
-            self.reconsider(&remove);
+            self.known.unsubscribe(&remove, self.view.subscription());
         }
         if !again.is_empty() {
             self.view.ask_again(&again)?;
@@ -229,40 +195,9 @@ impl<V: View> Logical<V> {
         }
         // Whom it waited for may have been given up.
         self.unsaid_is_due |= !remove.is_empty() && !self.unsaid.is_empty();
-        self.doubt(&again);
+        self.known.subscribe_again(&again);
         self.owed.extend(subscribe_wanted);
         self.owe_covered(remove)
-    }
-
-    /// What the client no longer asks for, it no longer holds: but for what it also asks for with other parameters, or
-    /// by another collection.
-    fn reconsider(&mut self, removed: &[Selector]) {
-        let Some(known) = &self.known else { return };
-        self.reconsidered = true;
-        let asked: HashSet<&Name> = self.view.subscription().iter().map(|s| &s.locator.name).collect();
-        let gone = removed.iter().map(|gone| &gone.locator.name).filter(|name| !asked.contains(name));
-        let gone: HashSet<&Name> = gone.collect();
-        if gone.is_empty() {
-            return;
-        }
-        let collected = |name: &Name, by: &HashSet<&Name>| {
-            collections_of(name).any(|collection| by.contains(&collection))
-        };
-        let keeps = |name: &Name| match collected(name, &gone) {
-            true => asked.contains(name) || collected(name, &asked),
-            false => !gone.contains(name),
-        };
-        self.known = Some(Arc::new(known.filtered(keeps)));
-    }
-
-    /// A client that asks again for what it states to hold is to get it, also if it is not there yet.
-    fn doubt(&mut self, again: &[Selector]) {
-        let again: HashSet<&Name> = again.iter().map(|selector| &selector.locator.name).collect();
-        let collected = |name: &Name| collections_of(name).any(|collection| again.contains(&collection));
-        let asked = |name: &Name| again.contains(name) || collected(name);
-        if let Some(known) = self.known.as_ref().filter(|known| known.stated().any(asked)) {
-            self.known = Some(Arc::new(known.doubting(asked)));
-        }
     }
 
     /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it, whatever the
@@ -303,7 +238,7 @@ impl<V: View> Logical<V> {
     /// Owes those of `names` that the client holds from an earlier stream: what it does not hold is sent
     /// anyway.
     pub(super) fn owe_known(&mut self, names: impl Fn(&Name) -> bool) {
-        if let Some(known) = &self.known {
+        if let Some(known) = self.known.get() {
             let held = |s: &&Selector| names(&s.locator.name) && known.contains(&s.locator.name);
             self.owed.extend(self.view.subscription().iter().filter(held).cloned());
         }
@@ -311,11 +246,10 @@ impl<V: View> Logical<V> {
 
     /// Notes that a response has left; `whole` if it says everything of the commit that it names.
     pub(super) fn sent(&mut self, nonce: Nonce, version: Version, whole: bool) {
-        self.nonce = Some(nonce);
+        self.responses.send(nonce);
         if !whole {
             self.partial = Some(nonce);
         }
-        self.acknowledged = false;
         self.version = Some(version);
     }
 }

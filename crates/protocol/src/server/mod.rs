@@ -14,7 +14,9 @@
 //! [`ServerStream::poll_timeout`].
 
 mod inbound;
+mod initial_versions;
 mod logical;
+mod response_state;
 mod split;
 mod transmit;
 mod waiting;

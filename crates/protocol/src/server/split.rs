@@ -27,7 +27,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let index = self.logical.iter().position(|logical| logical.type_url == split.type_url)?;
         let logical = &mut self.logical[index];
         let frame = split.parts.get(split.next)?.clone();
-        let nonce = logical.nonce?.following();
+        let nonce = logical.responses.nonce()?.following();
         split.next += 1;
         let last = split.next == split.parts.len();
         let version = split.version;

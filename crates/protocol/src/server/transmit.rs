@@ -89,12 +89,12 @@ impl<V: View> Step<'_, V> {
 
     /// What the client holds from an earlier stream.
     pub fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
-        self.logical.known.as_ref()
+        self.logical.known.get()
     }
 
     /// The nonce for a response that goes up to `to`.
     pub fn nonce(&self, to: Commit) -> Nonce {
-        Nonce::next(self.logical.nonce, to)
+        Nonce::next(self.logical.responses.nonce(), to)
     }
 }
 
@@ -214,9 +214,9 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             after: if self.polled { Cursor::default() } else { logical.view.cursor() },
             everything: full_state,
             hold_removals,
-            forced: !logical.answered
+            forced: !logical.is_answered()
                 && logical.gates_first_response(self.dialect)
-                && logical.known.is_none()
+                && logical.known.get().is_none()
                 && !self.is_up_to_date(index),
         }
     }
@@ -231,7 +231,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
                 && matches!(logical.type_url.kind(), Kind::Cluster | Kind::Listener)
                 && subscription.all(|selector| selector.locator.is_wildcard());
         let states_version = logical.version.is_some() || logical.rejected.is_some();
-        !logical.answered && is_told_by_version && states_version
+        !logical.is_answered() && is_told_by_version && states_version
     }
 
     fn has_additions(&self, index: usize) -> bool {
@@ -241,7 +241,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     /// Whether there are additions that nothing has to come before.
     fn may_add(&self, index: usize) -> bool {
         let logical = &self.logical[index];
-        let waits = logical.answered && self.points_at_clusters(index) && !logical.is_asked_for();
+        let waits = logical.is_answered() && self.points_at_clusters(index) && !logical.is_asked_for();
         self.has_additions(index) && !(waits && self.clusters_are_warming())
     }
 
@@ -265,7 +265,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     fn takes_away(&self, index: usize) -> bool {
         let logical = &self.logical[index];
         let removals = logical.view.head().removals > logical.view.cursor().removals;
-        self.aggregated && logical.answered && removals
+        self.aggregated && logical.is_answered() && removals
     }
 
     fn points_at_clusters(&self, index: usize) -> bool {
@@ -295,7 +295,8 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let same = [logical.version, logical.rejected.as_deref().copied()].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
         let news = framed.refreshes || framed.errs && !self.polled;
-        let silent = same && !news && logical.owed.is_empty() && whole && (logical.answered || up_to_date);
+        let silent =
+            same && !news && logical.owed.is_empty() && whole && (logical.is_answered() || up_to_date);
         let Cursor { removals, .. } = logical.view.cursor();
         let removals = if hold_removals { removals } else { framed.to };
         logical.view.advance(Cursor { additions: framed.to, removals });
@@ -306,17 +307,15 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         }
         logical.unsaid_is_due |= !framed.postponed.is_empty();
         logical.unsaid.extend(framed.postponed.iter().chain(&*framed.waiting).cloned());
-        logical.reconsidered &= hold_removals;
-        logical.answered = true;
-        logical.first = None;
-        if settled && !hold_removals && !framed.disputed {
-            logical.known = None;
+        logical.responses.make_step();
+        if !hold_removals {
+            logical.known.compare(settled && !framed.disputed);
         }
         let Some(frame) = framed.frame.filter(|_| !silent) else {
             logical.answer_for_silence();
             return None;
         };
-        let nonce = Nonce::next(logical.nonce, framed.to);
+        let nonce = Nonce::next(logical.responses.nonce(), framed.to);
         if logical.type_url.kind() == Kind::Cluster {
             self.begin_warming(framed.new_clusters, now);
         }
@@ -354,7 +353,7 @@ impl<V: View> Logical<V> {
     }
 
     fn has_additions(&self, dialect: Dialect) -> bool {
-        if !self.answered && self.gates_first_response(dialect) {
+        if !self.is_answered() && self.gates_first_response(dialect) {
             return self.may_respond_first(dialect);
         }
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
@@ -364,7 +363,7 @@ impl<V: View> Logical<V> {
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
         let held_back = cursor.removals < cursor.additions;
-        let left = held_back || self.reconsidered || self.unsaid_is_due;
-        self.answered && (left || self.view.head().removals > cursor.removals)
+        let left = held_back || self.known.needs_recheck() || self.unsaid_is_due;
+        self.is_answered() && (left || self.view.head().removals > cursor.removals)
     }
 }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use weir_types::{Kind, Name};
 
+use super::response_state::{FirstResponse, ResponseState};
 use super::{Logical, ServerStream, View};
 use crate::Dialect;
 
@@ -41,15 +42,6 @@ pub struct TimedOut {
     pub warming: bool,
     /// A first response waited for names that are not answered yet.
     pub first_response: bool,
-}
-
-/// How a first response is given that need not have everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FirstResponse {
-    /// It waits for names that are under way, but not beyond the deadline.
-    Patient(Instant),
-    /// It has what is answered.
-    Incomplete,
 }
 
 /// Whether the client has got ready the clusters that it was sent last.
@@ -82,10 +74,9 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             self.clusters = ClusterWarming::Ready;
         }
         for logical in &mut self.logical {
-            if matches!(logical.first.as_deref(), Some(FirstResponse::Patient(deadline)) if *deadline <= now)
-            {
+            if matches!(logical.responses.first(), Some(FirstResponse::Patient(until)) if until <= now) {
                 ended.first_response |= logical.is_known_in_part() && logical.view.under_way() > 0;
-                logical.first = Some(Box::new(FirstResponse::Incomplete));
+                logical.responses.set_first(FirstResponse::Incomplete);
             }
         }
         ended
@@ -122,7 +113,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let ClusterWarming::Warming(new) = &mut self.clusters else { return };
         let NewClusters { endpoints, settled, .. } = &mut **new;
         let of_kind = |kind| self.logical.iter().find(move |logical| logical.type_url.kind() == kind);
-        if of_kind(Kind::Cluster).is_some_and(Logical::is_outstanding) {
+        if of_kind(Kind::Cluster).is_some_and(|clusters| clusters.responses.is_outstanding()) {
             return;
         }
         match of_kind(Kind::ClusterLoadAssignment).map(|logical| &logical.view) {
@@ -161,18 +152,19 @@ impl<V: View> Logical<V> {
     /// what it states no version of. From others, only a full state takes what it lacks; and nothing from those that
     /// state no version, since they hold nothing.
     pub(super) fn expect_first(&mut self, dialect: Dialect, proxy: bool, deadline: Instant) {
-        let first = match self.is_full_state(dialect) {
-            _ if proxy => None,
-            true if self.returning => None,
-            true => Some(FirstResponse::Patient(deadline)),
-            false => Some(FirstResponse::Incomplete),
-        };
-        self.first = first.map(Box::new);
+        let full_state = self.is_full_state(dialect);
+        self.responses.set_first(if proxy || full_state && self.responses.is_returning() {
+            FirstResponse::Complete
+        } else if full_state {
+            FirstResponse::Patient(deadline)
+        } else {
+            FirstResponse::Incomplete
+        });
     }
 
     /// Until when the first response, which could leave without names, waits for them.
     fn waits_for_names_until(&self) -> Option<Instant> {
-        let Some(FirstResponse::Patient(deadline)) = self.first.as_deref().copied() else { return None };
+        let Some(FirstResponse::Patient(deadline)) = self.responses.first() else { return None };
         (self.view.unsettled().0 > 0 && !self.asks_for_collections()).then_some(deadline)
     }
 
@@ -195,19 +187,20 @@ impl<V: View> Logical<V> {
     /// would be empty.
     pub(super) fn may_respond_first(&self, dialect: Dialect) -> bool {
         let (names, collections) = self.view.unsettled();
+        let ResponseState::AwaitingFirst { first, returning } = self.responses else { return false };
         if !self.is_full_state(dialect) {
-            return collections == 0 || self.first.is_some() && self.answers_a_name();
+            return collections == 0 || first != FirstResponse::Complete && self.answers_a_name();
         }
-        if collections > 0 || self.returning && self.view.unproved() > 0 {
+        if collections > 0 || returning && self.view.unproved() > 0 {
             return false;
         }
-        if names == 0 && !(self.returning && self.view.failing() > 0) {
+        if names == 0 && !(returning && self.view.failing() > 0) {
             return true;
         }
-        match self.first.as_deref() {
-            None => false,
-            Some(FirstResponse::Patient(_)) => self.is_known_in_part() && self.view.under_way() == 0,
-            Some(FirstResponse::Incomplete) => self.is_known_in_part(),
+        match first {
+            FirstResponse::Complete => false,
+            FirstResponse::Patient(_) => self.is_known_in_part() && self.view.under_way() == 0,
+            FirstResponse::Incomplete => self.is_known_in_part(),
         }
     }
 }
