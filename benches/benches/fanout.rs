@@ -11,7 +11,7 @@ use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
 use weir_downstream::{Attached, Attacher, Frames, Rights, Tells, Wrapping};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Names, ServerStream};
+use weir_protocol::server::{Inbound, Mode, Names, ServerStream};
 use weir_types::constraints::Expr;
 use weir_types::{Answered, Batch, Reach, Selector, TypeUrl, WILDCARD};
 
@@ -39,7 +39,7 @@ impl Fleet {
         database.commit(batch);
         let subscriber: Arc<dyn Subscriber> = Arc::new(Asleep);
         let streams = (0..streams).map(|_| {
-            let mut stream = ServerStream::new(dialect, true, parameters(0));
+            let mut stream = ServerStream::new(dialect, Mode::Aggregated, parameters(0));
             let wildcard = vec![Selector::plain(WILDCARD, parameters(0))];
             let names = match dialect {
                 Dialect::Sotw => Names::Replace(wildcard),

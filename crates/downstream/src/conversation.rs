@@ -50,7 +50,7 @@ impl Conversation {
     ) -> Self {
         let cold = cold_starts.of(&client, dialect);
         let scope = Scope::new(service);
-        let machine = ServerStream::new(dialect, scope.is_aggregated(), client.parameters.clone());
+        let machine = ServerStream::new(dialect, scope.mode(), client.parameters.clone());
         let machine = machine.with_patience(patience).for_proxy(client.is_weir());
         Self { machine, scope, client, wrapping, limits, cold }
     }

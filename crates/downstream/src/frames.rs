@@ -288,7 +288,7 @@ impl StreamFrames<'_> {
 mod tests {
     use prost::Message;
     use weir_database::{Database, Settings, Subscriber};
-    use weir_protocol::server::{Inbound, Names, ServerStream};
+    use weir_protocol::server::{Inbound, Mode, Names, ServerStream};
     use weir_types::{Batch, Constraints, Content, DynamicParameters, Reach, Selector, VariantKey};
     use weir_wire::discovery::{DeltaDiscoveryResponse, Resource};
 
@@ -312,7 +312,7 @@ mod tests {
         let (type_url, nonce) = (TypeUrl::new("t"), String::new());
         let inbound = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
         let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
-        let mut stream = ServerStream::new(Dialect::Delta, true, DynamicParameters::empty());
+        let mut stream = ServerStream::new(Dialect::Delta, Mode::Aggregated, DynamicParameters::empty());
         let mut views = Attacher {
             database,
             subscriber: &subscriber,

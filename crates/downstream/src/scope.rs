@@ -1,6 +1,7 @@
 //! What a stream may carry: everything, or the resources of one service.
 
 use tonic::Status;
+use weir_protocol::server::Mode;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
@@ -19,8 +20,8 @@ impl Scope {
     }
 
     /// Whether types share the stream.
-    pub(crate) fn is_aggregated(&self) -> bool {
-        self.service.kind.is_none()
+    pub(crate) fn mode(&self) -> Mode {
+        if self.service.kind.is_none() { Mode::Aggregated } else { Mode::SingleType }
     }
 
     /// Checks the type of a request, and fills it in where the service implies it. The type of the same kind

@@ -28,8 +28,6 @@ pub struct Logical<V> {
     pub(super) unfinished: bool,
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
-    /// The version that the first request rejects; only a poll can say it, by its nonce.
-    pub(super) rejected: Option<Box<Version>>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
     pub(super) owed: BTreeSet<Selector>,
     /// What could not be said yet: an error beside the resource itself, and that nothing matches a locator while
@@ -89,7 +87,6 @@ impl<V: View> Logical<V> {
             partial: None,
             unfinished: false,
             version: inbound.version,
-            rejected: inbound.nack.and_then(|_| Version::parse(&inbound.nonce)).map(Box::new),
             owed: BTreeSet::new(),
             unsaid: BTreeSet::new(),
             unsaid_is_due: false,

@@ -33,7 +33,9 @@ pub use waiting::{Patience, TimedOut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl};
+use weir_types::{
+    Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl, Version,
+};
 
 use self::split::Split;
 use self::waiting::ClusterWarming;
@@ -96,13 +98,34 @@ pub enum Refused {
     Denied(String),
 }
 
+/// What a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Several types, so that their order matters (ADS).
+    Aggregated,
+    /// One type.
+    SingleType,
+    /// One request, which is answered with the whole state or not at all (REST).
+    Poll {
+        /// The version that the request rejects, which is not sent again.
+        rejected: Option<Version>,
+    },
+}
+
+impl Mode {
+    fn is_poll(self) -> bool {
+        matches!(self, Self::Poll { .. })
+    }
+
+    fn rejected(self) -> Option<Version> {
+        if let Self::Poll { rejected } = self { rejected } else { None }
+    }
+}
+
 /// One downstream stream, whose responses are `F`.
 pub struct ServerStream<V, F> {
     dialect: Dialect,
-    /// Whether types share the stream, so that their order matters.
-    aggregated: bool,
-    /// Whether the stream is one request, which is answered with all there is or not at all.
-    polled: bool,
+    mode: Mode,
     /// The parameters of plain names, derived from the client's node.
     parameters: DynamicParameters,
     /// By [`TypeUrl::rank`]: the order in which additions leave.
@@ -120,11 +143,10 @@ pub struct ServerStream<V, F> {
 
 impl<V: View, F> ServerStream<V, F> {
     /// A stream of a client whose plain names have `parameters`.
-    pub fn new(dialect: Dialect, aggregated: bool, parameters: DynamicParameters) -> Self {
+    pub fn new(dialect: Dialect, mode: Mode, parameters: DynamicParameters) -> Self {
         Self {
             dialect,
-            aggregated,
-            polled: false,
+            mode,
             parameters,
             logical: Vec::new(),
             warming: Warming::default(),
@@ -152,7 +174,7 @@ impl<V: View, F> ServerStream<V, F> {
     /// version, whatever is subscribed, and carries everything. Its nonce is the version too: a request that
     /// rejects it names what is not to be sent again.
     pub fn polled(parameters: DynamicParameters) -> Self {
-        Self { polled: true, ..Self::new(Dialect::Sotw, false, parameters) }
+        Self::new(Dialect::Sotw, Mode::Poll { rejected: None }, parameters)
     }
 
     /// Which dialect the stream speaks.
@@ -182,6 +204,9 @@ impl<V: View, F> ServerStream<V, F> {
             return logical.handle(inbound);
         }
         let type_url = inbound.type_url.clone();
+        if let (Mode::Poll { rejected }, Some(_)) = (&mut self.mode, &inbound.nack) {
+            *rejected = Version::parse(&inbound.nonce);
+        }
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut logical = Logical::first(inbound, &self.parameters, views)?;
         logical.expect_first(self.dialect, self.proxy, now + self.patience.first_response);

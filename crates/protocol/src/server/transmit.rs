@@ -20,7 +20,7 @@ use std::time::Instant;
 use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
 
 use super::split::Split;
-use super::{Logical, ServerStream, View};
+use super::{Logical, Mode, ServerStream, View};
 use crate::Dialect;
 
 /// The nonce of a response: the commit that it brings the client to, and how many responses at that commit
@@ -211,7 +211,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         Step {
             logical,
             dialect: self.dialect,
-            after: if self.polled { Cursor::default() } else { logical.view.cursor() },
+            after: if self.mode.is_poll() { Cursor::default() } else { logical.view.cursor() },
             everything: full_state,
             hold_removals,
             forced: !logical.is_answered()
@@ -226,11 +226,11 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     fn is_up_to_date(&self, index: usize) -> bool {
         let logical = &self.logical[index];
         let mut subscription = logical.view.subscription().iter();
-        let is_told_by_version = self.polled
+        let is_told_by_version = self.mode.is_poll()
             || self.dialect == Dialect::Sotw
                 && matches!(logical.type_url.kind(), Kind::Cluster | Kind::Listener)
                 && subscription.all(|selector| selector.locator.is_wildcard());
-        let states_version = logical.version.is_some() || logical.rejected.is_some();
+        let states_version = logical.version.is_some() || self.mode.rejected().is_some();
         !logical.is_answered() && is_told_by_version && states_version
     }
 
@@ -265,7 +265,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     fn takes_away(&self, index: usize) -> bool {
         let logical = &self.logical[index];
         let removals = logical.view.head().removals > logical.view.cursor().removals;
-        self.aggregated && logical.is_answered() && removals
+        self.mode == Mode::Aggregated && logical.is_answered() && removals
     }
 
     fn points_at_clusters(&self, index: usize) -> bool {
@@ -291,10 +291,10 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     ) -> Option<Transmit<F>> {
         let up_to_date = self.is_up_to_date(index);
         let logical = &mut self.logical[index];
-        let whole = logical.is_full_state(self.dialect) || self.polled;
-        let same = [logical.version, logical.rejected.as_deref().copied()].contains(&Some(framed.version));
+        let whole = logical.is_full_state(self.dialect) || self.mode.is_poll();
+        let same = [logical.version, self.mode.rejected()].contains(&Some(framed.version));
         // In state of the world, a response that repeats what the client has says nothing (but when asked).
-        let news = framed.refreshes || framed.errs && !self.polled;
+        let news = framed.refreshes || framed.errs && !self.mode.is_poll();
         let silent =
             same && !news && logical.owed.is_empty() && whole && (logical.is_answered() || up_to_date);
         let Cursor { removals, .. } = logical.view.cursor();
@@ -335,7 +335,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
 
     /// After a change of its cluster, a delta client waits for endpoints that it does not ask for.
     fn warm(&mut self, clusters: Arc<HashSet<Name>>) {
-        if !self.aggregated || self.dialect != Dialect::Delta {
+        if self.mode != Mode::Aggregated || self.dialect != Dialect::Delta {
             return;
         }
         let mut logical = self.logical.iter_mut();

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use weir_types::{Kind, Name};
 
 use super::response_state::{FirstResponse, ResponseState};
-use super::{Logical, ServerStream, View};
+use super::{Logical, Mode, ServerStream, View};
 use crate::Dialect;
 
 /// For how long a stream waits for what may never come.
@@ -93,7 +93,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
 
     /// Notes that a response with clusters has left, at `now`, and which endpoints its new clusters take.
     pub(super) fn begin_warming(&mut self, endpoints: Option<Arc<[Name]>>, now: Instant) {
-        if !self.aggregated {
+        if self.mode != Mode::Aggregated {
             return;
         }
         let deadline = match &self.clusters {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, ServerStream};
+use weir_protocol::server::{Inbound, Mode, ServerStream};
 use weir_types::{DynamicParameters, Form, Kind, Selector, TypeUrl, VariantKey};
 
 use super::client::Client;
@@ -38,7 +38,7 @@ impl Peer {
         Self {
             client: Client::new(dialect, parameters.clone()),
             counts: true,
-            stream: ServerStream::new(dialect, true, parameters),
+            stream: ServerStream::new(dialect, Mode::Aggregated, parameters),
             places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
             up: VecDeque::new(),
             down: VecDeque::new(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Names, ServerStream, View};
+use weir_protocol::server::{Inbound, Mode, Names, ServerStream, View};
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
 use super::manners::{Customs, Manners};
@@ -77,7 +77,7 @@ impl Line {
     ) {
         self.connection = Some(Connection {
             number,
-            server: ServerStream::new(dialect, true, plain.clone()).for_proxy(self.proxy),
+            server: ServerStream::new(dialect, Mode::Aggregated, plain.clone()).for_proxy(self.proxy),
             places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
             dialect,
             manners: Manners::new(self.customs),

@@ -263,11 +263,11 @@ fn holding(mut inbound: Inbound, names: &[&str]) -> Inbound {
 
 impl Fixture {
     fn new(dialect: Dialect) -> Self {
-        Self::separate(dialect, true)
+        Self::with_mode(dialect, Mode::Aggregated)
     }
 
-    fn separate(dialect: Dialect, aggregated: bool) -> Self {
-        let stream = ServerStream::new(dialect, aggregated, parameters());
+    fn with_mode(dialect: Dialect, mode: Mode) -> Self {
+        let stream = ServerStream::new(dialect, mode, parameters());
         Self {
             worlds: Worlds::default(),
             stream,

@@ -88,22 +88,24 @@ fn o01_what_is_replaced_goes_once_its_successor_is_ready_and_the_route_has_moved
 /// Where nothing has to get ready, or nobody would ask for its endpoints here, both leave at once.
 #[test]
 fn o01_what_is_replaced_by_nothing_that_warms_goes_with_it() {
-    for (aggregated, warming) in [(true, false), (false, true)] {
-        let mut fixture = Fixture::separate(Delta, aggregated);
+    for (mode, warming) in [(Mode::Aggregated, false), (Mode::SingleType, true)] {
+        let mut fixture = Fixture::with_mode(Delta, mode);
         fixture.says(patch("cds", "", &["a"], &[]));
         fixture.drain();
         fixture.world("cds", |world| world.warming.extend(warming.then(|| "new".into())));
         fixture.adds("cds");
         fixture.removes("cds");
         let (_, asked) = fixture.only();
-        assert!(!asked.hold_removals, "aggregated: {aggregated}");
+        assert!(!asked.hold_removals, "{mode:?}");
     }
 }
 
 #[test]
 fn o03_endpoints_of_changed_clusters_are_owed_in_delta_on_one_stream() {
-    for (dialect, aggregated, owed) in [(Delta, true, true), (Delta, false, false), (Sotw, true, false)] {
-        let mut fixture = Fixture::separate(dialect, aggregated);
+    let modes =
+        [(Delta, Mode::Aggregated, true), (Delta, Mode::SingleType, false), (Sotw, Mode::Aggregated, false)];
+    for (dialect, mode, owed) in modes {
+        let mut fixture = Fixture::with_mode(dialect, mode);
         for (short, name) in [("cds", "c"), ("eds", "svc")] {
             fixture.says(match dialect {
                 Sotw => replace(short, "", &[name]),
@@ -116,7 +118,7 @@ fn o03_endpoints_of_changed_clusters_are_owed_in_delta_on_one_stream() {
         let left = fixture.drain();
         let endpoints: Vec<_> = left.iter().filter(|a| a.type_url == "eds").map(|a| a.owed.clone()).collect();
         let wanted = if owed { vec![vec!["svc".to_string()]] } else { vec![] };
-        assert_eq!(endpoints, wanted, "{dialect}, aggregated: {aggregated}");
+        assert_eq!(endpoints, wanted, "{dialect}, {mode:?}");
     }
 }
 
