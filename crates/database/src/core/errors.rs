@@ -1,29 +1,31 @@
 //! Errors on their way: from upstream to the selections, and from there to the streams.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{
-    Absence, Breadth, Commit, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey,
-};
+use weir_types::{Absence, Breadth, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
 
 use super::Core;
 use super::diff::{Collector, identity};
 use super::question::{Errors, Failing, Shape};
+use super::transaction::Transaction;
 use crate::selection::{Failure, Selection};
-use crate::view::{SelectionId, Shared, ViewId};
+use crate::view::SelectionId;
 
-impl Core {
-    /// Gives an error to those whom it concerns.
-    pub(super) fn fail(&mut self, failed: &Failed, at: Commit, touched: &mut HashMap<ViewId, Arc<Shared>>) {
-        let named = self.names.get(&failed.name).map(|entry| &entry.selections);
-        let asked = named.into_iter().chain(self.collections.get(&failed.name));
+impl Transaction<'_> {
+    /// Gives an error to the selections that it concerns.
+    pub(super) fn fail(&mut self, failed: &Failed) {
+        let (core, at) = (&*self.core, self.at);
+        let named = core.names.get(&failed.name).map(|entry| &entry.selections);
+        let asked = named.into_iter().chain(core.collections.get(&failed.name));
         let asked: Vec<SelectionId> = asked.flat_map(|sets| sets.covered_by(&failed.scope)).collect();
         for id in asked {
-            self.update(id, at, touched, |selection| selection.fail(&failed.error, at));
+            self.update(id, |selection| selection.fail(&failed.error, at));
         }
     }
+}
 
+impl Core {
     /// The selections with an error to which `variant` may be the answer.
     pub(super) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
         let names = variant.content().aliases.iter().chain([variant.name()]);

@@ -10,37 +10,41 @@ use std::collections::BTreeSet;
 use weir_types::{Breadth, Commit, Name, Reach, Selector, Variant};
 
 use super::Core;
+use super::transaction::Transaction;
 use crate::view::{SelectionId, ViewId};
 
-impl Core {
-    /// Notes that `variant` has come, which must not be cached: for those who are gone, but for whom upstream still
-    /// sends, it came too late.
-    pub(super) fn bring(&mut self, variant: &Variant, at: Commit) {
-        self.has_fleeting = true;
-        self.brought.insert(variant.key().clone());
+impl Transaction<'_> {
+    /// Receives a variant that must not be cached. For clients that are gone, but for whom upstream still sends it, it
+    /// came too late.
+    pub(super) fn receive_uncacheable(&mut self, variant: &Variant) {
+        self.core.has_fleeting = true;
+        self.arrived.insert(variant.key().clone());
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let named = names.filter_map(|name| self.names.get(name)).flat_map(|entry| entry.selections.iter());
-        let concerned = named.chain(self.collecting(variant.name()));
+        let named =
+            names.filter_map(|name| self.core.names.get(name)).flat_map(|entry| entry.selections.iter());
+        let concerned = named.chain(self.core.collecting(variant.name()));
         let matching = concerned.filter(|(parameters, _)| variant.key().constraints.matches(parameters));
         let absent: Vec<SelectionId> =
-            matching.map(|(_, id)| id).filter(|id| self.selections[id.0].views.is_empty()).collect();
+            matching.map(|(_, id)| id).filter(|id| self.core.selections[id.0].views.is_empty()).collect();
         for id in absent {
-            let selection = &mut self.selections[id.0];
+            let selection = &mut self.core.selections[id.0];
             let slot = match selection.breadth() {
                 Breadth::Name => selection.locator.name.clone(),
                 Breadth::Glob | Breadth::Wildcard => variant.name().clone(),
             };
-            selection.lapse(&slot, at);
+            selection.lapse(&slot, self.at);
         }
     }
 
     /// Whether what must not be cached is kept for selection `id`.
     pub(super) fn keeps(&self, id: SelectionId, variant: &Variant) -> bool {
-        let selection = &self.selections[id.0];
-        let brought = || !selection.views.is_empty() && self.brought.contains(variant.key());
-        !variant.content().do_not_cache || brought() || selection.has(variant.key())
+        let selection = &self.core.selections[id.0];
+        let arrived = || !selection.views.is_empty() && self.arrived.contains(variant.key());
+        !variant.content().do_not_cache || arrived() || selection.has(variant.key())
     }
+}
 
+impl Core {
     /// Forgets what was only for those who have left selection `id`.
     pub(super) fn lapse(&mut self, id: SelectionId) {
         let selection = &mut self.selections[id.0];
@@ -50,9 +54,10 @@ impl Core {
         for slot in &slots {
             selection.lapse(slot, self.last);
         }
+        // What is not kept was selected by nobody else, so that there is nothing to resolve.
+        let mut transaction = Transaction::unnumbered(self);
         for reach in [Reach::Named, Reach::Wildcard] {
-            // What is not kept was selected by nobody else.
-            self.evict_unreachable(&names, reach, &mut BTreeSet::new());
+            transaction.evict_unreachable(&names, reach);
         }
     }
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir_types::xdstp::collections_of;
-use weir_types::{Commit, DynamicParameters, Form, Heartbeat, Lease, Name, Reach, Variant, VariantKey};
+use weir_types::{DynamicParameters, Form, Heartbeat, Lease, Name, Reach, Variant, VariantKey};
 
 use super::Core;
 use super::diff::identity;
+use super::transaction::Transaction;
 use crate::selection::Selection;
-use crate::view::{Shared, View, ViewId};
+use crate::view::View;
 
 /// Whose time is over when.
 #[derive(Debug, Default)]
@@ -34,51 +35,37 @@ impl Leases {
     }
 }
 
-impl Core {
+impl Transaction<'_> {
     /// Lets a variant live on that upstream vouches for. One that is not held stays unknown.
-    pub(super) fn refresh(
-        &mut self,
-        Heartbeat { key, ttl }: &Heartbeat,
-        reach: Reach,
-        at: Option<Instant>,
-        names: &mut BTreeSet<Name>,
-    ) {
-        let Some(entry) = self.names.get_mut(&key.name) else { return };
+    pub(super) fn refresh(&mut self, Heartbeat { key, ttl }: &Heartbeat, reach: Reach, at: Option<Instant>) {
+        let Some(entry) = self.core.names.get_mut(&key.name) else { return };
         let Some((held, at)) = entry.set(reach).get(&key.constraints).zip(at) else { return };
         let refreshed = Arc::new(held.refreshed(at, *ttl));
         if self.is_wanted(&refreshed, reach) {
-            self.store(refreshed, reach, names);
+            self.store(refreshed, reach);
         } else {
-            self.take_out(key, reach, names);
+            self.take(key, reach);
         }
     }
 
     /// Ends what upstream has not vouched for in time. Returns how much that was.
-    pub(super) fn expire(
-        &mut self,
-        now: Instant,
-        at: impl FnOnce() -> Commit,
-        touched: &mut HashMap<ViewId, Arc<Shared>>,
-    ) -> usize {
-        let mut names = BTreeSet::new();
+    pub(super) fn expire(&mut self, now: Instant) -> usize {
         let mut expired = 0;
-        while let Some((reach, key)) = self.leases.take_over(now) {
-            let Some(entry) = self.names.get_mut(&key.name) else { continue };
+        while let Some((reach, key)) = self.core.leases.take_over(now) {
+            let Some(entry) = self.core.names.get_mut(&key.name) else { continue };
             let Some(variant) = entry.set(reach).expire(&key.constraints) else { continue };
             tracing::info!(
-                type_url = %self.type_url, name = %key.name, constraints = %key.constraints,
+                type_url = %self.core.type_url, name = %key.name, constraints = %key.constraints,
                 "a resource was not refreshed within its time to live, and expires"
             );
             expired += 1;
-            names.extend(variant.content().aliases.iter().chain([variant.name()]).cloned());
-        }
-        if !names.is_empty() {
-            self.last = at();
-            self.reselect_names(names, self.last, touched);
+            self.changed.extend(variant.content().aliases.iter().chain([variant.name()]).cloned());
         }
         expired
     }
+}
 
+impl Core {
     /// Whether something answered a locator until its time was over.
     pub(super) fn has_expired(&self, name: &Name, parameters: &DynamicParameters) -> bool {
         let resources = self.aliases.get(name).into_iter().flatten().chain([name]);

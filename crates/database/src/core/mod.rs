@@ -28,9 +28,11 @@ mod snapshot;
 mod statistics;
 mod subscribe;
 mod sweep;
+mod transaction;
+mod variants;
 mod withheld;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -52,7 +54,7 @@ use self::generations::Generations;
 use self::leases::Leases;
 use self::selections::Selections;
 use crate::matching::VariantSet;
-use crate::selection::{Change, Selection};
+use crate::selection::Selection;
 use crate::view::{Identity, SelectionId, Shared, View, ViewId};
 use crate::watch::Touched;
 
@@ -87,8 +89,6 @@ pub(crate) struct Core {
     leases: Leases,
     /// Whether anything has ever come that must not be cached.
     has_fleeting: bool,
-    /// What came with the commit that is being applied, and must not be cached.
-    brought: HashSet<VariantKey>,
     /// How many selections were not the first of their locator.
     generations: u64,
     /// The newest commit of this type.
@@ -168,7 +168,6 @@ impl Core {
             idle: BTreeMap::new(),
             leases: Leases::default(),
             has_fleeting: false,
-            brought: HashSet::new(),
             generations: 0,
             last,
             ambiguities: Vec::new(),
@@ -287,68 +286,6 @@ impl Core {
         }
         let entries = self.aliases.get(name)?.iter().filter_map(|resource| self.names.get(resource));
         entries.flat_map(|entry| entry.sets()).find_map(|set| set.select_alias(name, parameters)).cloned()
-    }
-
-    /// Works out anew what `selection` selects of the resource `name`, and tells the views.
-    fn reselect(
-        &mut self,
-        id: SelectionId,
-        name: &Name,
-        at: Commit,
-        touched: &mut HashMap<ViewId, Arc<Shared>>,
-    ) {
-        let selection = &self.selections[id.0];
-        let (locator, breadth) = (selection.locator.clone(), selection.breadth());
-        let (slot, variant) = match breadth {
-            Breadth::Name => (&locator.name, self.answer(&locator.name, &locator.parameters)),
-            collection => (name, self.lookup(name, &locator.parameters, collection)),
-        };
-        let admitted = variant.as_ref().is_none_or(|variant| {
-            self.selections[id.0].admits(slot, variant, self.brought.contains(variant.key()))
-        });
-        if !admitted {
-            return;
-        }
-        self.update(id, at, touched, |selection| selection.select(slot, variant.as_ref(), at));
-    }
-
-    /// Lets `change` loose on a selection, and tells its views what came of it.
-    fn update(
-        &mut self,
-        id: SelectionId,
-        at: Commit,
-        touched: &mut HashMap<ViewId, Arc<Shared>>,
-        change: impl FnOnce(&mut Selection) -> Option<Change>,
-    ) {
-        let selection = &mut self.selections[id.0];
-        let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
-        let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
-        let sums = selection.sums();
-        let Some(change) = change(selection) else { return };
-        let settled = !was_settled && selection.is_settled();
-        let (failing, collection) = (selection.is_failing(), selection.is_collection());
-        let (away, breadth, unproved) = (selection.is_away(), selection.breadth(), selection.is_unproved());
-        for (view_id, forms) in &selection.views {
-            let view = &mut self.views[view_id.0];
-            view.sum = view.sum.wrapping_add(forms.growth(sums, selection.sums()));
-            if settled {
-                view.shared.settle_one(collection, at);
-            }
-            if failing != was_failing {
-                view.shared.count_failing(failing);
-            }
-            if unproved != was_unproved {
-                view.shared.count_unproved(unproved);
-            }
-            if away != was_away {
-                view.shared.count_away(breadth, away);
-            }
-            view.touch(id, at, change);
-            touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));
-        }
-        if selection.wants_pruning() {
-            self.prune(id);
-        }
     }
 
     fn prune(&mut self, id: SelectionId) {

@@ -1,14 +1,15 @@
 //! Giving up what nobody has subscribed to for a while, and what upstream does not vouch for any more.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Commit, Name, Reach, VariantKey};
+use weir_types::{Commit, Name, Reach};
 
 use super::Core;
 use super::generations::Generations;
+use super::transaction::Transaction;
 use crate::demand::Demand;
 use crate::view::{SelectionId, Shared};
 
@@ -18,11 +19,12 @@ impl Core {
     pub(crate) fn expire_overdue(
         &mut self,
         now: Instant,
-        at: impl Fn() -> Commit,
+        at: impl FnOnce() -> Commit,
     ) -> (Vec<Arc<Shared>>, usize) {
-        let mut touched = HashMap::new();
-        let expired = self.expire(now, &at, &mut touched);
-        (touched.into_values().collect(), expired)
+        let mut transaction = Transaction::unnumbered(self);
+        let expired = transaction.expire(now);
+        transaction.resolve_numbered(at);
+        (transaction.finish(), expired)
     }
 
     /// Finds those of the next `count` idle selections after one that have been so for `idle` at `now`, and are to be
@@ -52,9 +54,9 @@ impl Core {
         due: &[SelectionId],
         (now, idle): (Instant, Duration),
         demand: &Demand,
-        at: impl Fn() -> Commit,
+        at: impl FnOnce() -> Commit,
     ) -> Vec<Arc<Shared>> {
-        let (mut names, mut touched, mut unreached) = (BTreeSet::new(), HashMap::new(), Unreached::default());
+        let mut unreached = Unreached::default();
         for id in due {
             let since = self.idle.get(id).copied().flatten();
             if since.is_some_and(|since| now.saturating_duration_since(since) >= idle) {
@@ -62,12 +64,10 @@ impl Core {
                 self.give_up(*id, demand, &mut unreached);
             }
         }
-        self.evict_all(unreached, &mut names);
-        if !names.is_empty() {
-            self.last = at();
-            self.reselect_names(names, self.last, &mut touched);
-        }
-        touched.into_values().collect()
+        let mut transaction = Transaction::unnumbered(self);
+        transaction.evict_all(unreached);
+        transaction.resolve_numbered(at);
+        transaction.finish()
     }
 
     /// Drops the tombstones that no stream needs any more, of `count` selections from a place on. Returns the next place,
@@ -111,34 +111,16 @@ impl Core {
         let aliased = self.aliases.get(&locator.name).into_iter().flatten();
         unreached.names.extend(aliased.chain([&locator.name]).cloned());
     }
+}
 
-    fn evict_all(&mut self, unreached: Unreached, changed: &mut BTreeSet<Name>) {
+impl Transaction<'_> {
+    fn evict_all(&mut self, unreached: Unreached) {
         let Unreached { names: mut named, globs, everything } = unreached;
-        let wildcard = if everything { self.names.keys().cloned().collect() } else { named.clone() };
-        let members = globs.iter().flat_map(|glob| self.directories.members(glob));
+        let wildcard = if everything { self.core.names.keys().cloned().collect() } else { named.clone() };
+        let members = globs.iter().flat_map(|glob| self.core.directories.members(glob));
         named.extend(members.cloned());
-        self.evict_unreachable(&named, Reach::Named, changed);
-        self.evict_unreachable(&wildcard, Reach::Wildcard, changed);
-    }
-
-    /// Forgets the variants of `names` that nobody's subscription reaches any more: upstream will not keep
-    /// them up to date.
-    pub(super) fn evict_unreachable(
-        &mut self,
-        names: &BTreeSet<Name>,
-        reach: Reach,
-        changed: &mut BTreeSet<Name>,
-    ) {
-        for name in names {
-            let Some(entry) = self.names.get_mut(name) else { continue };
-            let variants: Vec<_> = entry.set(reach).held().cloned().collect();
-            let stale: Vec<VariantKey> =
-                variants.iter().filter(|v| !self.is_wanted(v, reach)).map(|v| v.key().clone()).collect();
-            for key in stale {
-                self.take_out(&key, reach, changed);
-            }
-            self.tidy_name(name);
-        }
+        self.evict_unreachable(&named, Reach::Named);
+        self.evict_unreachable(&wildcard, Reach::Wildcard);
     }
 }
 
