@@ -88,11 +88,8 @@ impl Handshake {
     /// Adds a handshake of a client at `address`.
     pub(super) fn begin(gate: &Gate, address: IpAddr) -> Self {
         let address = network(address);
-        let (number, token, evicts) = {
-            let mut state = gate.0.state.lock();
-            let limit = state.limits.handshakes;
-            state.handshakes.begin(address, limit)
-        };
+        let limit = gate.0.limits.read().handshakes;
+        let (number, token, evicts) = gate.0.handshakes.lock().begin(address, limit);
         if evicts {
             // The client that is cut off cannot be sent a reason.
             let _unsent = gate.turn_away(Shortage::Handshakes);
@@ -108,7 +105,7 @@ impl Handshake {
 
 impl Drop for Handshake {
     fn drop(&mut self) {
-        self.gate.0.state.lock().handshakes.end(self.address, self.number);
+        self.gate.0.handshakes.lock().end(self.address, self.number);
     }
 }
 
@@ -153,11 +150,11 @@ mod tests {
     fn a_handshake_that_is_over_leaves_nothing() {
         let gate = gate(2);
         let over = [begin(&gate, "10.0.0.1"), begin(&gate, "10.0.0.1"), begin(&gate, "10.0.0.1")];
-        assert_eq!(gate.0.state.lock().handshakes.len, 2);
+        assert_eq!(gate.0.handshakes.lock().len, 2);
         drop(over);
-        let state = gate.0.state.lock();
-        assert_eq!(state.handshakes.len, 0);
-        assert!(state.handshakes.of_address.is_empty() && state.handshakes.by_count.is_empty());
+        let handshakes = gate.0.handshakes.lock();
+        assert_eq!(handshakes.len, 0);
+        assert!(handshakes.of_address.is_empty() && handshakes.by_count.is_empty());
     }
 
     #[test]

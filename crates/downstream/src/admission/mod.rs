@@ -6,21 +6,21 @@
 //! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
 
 mod bucket;
+mod counts;
 mod handshakes;
 mod partial;
 mod refusal;
 mod turn;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 
 use self::bucket::Bucket;
+use self::counts::{Counts, Total};
 pub(crate) use self::handshakes::Handshake;
 use self::handshakes::Handshakes;
 use self::partial::Held;
@@ -86,47 +86,43 @@ impl Default for Admission {
 pub(crate) struct Gate(Arc<Inner>);
 
 struct Inner {
-    state: Mutex<State>,
+    limits: RwLock<Admission>,
+    connections: Total,
+    /// Of each address that has connections.
+    of_address: Counts<IpAddr>,
+    handshakes: Mutex<Handshakes>,
+    streams: Total,
+    /// Of each node, by its id, that has streams.
+    of_node: Counts<String>,
+    bucket: Mutex<Bucket>,
+    turns: RwLock<Turns>,
     /// Of requests that are not complete.
     partial: Held,
+    /// When it was last logged that clients are turned away.
+    logged: Mutex<Option<Instant>>,
     metrics: Arc<Metrics>,
-}
-
-struct State {
-    limits: Admission,
-    connections: usize,
-    /// Of each address that has connections.
-    of_address: HashMap<IpAddr, usize>,
-    handshakes: Handshakes,
-    streams: usize,
-    /// Of each node, by its id, that has streams.
-    of_node: HashMap<String, usize>,
-    bucket: Bucket,
-    turns: Turns,
-    /// When it was last said that somebody was turned away.
-    said: Option<Instant>,
 }
 
 impl Gate {
     pub(crate) fn new(limits: Admission, metrics: Arc<Metrics>) -> Self {
-        let state = State {
-            limits,
-            connections: 0,
-            of_address: HashMap::new(),
-            handshakes: Handshakes::default(),
-            streams: 0,
-            of_node: HashMap::new(),
-            bucket: Bucket::default(),
-            turns: Turns::new(limits.first_responses),
-            said: None,
-        };
-        Self(Arc::new(Inner { state: Mutex::new(state), partial: Held::default(), metrics }))
+        Self(Arc::new(Inner {
+            limits: RwLock::new(limits),
+            connections: Total::default(),
+            of_address: Counts::default(),
+            handshakes: Mutex::default(),
+            streams: Total::default(),
+            of_node: Counts::default(),
+            bucket: Mutex::default(),
+            turns: RwLock::new(Turns::new(limits.first_responses)),
+            partial: Held::default(),
+            logged: Mutex::default(),
+            metrics,
+        }))
     }
 
     /// Lets a connection in, for as long as the guard lives.
     pub(crate) fn connect(&self, address: IpAddr) -> Result<Connected, Refusal> {
-        let let_in = self.0.state.lock().connect(address);
-        let_in.map_err(|shortage| self.turn_away(shortage))?;
+        self.0.connect(address).map_err(|shortage| self.turn_away(shortage))?;
         self.0.metrics.connected();
         Ok(Connected { gate: self.clone(), address })
     }
@@ -138,16 +134,14 @@ impl Gate {
 
     /// Lets a stream or a poll in, for as long as the guard lives. A newcomer is one that was not answered before.
     pub(crate) fn open(&self, newcomer: bool) -> Result<Opened, Refusal> {
-        let let_in = self.0.state.lock().open(newcomer, Instant::now());
-        let_in.map_err(|shortage| self.turn_away(shortage))?;
+        self.0.open(newcomer, Instant::now()).map_err(|shortage| self.turn_away(shortage))?;
         Ok(Opened { gate: self.clone() })
     }
 
     /// Lets a stream or a poll of a node go on, for as long as the guard lives. None where nobody counts: there is no
     /// limit, or the node has no id.
     pub(crate) fn meet(&self, node: &str) -> Result<Option<Met>, Refusal> {
-        let counted = self.0.state.lock().meet(node);
-        let counted = counted.map_err(|shortage| self.turn_away(shortage))?;
+        let counted = self.0.meet(node).map_err(|shortage| self.turn_away(shortage))?;
         Ok(counted.then(|| Met { gate: self.clone(), node: node.to_owned() }))
     }
 
@@ -157,76 +151,68 @@ impl Gate {
     }
 
     fn partial_requests(&self) -> usize {
-        self.0.state.lock().limits.partial_requests
+        self.0.limits.read().partial_requests
     }
 
     /// Has `limits` count from now on. Who is over them stays.
     pub(crate) fn adjust(&self, limits: Admission) {
-        let mut state = self.0.state.lock();
-        if limits.first_responses != state.limits.first_responses {
-            state.turns = Turns::new(limits.first_responses);
+        let mut current = self.0.limits.write();
+        if limits.first_responses != current.first_responses {
+            *self.0.turns.write() = Turns::new(limits.first_responses);
         }
-        state.limits = limits;
+        *current = limits;
     }
 
     /// The turn of a new stream to be sent its first response.
     pub(crate) fn turn(&self) -> Turn {
-        self.0.state.lock().turns.next()
+        self.0.turns.read().next()
     }
 
     /// Makes it known that somebody is turned away.
     fn turn_away(&self, shortage: Shortage) -> Refusal {
         self.0.metrics.turned_away(shortage);
-        let mut state = self.0.state.lock();
         let now = Instant::now();
-        if state.said.is_none_or(|said| now - said >= QUIET) {
-            state.said = Some(now);
+        let mut logged = self.0.logged.lock();
+        if logged.is_none_or(|logged| now - logged >= QUIET) {
+            *logged = Some(now);
             tracing::warn!(%shortage, "clients are turned away");
         }
-        let least = state.limits.retry_after;
+        let least = self.0.limits.read().retry_after;
         Refusal { shortage, retry_after: least.mul_f64(1.0 + fastrand::f64()) }
     }
 }
 
-impl State {
-    fn connect(&mut self, address: IpAddr) -> Result<(), Shortage> {
-        let of_address = self.of_address.get(&address).copied().unwrap_or_default();
-        if self.connections >= self.limits.connections {
+impl Inner {
+    fn connect(&self, address: IpAddr) -> Result<(), Shortage> {
+        let limits = *self.limits.read();
+        if !self.connections.enter(limits.connections) {
             return Err(Shortage::Connections);
         }
-        if self.limits.connections_per_address.is_some_and(|most| of_address >= most) {
+        if !self.of_address.enter(address, limits.connections_per_address) {
+            self.connections.leave();
             return Err(Shortage::ConnectionsPerAddress);
         }
-        self.connections += 1;
-        self.of_address.insert(address, of_address + 1);
         Ok(())
     }
 
-    fn disconnect(&mut self, address: IpAddr) {
-        self.connections -= 1;
-        count_down(self.of_address.entry(address));
-    }
-
-    fn open(&mut self, newcomer: bool, now: Instant) -> Result<(), Shortage> {
-        if self.streams >= self.limits.streams {
+    fn open(&self, newcomer: bool, now: Instant) -> Result<(), Shortage> {
+        let limits = *self.limits.read();
+        if !self.streams.enter(limits.streams) {
             return Err(Shortage::Streams);
         }
-        if newcomer && self.limits.rate.is_some_and(|rate| !self.bucket.take(rate, now)) {
+        if newcomer && limits.rate.is_some_and(|rate| !self.bucket.lock().take(rate, now)) {
+            self.streams.leave();
             return Err(Shortage::StreamRate);
         }
-        self.streams += 1;
         Ok(())
     }
 
     /// Whether it is counted from now on.
-    fn meet(&mut self, node: &str) -> Result<bool, Shortage> {
-        let Some(most) = self.limits.streams_per_node.filter(|_| !node.is_empty()) else { return Ok(false) };
-        let of_node = self.of_node.get(node).copied().unwrap_or_default();
-        if of_node >= most {
-            return Err(Shortage::StreamsPerNode(most));
-        }
-        self.of_node.insert(node.to_owned(), of_node + 1);
-        Ok(true)
+    fn meet(&self, node: &str) -> Result<bool, Shortage> {
+        let limit = self.limits.read().streams_per_node;
+        let Some(limit) = limit.filter(|_| !node.is_empty()) else { return Ok(false) };
+        let fits = self.of_node.enter(node.to_owned(), Some(limit));
+        fits.then_some(true).ok_or(Shortage::StreamsPerNode(limit))
     }
 }
 
@@ -238,17 +224,7 @@ pub(crate) struct Met {
 
 impl Drop for Met {
     fn drop(&mut self) {
-        count_down(self.gate.0.state.lock().of_node.entry(std::mem::take(&mut self.node)));
-    }
-}
-
-/// Nothing is remembered of who is gone.
-fn count_down<K>(count: Entry<'_, K, usize>) {
-    if let Entry::Occupied(mut count) = count {
-        *count.get_mut() -= 1;
-        if *count.get() == 0 {
-            count.remove();
-        }
+        self.gate.0.of_node.leave(&self.node);
     }
 }
 
@@ -260,7 +236,8 @@ pub(crate) struct Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.gate.0.state.lock().disconnect(self.address);
+        self.gate.0.connections.leave();
+        self.gate.0.of_address.leave(&self.address);
         self.gate.0.metrics.disconnected();
     }
 }
@@ -272,7 +249,7 @@ pub(crate) struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.gate.0.state.lock().streams -= 1;
+        self.gate.0.streams.leave();
     }
 }
 
@@ -300,7 +277,7 @@ mod tests {
         let there = gate.connect(THERE);
         assert_eq!(shortage(gate.connect(THERE)), Some(Shortage::Connections));
         drop((here, there));
-        assert!(gate.0.state.lock().of_address.is_empty(), "who is gone is not remembered");
+        assert!(gate.0.of_address.is_empty(), "who is gone is not remembered");
         assert_eq!(shortage(gate.connect(HERE)), None);
     }
 
@@ -319,7 +296,7 @@ mod tests {
             assert!(gate.meet("").unwrap().is_none(), "who has no id is not counted");
         }
         drop((two, other));
-        assert!(gate.0.state.lock().of_node.is_empty(), "who is gone is not remembered");
+        assert!(gate.0.of_node.is_empty(), "who is gone is not remembered");
         gate.adjust(Admission::default());
         assert!(gate.meet("a").unwrap().is_none(), "there is no limit any more");
     }
@@ -340,7 +317,7 @@ mod tests {
         let gate = gate(Admission { streams: 2, ..Admission::default() });
         let running = [gate.open(true), gate.open(true)];
         gate.adjust(Admission { streams: 1, ..Admission::default() });
-        assert_eq!(gate.0.state.lock().streams, 2);
+        assert_eq!(gate.0.streams.open(), 2);
         drop(running);
         let _one = gate.open(true);
         assert_eq!(shortage(gate.open(true)), Some(Shortage::Streams));

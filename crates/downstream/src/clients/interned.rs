@@ -1,36 +1,32 @@
 //! Bytes of which many clients have equal ones, held once.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use dashmap::DashMap;
 
 /// Below this many, nothing is cleaned up.
 const FLOOR: usize = 64;
 
 /// Equal bytes, shared for as long as anyone holds them.
 #[derive(Debug, Default)]
-pub(crate) struct Interned(Mutex<Table>);
-
-#[derive(Debug, Default)]
-struct Table {
-    held: HashSet<Arc<[u8]>>,
-    clean_at: usize,
+pub(crate) struct Interned {
+    held: DashMap<Arc<[u8]>, ()>,
+    clean_at: AtomicUsize,
 }
 
 impl Interned {
     /// The bytes that everyone holds who came with equal ones.
     pub(crate) fn share(&self, bytes: Arc<[u8]>) -> Arc<[u8]> {
-        let mut table = self.0.lock();
-        if let Some(held) = table.held.get(&bytes) {
-            return Arc::clone(held);
+        if let Some(held) = self.held.get(&bytes) {
+            return Arc::clone(held.key());
         }
-        if table.held.len() >= table.clean_at.max(FLOOR) {
-            table.held.retain(|held| Arc::strong_count(held) > 1);
-            table.clean_at = 2 * table.held.len();
+        if self.held.len() >= self.clean_at.load(Ordering::Relaxed).max(FLOOR) {
+            self.held.retain(|held, ()| Arc::strong_count(held) > 1);
+            self.clean_at.store(2 * self.held.len(), Ordering::Relaxed);
         }
-        table.held.insert(Arc::clone(&bytes));
-        bytes
+        // Another client may have come with equal bytes meanwhile.
+        Arc::clone(self.held.entry(bytes).or_insert(()).key())
     }
 }
 
@@ -46,7 +42,7 @@ mod tests {
         for i in 0..1000_u32 {
             assert_eq!(*interned.share(Arc::from(i.to_le_bytes())), i.to_le_bytes());
         }
-        assert!(interned.0.lock().held.len() <= FLOOR + 1);
+        assert!(interned.held.len() <= FLOOR + 1);
         assert!(Arc::ptr_eq(&first, &interned.share(Arc::from(*b"a"))), "somebody has it");
     }
 }

@@ -1,10 +1,9 @@
 //! Everything that is open.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use dashmap::DashMap;
 
 use super::nacks::Nacks;
 use super::{Condition, Nack, Snapshot};
@@ -29,34 +28,38 @@ pub struct Registry(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     next: AtomicU64,
-    open: Mutex<BTreeMap<u64, Weak<dyn Observed>>>,
+    open: DashMap<u64, Weak<dyn Observed>>,
     nacks: Nacks,
 }
 
 impl Registry {
     /// The ids of everything that is open, ascending.
     pub fn ids(&self) -> Vec<u64> {
-        self.0.open.lock().keys().copied().collect()
+        let mut ids: Vec<u64> = self.0.open.iter().map(|open| *open.key()).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// What is open under this id; none if it is gone, or has not said who it is.
     pub fn get(&self, id: u64) -> Option<Snapshot> {
-        // Not in one expression: if this was the last one to hold it, it leaves the list when it is dropped.
-        let observed = self.0.open.lock().get(&id)?.upgrade();
-        observed?.observe()
+        self.upgrade(id)?.observe()
     }
 
     /// Whose it is what is open under this id, and in which dialect it speaks; none as with [`Self::get`], but for less.
     pub fn client(&self, id: u64) -> Option<(Arc<Client>, &'static str)> {
-        let observed = self.0.open.lock().get(&id)?.upgrade();
-        observed?.client()
+        self.upgrade(id)?.client()
     }
 
     /// How what is open under this id stands with each of its types, and the views of these; none as with
     /// [`Self::get`], but for less.
     pub fn standing(&self, id: u64) -> Option<Vec<(u64, Condition)>> {
-        let observed = self.0.open.lock().get(&id)?.upgrade();
-        observed?.stand()
+        self.upgrade(id)?.stand()
+    }
+
+    /// What is open under this id. Dropping the last reference removes it from the table, so that none is dropped here,
+    /// where a part of the table is locked.
+    fn upgrade(&self, id: u64) -> Option<Arc<dyn Observed>> {
+        self.0.open.get(&id)?.upgrade()
     }
 
     /// The newest rejections, the newest first.
@@ -94,13 +97,13 @@ impl Entry {
     /// Lets `observed` be seen.
     pub(crate) fn show<T: Observed + 'static>(&self, observed: &Arc<T>) {
         let observed: Weak<dyn Observed> = Arc::downgrade(observed) as _;
-        self.registry.0.open.lock().insert(self.id, observed);
+        self.registry.0.open.insert(self.id, observed);
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.registry.0.open.lock().remove(&self.id);
+        self.registry.0.open.remove(&self.id);
     }
 }
 
