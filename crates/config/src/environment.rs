@@ -5,18 +5,21 @@ use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::validate::Finding;
+use crate::findings::Finding;
+
+/// The value of an environment variable, if it is set.
+pub(crate) type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Replaces `${NAME}` in all string values of `table` by what `lookup` has for `NAME`. `$${` stands for `${`, any other
 /// `$` for itself. Keys, numbers and comments stay as they are. Returns what cannot be replaced.
-pub(crate) fn expand(table: &mut DeTable<'_>, lookup: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+pub(crate) fn expand(table: &mut DeTable<'_>, lookup: &Lookup<'_>) -> Vec<Finding> {
     let mut expander = Expander { lookup, findings: Vec::new() };
     expander.table("", table);
     expander.findings
 }
 
 struct Expander<'a> {
-    lookup: &'a dyn Fn(&str) -> Option<String>,
+    lookup: &'a Lookup<'a>,
     findings: Vec<Finding>,
 }
 

@@ -16,38 +16,49 @@ pub(crate) use prefetch::Prefetch;
 pub(crate) use security::{Access, AdminTls, DownstreamTls, UpstreamTls};
 
 use crate::metadata::Metadata;
+use crate::sections::{Read, Sections};
 use crate::values::{
     AcknowledgeMode, Address, CollectorEndpoint, CollectorProtocol, Csds, DataError, DurationText, Endpoint,
     Level, LogFormat, NackUpstream, Protocol, ReadyWhen, Regex, ResourceType, Size, Text, Transport,
 };
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Each section, or that it is broken.
 pub(crate) struct File {
-    #[serde(default)]
-    pub(crate) node: Node,
-    #[serde(default)]
-    pub(crate) log: Log,
-    #[serde(default)]
-    pub(crate) telemetry: Telemetry,
-    pub(crate) downstream: Downstream,
-    pub(crate) admin: Option<Admin>,
-    #[serde(default)]
-    pub(crate) cache: Cache,
-    #[serde(default)]
-    pub(crate) limits: Limits,
-    #[serde(default)]
-    pub(crate) admission: Admission,
-    #[serde(default)]
-    pub(crate) drain: Drain,
-    pub(crate) store: Option<Store>,
-    pub(crate) upstream: Vec<Upstream>,
-    #[serde(default)]
-    pub(crate) dynamic_parameters: Vec<DynamicParameter>,
-    #[serde(default)]
-    pub(crate) access: Vec<Access>,
-    #[serde(default)]
-    pub(crate) export: Vec<Export>,
+    pub(crate) node: Read<Node>,
+    pub(crate) log: Read<Log>,
+    pub(crate) telemetry: Read<Telemetry>,
+    pub(crate) downstream: Read<Downstream>,
+    pub(crate) admin: Read<Option<Admin>>,
+    pub(crate) cache: Read<Cache>,
+    pub(crate) limits: Read<Limits>,
+    pub(crate) admission: Read<Admission>,
+    pub(crate) drain: Read<Drain>,
+    pub(crate) store: Read<Option<Store>>,
+    pub(crate) upstream: Read<Vec<Upstream>>,
+    pub(crate) dynamic_parameters: Read<Vec<DynamicParameter>>,
+    pub(crate) access: Read<Vec<Access>>,
+    pub(crate) export: Read<Vec<Export>>,
+}
+
+impl File {
+    pub(crate) fn read(sections: &mut Sections<'_>) -> Self {
+        Self {
+            node: sections.defaulted("node"),
+            log: sections.defaulted("log"),
+            telemetry: sections.defaulted("telemetry"),
+            downstream: sections.required("downstream"),
+            admin: sections.optional("admin"),
+            cache: sections.defaulted("cache"),
+            limits: sections.defaulted("limits"),
+            admission: sections.defaulted("admission"),
+            drain: sections.defaulted("drain"),
+            store: sections.optional("store"),
+            upstream: sections.list("upstream"),
+            dynamic_parameters: sections.list("dynamic_parameters"),
+            access: sections.list("access"),
+            export: sections.list("export"),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -4,18 +4,20 @@
 //! with file, line and key, all that were found at once. Never opens a socket and never looks at the
 //! resources that the file points to.
 //!
-//! A file goes through three steps, a module each: [`file`] is its shape, read by serde; [`values`],
-//! [`template`] and [`metadata`] are the forms that single values take; [`validate`] holds the rules between values. What comes out is
-//! [`settings`].
+//! [`sections`] reads a file one section at a time, so that every mistake is reported. A section has the shape in [`file`],
+//! and its values the forms in [`values`], [`template`] and [`metadata`]; [`validate`] holds the rules between values. What
+//! comes out is [`settings`].
 
 mod document;
 mod environment;
 mod error;
 mod file;
+mod findings;
 mod metadata;
 mod places;
 mod reload;
 mod secret;
+mod sections;
 mod settings;
 mod template;
 #[cfg(test)]
@@ -25,9 +27,6 @@ mod values;
 mod written;
 
 use std::path::Path;
-
-use serde::Deserialize;
-use toml::de::DeTable;
 
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
@@ -45,7 +44,8 @@ pub use values::{
     Protocol, ReadyWhen, Transport,
 };
 
-use places::Places;
+use findings::Findings;
+use sections::Sections;
 
 /// Reads and validates the file at `path`.
 pub fn load(path: &Path) -> Result<Config, Error> {
@@ -65,21 +65,18 @@ pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
 /// Validates `text`, which stands in the file at `path`: relative paths in it start from there.
 pub fn parse(text: &str, path: &Path) -> Result<Config, Error> {
     let invalid = |problems| Error::Invalid { file: path.into(), problems };
-    let syntax = |error: toml::de::Error| invalid(vec![Places::default().explain(text, &error)]);
-    let mut table = DeTable::parse(text).map_err(syntax)?;
-    let places = Places::of(&table);
-    let found = |findings: Vec<validate::Finding>| {
-        let mut problems: Vec<_> =
-            findings.into_iter().map(|f| places.problem(text, f.key, f.message)).collect();
-        problems.sort_by_key(|problem| problem.line);
-        invalid(problems)
-    };
-    let unset = environment::expand(table.get_mut(), &|name| std::env::var(name).ok());
-    if !unset.is_empty() {
-        return Err(found(unset));
+    let mut sections = Sections::parse(text).map_err(|problem| invalid(vec![problem]))?;
+    sections.expand(&|name| std::env::var(name).ok());
+    if !sections.is_good() {
+        return Err(invalid(sections.into_problems()));
     }
-    let file = file::File::deserialize(toml::Deserializer::from(table))
-        .map_err(|error| invalid(vec![places.explain(text, &error)]))?;
-    let directory = path.parent().unwrap_or(Path::new(""));
-    validate::validate(file, directory).map_err(found)
+    let file = file::File::read(&mut sections);
+    let mut findings = Findings::default();
+    let config = validate::validate(file, path.parent().unwrap_or(Path::new("")), &mut findings);
+    sections.report(findings.0);
+    let problems = sections.finish();
+    match config {
+        Ok(config) if problems.is_empty() => Ok(config),
+        _ => Err(invalid(problems)),
+    }
 }

@@ -63,10 +63,7 @@ impl Places {
     /// What serde or the TOML parser found.
     pub(crate) fn explain(&self, text: &str, error: &toml::de::Error) -> Problem {
         let span = error.span().unwrap_or_default();
-        // What is about the file as a whole has an empty span.
-        let holds =
-            |outer: &Range<usize>| !span.is_empty() && outer.start <= span.start && span.end <= outer.end;
-        let within = |place: &&Place| holds(&place.name) || holds(&place.value);
+        let within = |place: &&Place| contains(&place.name, &span) || contains(&place.value, &span);
         let key = self.0.iter().rev().find(within).map_or_else(String::new, |place| place.key.clone());
         let key = if error.message() == "duplicate key" { text[span.clone()].trim().to_owned() } else { key };
         let message = error.message().trim().replace('\n', ", ");
@@ -81,6 +78,16 @@ impl Places {
         let message = WORDS.iter().fold(message, |message, (rust, plain)| message.replace(rust, plain));
         Problem { line: line(text, span.start), key, message }
     }
+}
+
+/// Whether `inner` lies within `outer`. The file as a whole has an empty span, which lies within nothing.
+pub(crate) fn contains(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    !inner.is_empty() && outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// The message for a key that is none of `known`, in the words that serde has for it.
+pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
+    with_suggestion(format!("unknown key `{key}`, expected one of `{}`", known.join("`, `")))
 }
 
 /// What is wrong, with what was probably meant.

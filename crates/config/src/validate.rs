@@ -14,106 +14,87 @@ mod telemetry;
 mod tls;
 mod upstream;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::file::{self, File};
-use crate::settings::{
-    Cache, Config, Downstream, DownstreamTls, Drain, Limits, Locality, Log, Node, NodeRule,
-};
+use crate::findings::Findings;
+use crate::sections::{Broken, Read};
+use crate::settings::{Cache, Config, Downstream, Drain, Limits, Locality, Log, Node, NodeRule};
 
-/// Something that breaks a rule.
-#[derive(Debug)]
-pub(crate) struct Finding {
-    pub(crate) key: String,
-    pub(crate) message: String,
-}
-
-/// What was found so far.
-#[derive(Debug, Default)]
-struct Findings(Vec<Finding>);
-
-impl Findings {
-    fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
-        self.0.push(Finding { key: key.into(), message: message.into() });
+/// Validates `file`, and reports what breaks a rule. Relative paths start from `directory`. A rule is checked where all the
+/// sections that it is about could be read.
+pub(crate) fn validate(file: File, directory: &Path, findings: &mut Findings) -> Read<Config> {
+    check_listeners(&file, findings);
+    if let Ok(rules) = &file.dynamic_parameters {
+        check_node_rules(rules, findings);
     }
-
-    /// Two of the same, where all must differ.
-    fn add_duplicates<T: Ord + Copy>(
-        &mut self,
-        items: impl IntoIterator<Item = (String, T)>,
-        message: impl Fn(T, &str) -> String,
-    ) {
-        let mut first: BTreeMap<T, String> = BTreeMap::new();
-        for (key, item) in items {
-            match first.get(&item) {
-                Some(other) => self.add(key, message(item, other)),
-                None => _ = first.insert(item, key),
-            }
+    if let Ok(limits) = &file.limits {
+        check_limits(limits, findings);
+    }
+    if let Ok(downstream) = &file.downstream {
+        check_downstream(downstream, findings);
+    }
+    if let (Ok(limits), Ok(downstream)) = (&file.limits, &file.downstream) {
+        check_partial_requests(limits, downstream, findings);
+    }
+    if let Ok(admission) = &file.admission {
+        admission::check(admission, findings);
+    }
+    security::check(&file, findings);
+    let node = file.node.map(node::settings);
+    let upstreams = match (file.upstream, &node, &file.dynamic_parameters) {
+        (Ok(upstreams), Ok(node), Ok(rules)) => {
+            Ok(upstream::validate(upstreams, directory, node, &rule_keys(rules), findings))
         }
-    }
-
-    fn add_zero(&mut self, key: &str, value: usize) {
-        if value == 0 {
-            self.add(key, "0 is too small; the least is 1");
-        }
-    }
-}
-
-/// Validates `file`. Relative paths in it start from `directory`.
-pub(crate) fn validate(mut file: File, directory: &Path) -> Result<Config, Vec<Finding>> {
-    let mut findings = Findings::default();
-    check_listeners(&file, &mut findings);
-    check_node_rules(&file.dynamic_parameters, &mut findings);
-    check_limits(&file, &mut findings);
-    admission::check(&file.admission, &mut findings);
-    let mut rule_keys: Vec<_> = file.dynamic_parameters.iter().map(|rule| rule.key.clone()).collect();
-    rule_keys.sort_unstable();
-    rule_keys.dedup();
-    let secured = security::validate(&mut file, directory, &mut findings);
-    let node = node::settings(file.node);
-    let upstreams = upstream::validate(file.upstream, directory, &node, &rule_keys, &mut findings);
-    let store = file.store.and_then(|store| store::validate(store, directory, &mut findings));
-    let telemetry = telemetry::validate(file.telemetry, &mut findings);
-    let exports = export::validate(file.export, directory, &mut findings);
-    if !findings.0.is_empty() {
-        return Err(findings.0);
-    }
+        _ => Err(Broken),
+    };
+    let store = file.store.map(|store| store.and_then(|store| store::validate(store, directory, findings)));
+    let telemetry = file.telemetry.map(|telemetry| telemetry::validate(telemetry, findings));
+    let exports = file.export.map(|exports| export::validate(exports, directory, findings));
+    let (admission, drain) = (file.admission?, file.drain?);
+    let (log, cache) = (file.log?, file.cache?);
     Ok(Config {
-        node,
-        telemetry,
-        log: Log { level: file.log.level, format: file.log.format },
-        downstream: downstream(file.downstream, secured.downstream),
-        admin: secured.admin,
-        access: secured.access,
-        cache: Cache {
-            idle_timeout: file.cache.idle_timeout.0.0,
-            max_frames_size: file.cache.max_frames_size.0.0,
-        },
-        limits: limits(file.limits),
-        admission: admission::settings(&file.admission),
-        drain: drain(&file.drain),
-        store,
-        upstreams,
-        node_rules: file.dynamic_parameters.into_iter().map(node_rule).collect(),
-        exports,
+        node: node?,
+        telemetry: telemetry?,
+        log: Log { level: log.level, format: log.format },
+        downstream: downstream(file.downstream?, directory),
+        admin: file.admin?.map(|admin| security::admin(admin, directory)),
+        access: file.access?.into_iter().map(security::access_rule).collect(),
+        cache: Cache { idle_timeout: cache.idle_timeout.0.0, max_frames_size: cache.max_frames_size.0.0 },
+        limits: limits(file.limits?),
+        admission: admission::settings(&admission),
+        drain: self::drain(&drain),
+        store: store?,
+        upstreams: upstreams?,
+        node_rules: file.dynamic_parameters?.into_iter().map(node_rule).collect(),
+        exports: exports?,
     })
 }
 
+/// Keys that the rules give to clients, sorted.
+fn rule_keys(rules: &[file::DynamicParameter]) -> Vec<String> {
+    let keys: BTreeSet<_> = rules.iter().map(|rule| rule.key.clone()).collect();
+    keys.into_iter().collect()
+}
+
 fn check_listeners(file: &File, findings: &mut Findings) {
-    if file.downstream.listen.is_empty() {
-        findings.add("downstream.listen", "[] has no address; at least one is needed");
+    let mut addresses = Vec::new();
+    if let Ok(downstream) = &file.downstream {
+        if downstream.listen.is_empty() {
+            findings.add("downstream.listen", "[] has no address; at least one is needed");
+        }
+        for (key, listen) in
+            [("listen", &downstream.listen), ("listen_plaintext", &downstream.listen_plaintext)]
+        {
+            let keys = (0..).map(|i| format!("downstream.{key}[{i}]"));
+            addresses.extend(keys.zip(listen));
+        }
     }
-    let listen = file
-        .downstream
-        .listen
-        .iter()
-        .enumerate()
-        .map(|(i, address)| (format!("downstream.listen[{i}]"), address));
-    let plaintext = file.downstream.listen_plaintext.iter().enumerate();
-    let plaintext = plaintext.map(|(i, address)| (format!("downstream.listen_plaintext[{i}]"), address));
-    let admin = file.admin.iter().map(|admin| ("admin.listen".to_owned(), &admin.listen));
-    let addresses = listen.chain(plaintext).chain(admin).map(|(key, address)| (key, address.0.0));
+    if let Ok(Some(admin)) = &file.admin {
+        addresses.push(("admin.listen".to_owned(), &admin.listen));
+    }
+    let addresses = addresses.into_iter().map(|(key, address)| (key, address.0.0));
     let fixed = addresses.filter(|(_, address)| address.port() != 0);
     findings.add_duplicates(fixed, |address, other| {
         format!("\"{address}\" is also {other}; each listener needs its own")
@@ -135,43 +116,42 @@ fn check_node_rules(rules: &[file::DynamicParameter], findings: &mut Findings) {
     }
 }
 
-fn check_limits(file: &File, findings: &mut Findings) {
+fn check_limits(limits: &file::Limits, findings: &mut Findings) {
     for (key, value) in [
-        ("limits.max_name_length", file.limits.max_name_length),
-        ("limits.max_names", file.limits.max_names),
-        ("limits.max_connections", file.limits.max_connections),
-        ("limits.max_connections_per_address", file.limits.max_connections_per_address.unwrap_or(1)),
-        ("limits.max_handshakes", file.limits.max_handshakes),
-        ("limits.max_streams", file.limits.max_streams),
-        ("limits.max_streams_per_connection", file.limits.max_streams_per_connection as usize),
-        ("limits.max_streams_per_node", file.limits.max_streams_per_node.unwrap_or(1)),
-        ("limits.max_names_per_stream", file.limits.max_names_per_stream),
-        ("limits.max_locators_per_name", file.limits.max_locators_per_name),
-        ("limits.max_types_per_stream", file.limits.max_types_per_stream),
-        ("limits.max_node_size", file.limits.max_node_size.0.0),
-        ("limits.max_new_names_per_client", file.limits.max_new_names_per_client.unwrap_or(1)),
-        (
-            "limits.max_new_parameter_sets_per_client",
-            file.limits.max_new_parameter_sets_per_client.unwrap_or(1),
-        ),
-        ("limits.new_names_per_client", file.limits.new_names_per_client.unwrap_or(1) as usize),
-        (
-            "limits.new_parameter_sets_per_client",
-            file.limits.new_parameter_sets_per_client.unwrap_or(1) as usize,
-        ),
-        ("downstream.max_request_size", file.downstream.max_request_size.0.0),
-        ("downstream.max_response_size", file.downstream.max_response_size.0.0),
+        ("max_name_length", limits.max_name_length),
+        ("max_names", limits.max_names),
+        ("max_connections", limits.max_connections),
+        ("max_connections_per_address", limits.max_connections_per_address.unwrap_or(1)),
+        ("max_handshakes", limits.max_handshakes),
+        ("max_streams", limits.max_streams),
+        ("max_streams_per_connection", limits.max_streams_per_connection as usize),
+        ("max_streams_per_node", limits.max_streams_per_node.unwrap_or(1)),
+        ("max_names_per_stream", limits.max_names_per_stream),
+        ("max_locators_per_name", limits.max_locators_per_name),
+        ("max_types_per_stream", limits.max_types_per_stream),
+        ("max_node_size", limits.max_node_size.0.0),
+        ("max_new_names_per_client", limits.max_new_names_per_client.unwrap_or(1)),
+        ("max_new_parameter_sets_per_client", limits.max_new_parameter_sets_per_client.unwrap_or(1)),
+        ("new_names_per_client", limits.new_names_per_client.unwrap_or(1) as usize),
+        ("new_parameter_sets_per_client", limits.new_parameter_sets_per_client.unwrap_or(1) as usize),
     ] {
-        findings.add_zero(key, value);
+        findings.add_zero(&format!("limits.{key}"), value);
     }
-    let downstream = &file.downstream;
-    let (partial, whole) = (file.limits.max_partial_requests.0.0, downstream.max_request_size.0.0);
+}
+
+fn check_partial_requests(limits: &file::Limits, downstream: &file::Downstream, findings: &mut Findings) {
+    let (partial, whole) = (limits.max_partial_requests.0.0, downstream.max_request_size.0.0);
     if partial / 2 < whole {
         let message = format!(
             "{partial} bytes are too small; the least is twice downstream.max_request_size, which is {whole} bytes"
         );
         findings.add("limits.max_partial_requests", message);
     }
+}
+
+fn check_downstream(downstream: &file::Downstream, findings: &mut Findings) {
+    findings.add_zero("downstream.max_request_size", downstream.max_request_size.0.0);
+    findings.add_zero("downstream.max_response_size", downstream.max_response_size.0.0);
     for (key, value) in [
         ("downstream.keepalive_interval", Some(&downstream.keepalive_interval)),
         ("downstream.keepalive_timeout", Some(&downstream.keepalive_timeout)),
@@ -186,11 +166,11 @@ fn check_limits(file: &File, findings: &mut Findings) {
     }
 }
 
-fn downstream(file: file::Downstream, tls: Option<DownstreamTls>) -> Downstream {
+fn downstream(file: file::Downstream, directory: &Path) -> Downstream {
     Downstream {
         listen: file.listen.iter().map(|address| address.0.0).collect(),
         listen_plaintext: file.listen_plaintext.iter().map(|address| address.0.0).collect(),
-        tls,
+        tls: file.tls.map(|tls| security::downstream_tls(tls, directory)),
         max_request_size: file.max_request_size.0.0,
         max_response_size: file.max_response_size.0.0,
         keepalive_interval: file.keepalive_interval.0.0,

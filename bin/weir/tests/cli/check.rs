@@ -74,9 +74,12 @@ fn a_configuration_that_cannot_be_read_is_no_answer() {
 #[test]
 fn a_bad_configuration_is_told_with_line_and_key() {
     for (text, wanted) in [
-        ("[downstream]\nlisten = ['x']\n", "2: downstream.listen[0]: \"x\" is not a socket address;"),
         (
-            "[downstream]\nlisten = ['127.0.0.1:1']\nport = 1\n",
+            "[downstream]\nlisten = ['x']\n[[upstream]]\nfiles = 'x'\n",
+            "2: downstream.listen[0]: \"x\" is not a socket address;",
+        ),
+        (
+            "[downstream]\nlisten = ['127.0.0.1:1']\nport = 1\n[[upstream]]\nfiles = 'x'\n",
             "3: downstream.port: unknown key `port`, expected",
         ),
         (&format!("{FILES}{FILES}"), "7: downstream: duplicate key"),

@@ -3,6 +3,7 @@ mod document;
 mod errors;
 mod examples;
 mod limits;
+mod mistakes;
 mod prefetch;
 mod reload;
 mod rules;

@@ -1,7 +1,7 @@
 //! How new streams are let in.
 
-use super::Findings;
 use crate::file;
+use crate::findings::Findings;
 use crate::settings::Admission;
 
 pub(super) fn check(file: &file::Admission, findings: &mut Findings) {

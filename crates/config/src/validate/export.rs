@@ -6,8 +6,8 @@ use std::path::Path;
 use weir_types::FileFormat;
 use weir_types::xdstp::canonical;
 
-use super::Findings;
 use crate::file;
+use crate::findings::Findings;
 use crate::settings::Export;
 
 pub(super) fn validate(files: Vec<file::Export>, directory: &Path, findings: &mut Findings) -> Vec<Export> {

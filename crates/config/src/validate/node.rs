@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Findings, Locality, Node};
+use super::{Locality, Node};
 use crate::file;
+use crate::findings::Findings;
 use crate::metadata::Metadata;
 use crate::settings::NodeTemplate;
 use crate::template::{Segment, Template};

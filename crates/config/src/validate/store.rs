@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Findings;
 use crate::file;
+use crate::findings::Findings;
 use crate::settings::Store;
 
 /// Less holds next to nothing.

@@ -1,7 +1,7 @@
 //! What is told to a collector.
 
-use super::Findings;
 use crate::file;
+use crate::findings::Findings;
 use crate::settings::Telemetry;
 use crate::values::CollectorProtocol;
 

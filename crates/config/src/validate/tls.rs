@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use http::{HeaderName, HeaderValue, Uri, header};
 
-use super::Findings;
 use super::upstream::Reader;
 use crate::file;
+use crate::findings::Findings;
 use crate::secret::Secret;
 use crate::settings::{KeyPair, UpstreamTls};
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Findings, Node, node};
+use super::{Node, node};
 use crate::file::{self, DynamicParametersMode, seconds, sizes};
+use crate::findings::Findings;
 use crate::settings::{ControlPlane, Parameters, Polling, Source, Upstream};
 use crate::values::{DataError, Protocol};
 
@@ -19,7 +20,7 @@ pub(super) fn validate(
     findings: &mut Findings,
 ) -> Vec<Upstream> {
     if files.is_empty() {
-        findings.add("upstream", "[] has no upstream; at least one is needed");
+        findings.add("upstream", "must be there at least once: [[upstream]]");
     }
     let authorities = files
         .iter()
