@@ -82,7 +82,7 @@ async fn a_bad_file_changes_nothing_and_says_why() {
     let weir = weir().await;
     let bad = "default = \"test\"\n\n[limits]\nmax_streams = 0\n";
     weir.reconfigure(|text| text.replace("default = \"prod\"", bad));
-    told(&weir, &[FAILED, "weir.toml:", "limits.max_streams: 0 is too small; the least is 1"]).await;
+    told(&weir, &[FAILED, "weir.toml:", "limits.max_streams: must be at least 1 (got 0)"]).await;
     metric(&weir, "weir_config_reloads_total{outcome=\"failed\"}", 1).await;
     assert_eq!(clusters(&weir).await.1, ["of-prod"], "not even what was good in it");
     std::fs::remove_file(weir.config()).unwrap();

@@ -95,9 +95,9 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<bool> 
 
 /// Directories that have to be there before something can be written, and are not. They may still come.
 fn missing_directories(config: &Config) -> Vec<String> {
-    let store = config.store.iter().map(|store| ("store.path".to_owned(), &store.path));
+    let store = config.store.iter().map(|store| ("store.path".to_owned(), store.path.as_path()));
     let exports =
-        config.exports.iter().enumerate().map(|(i, export)| (format!("export[{i}].to"), &export.to));
+        config.exports.iter().enumerate().map(|(i, export)| (format!("export[{i}].to"), export.to.path()));
     let is_missing = |path: &Path| match path.parent() {
         Some(parent) if parent != Path::new("") => !parent.is_dir(),
         _ => false,
@@ -132,7 +132,7 @@ fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
     let clients = match &downstream.tls {
         None => addresses(&downstream.listen),
         Some(tls) => {
-            let certificates = match tls.client_certificate {
+            let certificates = match tls.client_certificate() {
                 ClientCertificate::Required => " with client certificates",
                 ClientCertificate::Optional => " with or without client certificates",
                 ClientCertificate::None => "",
@@ -152,7 +152,7 @@ fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {
         table.row(["access", &count(config.access.len(), "rule")]);
     }
     if let Some(collector) = &config.telemetry.endpoint {
-        table.row(["collector", collector]);
+        table.row(["collector", collector.as_str()]);
     }
     Ok(table.write(out, "")?)
 }
@@ -204,7 +204,7 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
         };
         table.row([
             "acknowledged",
-            &format!("after {share} % of the subscribers, or {deadline:?}{rejections}"),
+            &format!("after {share} % of the subscribers, or {:?}{rejections}", deadline.get()),
         ]);
     }
     Ok(table.write(out, "  ")?)

@@ -7,7 +7,7 @@ mod upstream;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use weir_config::{CollectorProtocol, Config, Level, LogFormat, Parameters, Source};
+use weir_config::{CollectorProtocol, Config, Count, Level, LogFormat, Parameters, PositiveDuration, Source};
 use weir_database::{ClientLimits, DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{
@@ -39,15 +39,15 @@ pub(crate) fn logs(log: &weir_config::Log) -> Logs {
 /// What is told to a collector.
 pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
     Collector {
-        endpoint: telemetry.endpoint.clone(),
+        endpoint: telemetry.endpoint.as_ref().map(|endpoint| endpoint.as_str().to_owned()),
         protocol: match telemetry.protocol {
             CollectorProtocol::Grpc => Protocol::Grpc,
             CollectorProtocol::HttpProtobuf => Protocol::HttpProtobuf,
         },
         traces: telemetry.traces,
         metrics: telemetry.metrics,
-        sample_ratio: telemetry.sample_ratio,
-        service_name: telemetry.service_name.clone(),
+        sample_ratio: telemetry.sample_ratio.get(),
+        service_name: telemetry.service_name.as_str().to_owned(),
         attributes: telemetry.resource_attributes.clone(),
     }
 }
@@ -70,10 +70,10 @@ pub(crate) fn database(config: &Config) -> weir_database::Settings {
 /// How much each client may be the first to ask for.
 pub(crate) fn client_limits(config: &Config) -> ClientLimits {
     ClientLimits {
-        names: config.limits.max_new_names_per_client,
-        parameter_sets: config.limits.max_new_parameter_sets_per_client,
-        new_names: config.limits.new_names_per_client,
-        new_parameter_sets: config.limits.new_parameter_sets_per_client,
+        names: config.limits.max_new_names_per_client.map(Count::get),
+        parameter_sets: config.limits.max_new_parameter_sets_per_client.map(Count::get),
+        new_names: config.limits.new_names_per_client.map(Count::get),
+        new_parameter_sets: config.limits.new_parameter_sets_per_client.map(Count::get),
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn limits(upstream: &weir_config::Upstream) -> (Option<ParameterSets>
     let Source::ControlPlane(control_plane) = &upstream.source else { return (None, None) };
     let sets = match &control_plane.parameters {
         Parameters::Streams { keys, max_sets, .. } => {
-            Some(ParameterSets { keys: shared(keys), max: *max_sets })
+            Some(ParameterSets { keys: shared(keys), max: max_sets.get() })
         }
         Parameters::Native => None,
     };
@@ -91,9 +91,9 @@ pub(crate) fn limits(upstream: &weir_config::Upstream) -> (Option<ParameterSets>
 
 fn demand(demand: weir_config::Demand) -> DemandLimits {
     DemandLimits {
-        subscriptions: Some(demand.max_subscriptions),
-        new_subscriptions: demand.new_subscriptions_per_second,
-        new_parameter_sets: demand.new_parameter_sets_per_second,
+        subscriptions: Some(demand.max_subscriptions.get()),
+        new_subscriptions: demand.new_subscriptions_per_second.map(Count::get),
+        new_parameter_sets: demand.new_parameter_sets_per_second.map(Count::get),
     }
 }
 
@@ -107,42 +107,42 @@ pub(crate) fn exports(config: &Config) -> Vec<Export> {
         type_url: export.type_url.clone(),
         names: export.names.clone(),
         parameters: export.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
-        to: export.to.clone(),
-        format: export.format,
+        to: export.to.path().to_owned(),
+        format: export.to.format(),
     };
     config.exports.iter().map(export).collect()
 }
 
 /// How clients are served.
 pub(crate) fn downstream(config: &Config) -> weir_downstream::Settings {
-    let downstream = &config.downstream;
+    let (downstream, limits) = (&config.downstream, &config.limits);
     weir_downstream::Settings {
         identifier: config.node.id.clone(),
         rules: node_rules(config),
         wrapping: downstream.wrap_resources.clone(),
         limits: Limits {
-            name_length: config.limits.max_name_length,
-            names: config.limits.max_names,
-            names_per_stream: config.limits.max_names_per_stream,
-            locators_per_name: config.limits.max_locators_per_name,
-            types_per_stream: u32::try_from(config.limits.max_types_per_stream).unwrap_or(u32::MAX),
-            message: downstream.max_request_size,
-            node: u32::try_from(config.limits.max_node_size).unwrap_or(u32::MAX),
+            name_length: limits.max_name_length.get(),
+            names: limits.max_names.get(),
+            names_per_stream: limits.max_names_per_stream.get(),
+            locators_per_name: limits.max_locators_per_name.get(),
+            types_per_stream: u32::try_from(limits.max_types_per_stream.get()).unwrap_or(u32::MAX),
+            message: downstream.max_request_size.get(),
+            node: u32::try_from(limits.max_node_size.get()).unwrap_or(u32::MAX),
         },
-        rest_hold: downstream.rest_hold,
+        rest_hold: downstream.rest_hold.get(),
         csds: match downstream.csds {
             weir_config::Csds::Off => Csds::Off,
             weir_config::Csds::Loopback => Csds::Loopback,
             weir_config::Csds::Any => Csds::Any,
         },
         reflection: downstream.reflection,
-        max_response_size: downstream.max_response_size,
-        frame_cache: config.cache.max_frames_size as u64,
-        keepalive_interval: downstream.keepalive_interval,
-        keepalive_timeout: downstream.keepalive_timeout,
-        receive_timeout: downstream.receive_timeout,
-        stall_timeout: downstream.stall_timeout,
-        max_streams_per_connection: config.limits.max_streams_per_connection,
+        max_response_size: downstream.max_response_size.get(),
+        frame_cache: config.cache.max_frames_size.get() as u64,
+        keepalive_interval: downstream.keepalive_interval.get(),
+        keepalive_timeout: downstream.keepalive_timeout.get(),
+        receive_timeout: downstream.receive_timeout.get(),
+        stall_timeout: downstream.stall_timeout.get(),
+        max_streams_per_connection: limits.max_streams_per_connection.get(),
         admission: admission(config),
         drain: drain(config),
         access: access(config),
@@ -167,16 +167,16 @@ fn cold_starts(configured: weir_config::ColdStarts) -> ColdStarts {
 /// How many clients there is room for.
 pub(crate) fn admission(config: &Config) -> Admission {
     let (limits, admission) = (config.limits, config.admission);
-    let burst = admission.new_streams_burst;
+    let rate = admission.new_streams_per_second.zip(admission.new_streams_burst);
     Admission {
-        connections: limits.max_connections,
-        connections_per_address: limits.max_connections_per_address,
-        streams: limits.max_streams,
-        streams_per_node: limits.max_streams_per_node,
-        handshakes: limits.max_handshakes,
-        partial_requests: limits.max_partial_requests,
-        rate: admission.new_streams_per_second.map(|per_second| Rate { per_second, burst }),
-        first_responses: admission.max_first_responses,
+        connections: limits.max_connections.get(),
+        connections_per_address: limits.max_connections_per_address.map(Count::get),
+        streams: limits.max_streams.get(),
+        streams_per_node: limits.max_streams_per_node.map(Count::get),
+        handshakes: limits.max_handshakes.get(),
+        partial_requests: limits.max_partial_requests.get(),
+        rate: rate.map(|(per_second, burst)| Rate { per_second: per_second.get(), burst: burst.get() }),
+        first_responses: admission.max_first_responses.get(),
         retry_after: admission.retry_after,
     }
 }
@@ -187,8 +187,12 @@ pub(crate) fn store(config: &Config) -> Result<Option<Store>> {
         return Ok(None);
     };
     let key = store_key(config)?;
-    let settings =
-        weir_store::Settings { path: path.clone(), max_size: *max_size, keep_unwanted: *keep_unwanted, key };
+    let settings = weir_store::Settings {
+        path: path.clone(),
+        max_size: max_size.get() as u64,
+        keep_unwanted: *keep_unwanted,
+        key,
+    };
     Store::open(settings).map(Some).context("start the store")
 }
 
@@ -204,7 +208,12 @@ pub(crate) fn store_key(config: &Config) -> Result<Option<Key>> {
 /// How clients are moved elsewhere.
 pub(crate) fn drain(config: &Config) -> Drain {
     let weir_config::Drain { delay, over, grace } = config.drain;
-    Drain { delay, over, grace, max_connection_age: config.downstream.max_connection_age }
+    Drain {
+        delay,
+        over,
+        grace,
+        max_connection_age: config.downstream.max_connection_age.map(PositiveDuration::get),
+    }
 }
 
 /// How clients get dynamic parameters from their node.
@@ -216,7 +225,7 @@ fn node_rule(rule: &weir_config::NodeRule) -> NodeRule {
     NodeRule {
         key: rule.key.clone(),
         from: rule.from.clone(),
-        pattern: rule.pattern.clone(),
+        pattern: rule.pattern.as_deref().cloned(),
         default: rule.default.clone(),
         fill_locators: rule.fill_locators,
         enforce: rule.enforce,

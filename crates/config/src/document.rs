@@ -5,7 +5,7 @@
 
 use toml::{Table, Value};
 
-use crate::settings::Config;
+use crate::Config;
 
 /// Keys that have no meaning for a control plane that is polled.
 const OF_STREAMS: [&str; 4] =
@@ -21,14 +21,6 @@ impl Config {
     /// When a path is not UTF-8.
     pub fn document(&self) -> Result<Table, toml::ser::Error> {
         let mut document = Table::try_from(self)?;
-        if let Some(Value::Table(store)) = document.get_mut("store") {
-            store.insert("persist_secrets".to_owned(), store.contains_key("key_file").into());
-        }
-        if let Some(Value::Table(admission)) = document.get_mut("admission")
-            && !admission.contains_key("new_streams_per_second")
-        {
-            admission.remove("new_streams_burst");
-        }
         let upstreams = document.get_mut("upstream").and_then(Value::as_array_mut);
         for upstream in upstreams.into_iter().flatten().filter_map(Value::as_table_mut) {
             let polled = upstream.get("protocol").and_then(Value::as_str) == Some("rest");

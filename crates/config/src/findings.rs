@@ -9,13 +9,32 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// What was found so far.
+/// What was found in one section, or between sections.
 #[derive(Debug, Default)]
-pub(crate) struct Findings(pub(crate) Vec<Finding>);
+pub(crate) struct Findings {
+    /// The key of the section, with a dot; empty between sections.
+    prefix: String,
+    found: Vec<Finding>,
+}
 
 impl Findings {
-    pub(crate) fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
-        self.0.push(Finding { key: key.into(), message: message.into() });
+    /// Findings of the section at `key`.
+    pub(crate) fn of_section(key: &str) -> Self {
+        Self { prefix: format!("{key}."), found: Vec::new() }
+    }
+
+    /// Reports `key`, of the section.
+    pub(crate) fn add(&mut self, key: impl AsRef<str>, message: impl Into<String>) {
+        let key = format!("{}{}", self.prefix, key.as_ref());
+        self.found.push(Finding { key, message: message.into() });
+    }
+
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.found.extend(others.found);
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Finding> {
+        self.found
     }
 
     /// Reports two of the same, where all must differ.
@@ -30,12 +49,6 @@ impl Findings {
                 Some(other) => self.add(key, message(item, other)),
                 None => _ = first.insert(item, key),
             }
-        }
-    }
-
-    pub(crate) fn add_zero(&mut self, key: &str, value: usize) {
-        if value == 0 {
-            self.add(key, "0 is too small; the least is 1");
         }
     }
 }

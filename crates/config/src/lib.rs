@@ -8,6 +8,7 @@
 //! and its values the forms in [`values`], [`template`] and [`metadata`]; [`validate`] holds the rules between values. What
 //! comes out is [`settings`].
 
+mod config;
 mod document;
 mod environment;
 mod error;
@@ -24,28 +25,28 @@ mod template;
 mod tests;
 mod validate;
 mod values;
-mod written;
 
 use std::path::Path;
 
+pub use config::Config;
 pub use error::{Error, Problem};
 pub use metadata::Metadata;
 pub use reload::{Counts, SETTINGS, Setting, in_force};
 pub use secret::Secret;
 pub use settings::{
-    AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, Config, ControlPlane, Debounce,
-    Demand, Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule,
-    NodeTemplate, Parameters, Polling, Prefetch, ShrinkGuard, Source, Store, Telemetry, Upstream,
-    UpstreamTls,
+    AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, ControlPlane, Debounce, Demand,
+    Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate,
+    Parameters, Polling, Prefetch, ShrinkGuard, Source, Store, Telemetry, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{
-    ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream,
-    Protocol, ReadyWhen, Transport,
+    ByteSize, ClientCertificate, ColdStart, CollectorEndpoint, CollectorProtocol, Count, Csds, DataError,
+    ExportFile, Level, LogFormat, NackUpstream, NonEmptyString, Percent, PositiveDuration, Protocol, Ratio,
+    ReadyWhen, Regex, Transport,
 };
 
-use findings::Findings;
 use sections::Sections;
+use values::text::Form;
 
 /// Reads and validates the file at `path`.
 pub fn load(path: &Path) -> Result<Config, Error> {
@@ -59,7 +60,7 @@ pub fn load(path: &Path) -> Result<Config, Error> {
 /// # Errors
 /// What is wrong with it.
 pub fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
-    text.parse().map(|values::DurationText(duration)| duration)
+    Form::parse(text)
 }
 
 /// Validates `text`, which stands in the file at `path`: relative paths in it start from there.
@@ -70,10 +71,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Config, Error> {
     if !sections.is_good() {
         return Err(invalid(sections.into_problems()));
     }
-    let file = file::File::read(&mut sections);
-    let mut findings = Findings::default();
-    let config = validate::validate(file, path.parent().unwrap_or(Path::new("")), &mut findings);
-    sections.report(findings.0);
+    let config = Config::read(&mut sections, path.parent().unwrap_or(Path::new("")));
     let problems = sections.finish();
     match config {
         Ok(config) if problems.is_empty() => Ok(config),

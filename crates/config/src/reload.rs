@@ -3,13 +3,21 @@
 //! One table says it of every key; `docs/reload.md` shows the same, and a test holds both against the reference. Never
 //! applies anything: that is the program's.
 
+/// Compares a setting of two configurations.
+macro_rules! differs {
+    ($config:ident, $value:expr) => {
+        |$config: &Config, other: &Config| {
+            let one = &$value;
+            let $config = other;
+            *one != $value
+        }
+    };
+}
+
 mod admin;
 mod upstream;
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-
-use crate::settings::Config;
+use crate::Config;
 
 /// When a changed setting counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +51,8 @@ pub struct Setting {
     pub key: &'static str,
     /// When a change of it counts.
     pub counts: Counts,
-    /// What it is set to, to be compared: two texts are equal if the settings are.
-    value: fn(&Config) -> String,
+    /// Whether the settings differ.
+    differs: fn(&Config, &Config) -> bool,
     /// Puts the second one's setting into the first, where a change has to wait.
     keep: fn(&mut Config, &Config),
 }
@@ -52,7 +60,7 @@ pub struct Setting {
 impl Setting {
     /// Whether it is not the same in both.
     pub fn differs(&self, one: &Config, other: &Config) -> bool {
-        (self.value)(one) != (self.value)(other)
+        (self.differs)(one, other)
     }
 }
 
@@ -65,10 +73,6 @@ pub fn in_force(running: &Config, file: &Config) -> Config {
         next.downstream.tls.clone_from(&running.downstream.tls);
     }
     next
-}
-
-fn text(value: impl Debug) -> String {
-    format!("{value:?}")
 }
 
 /// What keeps a setting as it was, if it has to be.
@@ -96,7 +100,7 @@ macro_rules! settings {
             $(Setting {
                 key: $key,
                 counts: Counts::$counts,
-                value: |$config: &Config| text(&$value),
+                differs: differs!($config, $value),
                 keep: keep!($counts, $config, $value),
             },)*
             $($upstream,)*
@@ -125,7 +129,7 @@ settings! {
     NewStreams "downstream.warming_timeout": |c| c.downstream.warming_timeout;
     NewStreams "downstream.first_response_timeout": |c| c.downstream.first_response_timeout;
     NewConnections "downstream.max_connection_age": |c| c.downstream.max_connection_age;
-    NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources.iter().collect::<BTreeMap<_, _>>();
+    NewStreams "downstream.wrap_resources": |c| c.downstream.wrap_resources;
     NewStreams "downstream.cold_start": |c| c.downstream.cold_start;
     Restart "cache": |c| c.cache;
     NewStreams "limits.max_name_length": |c| c.limits.max_name_length;

@@ -1,8 +1,6 @@
 //! Values that nobody is shown.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
 
 use serde::{Serialize, Serializer};
 
@@ -32,12 +30,9 @@ impl Serialize for Secret {
     }
 }
 
-/// Another text for another value, so that a change is noticed; it says nothing of the value, and is another one in
-/// each process.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        static KEY: OnceLock<RandomState> = OnceLock::new();
-        write!(f, "{REDACTED} {:016x}", KEY.get_or_init(RandomState::new).hash_one(&self.0))
+        f.write_str(REDACTED)
     }
 }
 
@@ -48,8 +43,8 @@ mod tests {
     #[test]
     fn a_secret_is_told_from_another_one_and_never_shown() {
         let [one, same, other] = ["hunter2", "hunter2", "hunter3"].map(|text| Secret::from(text.to_owned()));
-        assert_eq!(format!("{one:?}"), format!("{same:?}"));
-        assert_ne!(format!("{one:?}"), format!("{other:?}"));
+        assert!(one == same && one != other);
+        assert_eq!(format!("{one:?}"), REDACTED);
         let document = toml::Value::try_from(&one).unwrap();
         assert_eq!(document.as_str(), Some(REDACTED));
         assert!(!format!("{one:?} {document}").contains("hunter2"));

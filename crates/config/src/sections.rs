@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use crate::environment::{self, Lookup};
 use crate::error::Problem;
-use crate::findings::Finding;
+use crate::findings::{Finding, Findings};
 use crate::places::{Places, contains, unknown_key};
 
 /// Something could not be read; the reason is reported.
@@ -21,6 +21,12 @@ pub(crate) struct Broken;
 
 /// A section, or that it is broken.
 pub(crate) type Read<T> = Result<T, Broken>;
+
+/// A section, with rules between its values.
+pub(crate) trait Section {
+    /// Reports values that do not go together.
+    fn check(&self, _: &mut Findings) {}
+}
 
 /// The sections of one file that have not been read yet, and what is wrong with the others.
 pub(crate) struct Sections<'i> {
@@ -55,9 +61,9 @@ impl<'i> Sections<'i> {
     }
 
     /// Reads a table that has to be there.
-    pub(crate) fn required<T: Deserialize<'i>>(&mut self, name: &'static str) -> Read<T> {
+    pub(crate) fn required<T: Deserialize<'i> + Section>(&mut self, name: &'static str) -> Read<T> {
         match self.take(name) {
-            Some(value) => self.read(value),
+            Some(value) => self.read_section(name, value),
             None => {
                 let message = format!("missing key `{name}`");
                 self.report([Finding { key: String::new(), message }]);
@@ -67,29 +73,45 @@ impl<'i> Sections<'i> {
     }
 
     /// Reads a table that may be left out.
-    pub(crate) fn optional<T: Deserialize<'i>>(&mut self, name: &'static str) -> Read<Option<T>> {
-        self.take(name).map(|value| self.read(value)).transpose()
+    pub(crate) fn optional<T: Deserialize<'i> + Section>(&mut self, name: &'static str) -> Read<Option<T>> {
+        self.take(name).map(|value| self.read_section(name, value)).transpose()
     }
 
     /// Reads a table that may be left out for the defaults.
-    pub(crate) fn defaulted<T: Deserialize<'i> + Default>(&mut self, name: &'static str) -> Read<T> {
+    pub(crate) fn defaulted<T: Deserialize<'i> + Section + Default>(
+        &mut self,
+        name: &'static str,
+    ) -> Read<T> {
         self.optional(name).map(Option::unwrap_or_default)
     }
 
     /// Reads a list of tables, each by itself.
-    pub(crate) fn list<T: Deserialize<'i>>(&mut self, name: &'static str) -> Read<Vec<T>> {
+    pub(crate) fn list<T: Deserialize<'i> + Section>(&mut self, name: &'static str) -> Read<Vec<T>> {
         let Some(value) = self.take(name) else { return Ok(Vec::new()) };
         if !matches!(value.get_ref(), DeValue::Array(_)) {
             return self.read::<Vec<IgnoredAny>>(value).and(Err(Broken));
         }
         let DeValue::Array(items) = value.into_inner() else { return Err(Broken) };
-        let items: Vec<_> = items.into_iter().map(|item| self.read(item)).collect();
+        let items = items.into_iter().enumerate();
+        let items: Vec<_> = items.map(|(i, item)| self.read_section(&format!("{name}[{i}]"), item)).collect();
         items.into_iter().collect()
     }
 
     fn take(&mut self, name: &'static str) -> Option<Spanned<DeValue<'i>>> {
         self.known.push(name);
         self.table.remove(name)
+    }
+
+    fn read_section<T: Deserialize<'i> + Section>(
+        &mut self,
+        key: &str,
+        value: Spanned<DeValue<'i>>,
+    ) -> Read<T> {
+        let section: T = self.read(value)?;
+        let mut findings = Findings::of_section(key);
+        section.check(&mut findings);
+        self.report(findings.into_vec());
+        Ok(section)
     }
 
     fn read<T: Deserialize<'i>>(&mut self, mut value: Spanned<DeValue<'i>>) -> Read<T> {

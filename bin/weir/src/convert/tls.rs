@@ -104,24 +104,24 @@ pub(crate) fn admin(admin: &Admin) -> Result<(Option<Acceptor>, Auth)> {
 fn server(downstream: &Downstream) -> Option<ServerSettings> {
     let tls = downstream.tls.as_ref()?;
     Some(ServerSettings {
-        key_pair: key_pair(&tls.key_pair),
+        key_pair: KeyPair { certificate: tls.certificate.clone(), key: tls.key.clone() },
         client_ca: tls.client_ca.clone(),
-        client_certificate: match tls.client_certificate {
+        client_certificate: match tls.client_certificate() {
             weir_config::ClientCertificate::Required => ClientCertificate::Required,
             weir_config::ClientCertificate::Optional => ClientCertificate::Optional,
             weir_config::ClientCertificate::None => ClientCertificate::None,
         },
         subject_alt_names: tls.subject_alt_names.clone(),
         alpn: vec!["h2", "http/1.1"],
-        handshake_timeout: tls.handshake_timeout,
-        max_handshakes: tls.max_handshakes,
+        handshake_timeout: tls.handshake_timeout.get(),
+        max_handshakes: tls.max_handshakes.get(),
     })
 }
 
 fn operators(admin: &Admin) -> Option<ServerSettings> {
     let tls = admin.tls.as_ref()?;
     Some(ServerSettings {
-        key_pair: key_pair(&tls.key_pair),
+        key_pair: KeyPair { certificate: tls.certificate.clone(), key: tls.key.clone() },
         client_ca: tls.client_ca.clone(),
         // Probes have none.
         client_certificate: ClientCertificate::Optional,
@@ -159,7 +159,7 @@ fn client(control_plane: &ControlPlane) -> Option<ClientSettings> {
     Some(ClientSettings {
         ca: tls.ca.clone(),
         key_pair: tls.key_pair.as_ref().map(key_pair),
-        server_name: tls.server_name.clone(),
+        server_name: tls.server_name.as_ref().map(|name| name.as_str().to_owned()),
         subject_alt_names: tls.subject_alt_names.clone(),
         alpn: if control_plane.protocol == Protocol::Rest { "http/1.1" } else { "h2" },
     })

@@ -1,7 +1,9 @@
 //! Where resources come from.
 
 use anyhow::Result;
-use weir_config::{Config, ControlPlane, DataError, Parameters, Protocol, Transport, Upstream};
+use weir_config::{
+    Config, ControlPlane, DataError, Parameters, PositiveDuration, Protocol, Transport, Upstream,
+};
 use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
@@ -25,7 +27,7 @@ pub(crate) fn source(
     Ok(match &upstream.source {
         weir_config::Source::Files { path, poll_interval } => Source::Files {
             authority: upstream.authority.clone(),
-            settings: files::Settings { path: path.clone(), poll: *poll_interval },
+            settings: files::Settings { path: path.clone(), poll: poll_interval.map(PositiveDuration::get) },
         },
         weir_config::Source::ControlPlane(control_plane) => {
             let (tls, credentials) = tls::upstream(i, control_plane)?;
@@ -64,20 +66,20 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
             Transport::V2 => ApiVersion::V2,
         },
         dialect,
-        max_message_size: control_plane.max_response_size,
+        max_message_size: control_plane.max_response_size.get(),
         node_on_first_message_only: control_plane.node_on_first_message_only,
         acknowledge: acknowledge(control_plane.acknowledge),
-        propagation_deadline: config.telemetry.propagation_deadline,
-        does_not_exist: control_plane.does_not_exist_timeout,
+        propagation_deadline: config.telemetry.propagation_deadline.get(),
+        does_not_exist: control_plane.does_not_exist_timeout.get(),
         drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
-        debounce: control_plane.debounce.map(|weir_config::Debounce { quiet, max }| Debounce { quiet, max }),
+        debounce: control_plane.debounce.map(debounce),
         shrink_guard: control_plane.shrink_guard.map(shrink_guard),
-        backoff: Backoff { base: control_plane.backoff_base, max: control_plane.backoff_max },
-        trial: Trial { answer: control_plane.answer_timeout, lasting: control_plane.stable_after },
+        backoff: Backoff { base: control_plane.backoff_base.get(), max: control_plane.backoff_max },
+        trial: Trial { answer: control_plane.answer_timeout.get(), lasting: control_plane.stable_after },
         shared_versions: control_plane.shared_versions,
-        connect_timeout: control_plane.connect_timeout,
-        keepalive_interval: control_plane.keepalive_interval,
-        keepalive_timeout: control_plane.keepalive_timeout,
+        connect_timeout: control_plane.connect_timeout.get(),
+        keepalive_interval: control_plane.keepalive_interval.get(),
+        keepalive_timeout: control_plane.keepalive_timeout.get(),
         prefetch: control_plane.prefetch.iter().flat_map(prefetch).collect(),
         ..Settings::new(authority, endpoints, naming)
     }
@@ -100,22 +102,30 @@ fn acknowledge(acknowledge: weir_config::Acknowledge) -> Acknowledge {
             let nack = match nack {
                 weir_config::NackUpstream::Never => NackUpstream::Never,
                 weir_config::NackUpstream::Any => NackUpstream::Any,
-                weir_config::NackUpstream::Percent(percent) => NackUpstream::Percent(percent),
+                weir_config::NackUpstream::Percent(percent) => NackUpstream::Percent(percent.get()),
             };
-            Acknowledge::AfterSubscribers(AfterSubscribers { share, deadline, nack })
+            Acknowledge::AfterSubscribers(AfterSubscribers {
+                share: share.get(),
+                deadline: deadline.get(),
+                nack,
+            })
         }
     }
 }
 
 fn shrink_guard(guard: weir_config::ShrinkGuard) -> ShrinkGuard {
     let weir_config::ShrinkGuard { percent, minimum, confirm_after } = guard;
-    ShrinkGuard { percent, minimum, confirm_after }
+    ShrinkGuard { percent: percent.get(), minimum: minimum.get(), confirm_after: confirm_after.get() }
+}
+
+fn debounce(debounce: weir_config::Debounce) -> Debounce {
+    Debounce { quiet: debounce.quiet.get(), max: debounce.max }
 }
 
 fn polling(polling: weir_config::Polling) -> Polling {
     Polling {
-        interval: polling.refresh_interval,
+        interval: polling.refresh_interval.get(),
         jitter: polling.refresh_jitter,
-        timeout: polling.request_timeout,
+        timeout: polling.request_timeout.get(),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio::sync::mpsc::UnboundedSender;
-use weir_config::{Config, Source, Upstream};
+use weir_config::{Config, Source};
 use weir_database::Database;
 use weir_store::Store;
 use weir_upstream::{Change, files};
@@ -32,7 +32,7 @@ impl Upstreams {
         }
         for (i, upstream) in next.upstreams.iter().enumerate() {
             // In another place it has another name in logs and metrics.
-            if running.upstreams.get(i).is_none_or(|before| differ(before, upstream)) {
+            if running.upstreams.get(i).is_none_or(|before| before != upstream) {
                 changes.extend(self.put(i, running, next)?);
             }
         }
@@ -75,8 +75,4 @@ impl Upstreams {
 
 fn has(config: &Config, authority: &str) -> bool {
     config.upstreams.iter().any(|upstream| upstream.authority == authority)
-}
-
-fn differ(one: &Upstream, other: &Upstream) -> bool {
-    format!("{one:?}") != format!("{other:?}")
 }

@@ -85,7 +85,7 @@ fn a_bad_configuration_is_told_with_line_and_key() {
         (&format!("{FILES}{FILES}"), "7: downstream: duplicate key"),
         (
             &format!("{FILES}[[upstream]]\nfiles = 'x'\n"),
-            "6: upstream[1].authority: \"\" is also upstream[0].authority;",
+            "6: upstream[1].authority: must be another authority than upstream[0].authority (got \"\")",
         ),
         (
             &format!("{FILES}protocol = 'x'\n"),

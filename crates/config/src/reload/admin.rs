@@ -5,29 +5,29 @@
 
 use std::net::SocketAddr;
 
-use super::{Counts, Setting, text};
-use crate::settings::{Admin, AdminTls, Config};
+use super::{Counts, Setting};
+use crate::Config;
+use crate::settings::{Admin, AdminTls};
+
+macro_rules! setting {
+    ($counts:ident $key:literal: |$config:ident| $value:expr) => {
+        Setting { key: $key, counts: Counts::$counts, differs: differs!($config, $value), keep: |_, _| () }
+    };
+}
 
 /// Where it listens, and how.
-pub(super) const ALL: Setting =
-    Setting { key: "admin", counts: Counts::Restart, value: |config| text(fixed(config)), keep };
+pub(super) const ALL: Setting = Setting { keep, ..setting!(Restart "admin": |config| fixed(config)) };
 
 pub(super) const TOKEN_FILE: Setting =
-    setting("admin.token_file", Counts::AtOnce, |config| text(of(config, |admin| admin.token_file.as_ref())));
-pub(super) const CHANGE_TOKEN_FILE: Setting = setting("admin.change_token_file", Counts::AtOnce, |config| {
-    text(of(config, |admin| admin.change_token_file.as_ref()))
+    setting!(AtOnce "admin.token_file": |config| of(config, |admin| admin.token_file.as_ref()));
+pub(super) const CHANGE_TOKEN_FILE: Setting =
+    setting!(AtOnce "admin.change_token_file": |config| of(config, |admin| admin.change_token_file.as_ref()));
+pub(super) const TLS: Setting = setting!(NewConnections "admin.tls": |config| {
+    of_tls(config, |tls| (&tls.certificate, &tls.key, &tls.client_ca))
 });
-pub(super) const TLS: Setting = setting("admin.tls", Counts::NewConnections, |config| {
-    text(of_tls(config, |tls| (&tls.key_pair, &tls.client_ca)))
-});
-pub(super) const READ: Setting =
-    setting("admin.tls.read", Counts::AtOnce, |config| text(of_tls(config, |tls| &tls.read)));
+pub(super) const READ: Setting = setting!(AtOnce "admin.tls.read": |config| of_tls(config, |tls| &tls.read));
 pub(super) const CHANGE: Setting =
-    setting("admin.tls.change", Counts::AtOnce, |config| text(of_tls(config, |tls| &tls.change)));
-
-const fn setting(key: &'static str, counts: Counts, value: fn(&Config) -> String) -> Setting {
-    Setting { key, counts, value, keep: |_, _| () }
-}
+    setting!(AtOnce "admin.tls.change": |config| of_tls(config, |tls| &tls.change));
 
 fn of<'a, T>(config: &'a Config, part: impl Fn(&'a Admin) -> Option<T>) -> Option<T> {
     config.admin.as_ref().and_then(part)

@@ -5,45 +5,47 @@
 //! beside them.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::path::Path;
-use std::time::Duration;
 
-use super::{Counts, Setting, text};
-use crate::settings::{Config, NodeTemplate, Parameters, Source, Upstream};
-use crate::values::{Protocol, Transport};
+use super::{Counts, Setting};
+use crate::Config;
+use crate::settings::{NodeTemplate, Parameters, Source, Upstream};
+use crate::values::{Count, PositiveDuration, Protocol, Transport};
 
 /// Everything that has no row of its own, and which upstreams there are.
 pub(super) const ALL: Setting = Setting {
     key: "upstream",
     counts: Counts::AtOnce,
-    value: |config| text(config.upstreams.iter().map(without_fixed).collect::<Vec<_>>()),
+    differs: differs!(config, config.upstreams.iter().map(without_fixed).collect::<Vec<_>>()),
     keep,
 };
 
-pub(super) const FILES: Setting = fixed("upstream.files", |config| of_each(config, |fixed| fixed.files));
-pub(super) const POLL_INTERVAL: Setting =
-    fixed("upstream.poll_interval", |config| of_each(config, |fixed| fixed.poll_interval));
-pub(super) const PROTOCOL: Setting =
-    fixed("upstream.protocol", |config| of_each(config, |fixed| fixed.protocol));
-pub(super) const TRANSPORT: Setting =
-    fixed("upstream.transport", |config| of_each(config, |fixed| fixed.transport));
-pub(super) const DYNAMIC_PARAMETERS: Setting =
-    fixed("upstream.dynamic_parameters", |config| of_each(config, |fixed| fixed.keys.is_some()));
-pub(super) const PARAMETER_KEYS: Setting =
-    fixed("upstream.parameter_keys", |config| of_each(config, |fixed| fixed.keys));
-pub(super) const NODE: Setting = fixed("upstream.node", |config| of_each(config, |fixed| fixed.node));
-
-const fn fixed(key: &'static str, value: fn(&Config) -> String) -> Setting {
-    // All of them are kept together.
-    Setting { key, counts: Counts::Restart, value, keep: |_, _| () }
+/// A setting that cannot change. All of them are kept together.
+macro_rules! fixed {
+    ($key:literal: |$fixed:ident| $value:expr) => {
+        Setting {
+            key: $key,
+            counts: Counts::Restart,
+            differs: differs!(config, of_each(config, |$fixed| $value)),
+            keep: |_, _| (),
+        }
+    };
 }
+
+pub(super) const FILES: Setting = fixed!("upstream.files": |fixed| fixed.files);
+pub(super) const POLL_INTERVAL: Setting = fixed!("upstream.poll_interval": |fixed| fixed.poll_interval);
+pub(super) const PROTOCOL: Setting = fixed!("upstream.protocol": |fixed| fixed.protocol);
+pub(super) const TRANSPORT: Setting = fixed!("upstream.transport": |fixed| fixed.transport);
+pub(super) const DYNAMIC_PARAMETERS: Setting =
+    fixed!("upstream.dynamic_parameters": |fixed| fixed.keys.is_some());
+pub(super) const PARAMETER_KEYS: Setting = fixed!("upstream.parameter_keys": |fixed| fixed.keys);
+pub(super) const NODE: Setting = fixed!("upstream.node": |fixed| fixed.node);
 
 /// What cannot change of an upstream; none is what its kind does not have.
 #[derive(Default, PartialEq)]
 struct Fixed<'a> {
     files: Option<&'a Path>,
-    poll_interval: Option<Duration>,
+    poll_interval: Option<PositiveDuration>,
     protocol: Option<Protocol>,
     transport: Option<Transport>,
     keys: Option<&'a [String]>,
@@ -69,14 +71,13 @@ impl<'a> Fixed<'a> {
     }
 }
 
-fn of_each<'a, T: Debug>(config: &'a Config, value: impl Fn(Fixed<'a>) -> T) -> String {
-    let each = config.upstreams.iter().map(|upstream| (&upstream.authority, value(Fixed::of(upstream))));
-    text(each.collect::<BTreeMap<_, _>>())
+fn of_each<'a, T>(config: &'a Config, value: impl Fn(Fixed<'a>) -> T) -> BTreeMap<&'a str, T> {
+    config.upstreams.iter().map(|upstream| (&*upstream.authority, value(Fixed::of(upstream)))).collect()
 }
 
 /// An upstream without what cannot change, and the limit that stands in the midst of that.
-fn without_fixed(upstream: &Upstream) -> (Upstream, usize) {
-    let (mut upstream, mut limit) = (upstream.clone(), 0);
+fn without_fixed(upstream: &Upstream) -> (Upstream, Option<Count>) {
+    let (mut upstream, mut limit) = (upstream.clone(), None);
     match &mut upstream.source {
         Source::Files { path, poll_interval } => {
             path.clear();
@@ -85,7 +86,7 @@ fn without_fixed(upstream: &Upstream) -> (Upstream, usize) {
         Source::ControlPlane(control_plane) => {
             (control_plane.protocol, control_plane.transport) = Default::default();
             if let Parameters::Streams { max_sets, .. } = control_plane.parameters {
-                limit = max_sets;
+                limit = Some(max_sets);
             }
             control_plane.parameters = Parameters::Native;
         }

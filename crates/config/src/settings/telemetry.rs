@@ -1,31 +1,64 @@
-//! What is told to collectors.
+//! `[telemetry]`
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::values::CollectorProtocol;
-use crate::written::written;
+use crate::findings::Findings;
+use crate::sections::Section;
+use crate::values::{CollectorEndpoint, CollectorProtocol, NonEmptyString, PositiveDuration, Ratio, text};
 
-/// What is told to a collector of traces and metrics, over OTLP.
-#[derive(Clone, Debug, Serialize)]
+/// Traces and metrics for an OTLP collector.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Telemetry {
-    /// Where it is; none where nothing is told.
-    pub endpoint: Option<String>,
-    /// In which protocol.
+    /// The collector; nothing is exported without one.
+    #[serde(with = "text")]
+    pub endpoint: Option<CollectorEndpoint>,
+    /// The protocol of the collector.
     pub protocol: CollectorProtocol,
-    /// Whether it is told traces.
+    /// Whether traces are exported.
     pub traces: bool,
-    /// Whether it is told metrics.
+    /// Whether metrics are exported.
     pub metrics: bool,
-    /// How many of the traces that begin here are told: 0 to 1.
-    pub sample_ratio: f64,
-    /// What this service is called; not empty.
-    pub service_name: String,
-    /// More about it.
+    /// How many of the traces that begin here are exported.
+    pub sample_ratio: Ratio,
+    /// The name of this service.
+    pub service_name: NonEmptyString,
+    /// More attributes of this service.
     pub resource_attributes: BTreeMap<String, String>,
-    /// How long it is followed whether clients accept a change; not zero.
-    #[serde(serialize_with = "written")]
-    pub propagation_deadline: Duration,
+    /// How long the answers of clients to a change are waited for.
+    pub propagation_deadline: PositiveDuration,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            protocol: CollectorProtocol::default(),
+            traces: true,
+            metrics: true,
+            sample_ratio: Ratio::percent::<1>(),
+            service_name: NonEmptyString::weir(),
+            resource_attributes: BTreeMap::new(),
+            propagation_deadline: PositiveDuration::seconds::<30>(),
+        }
+    }
+}
+
+impl Section for Telemetry {
+    fn check(&self, findings: &mut Findings) {
+        if self.resource_attributes.contains_key("") {
+            findings.add("resource_attributes", "must have names that are not empty (got \"\")");
+        }
+        let encrypted = self.endpoint.as_ref().map(CollectorEndpoint::as_str);
+        if let Some(endpoint) = encrypted.filter(|endpoint| endpoint.starts_with("https:"))
+            && self.protocol == CollectorProtocol::HttpProtobuf
+        {
+            let message = format!(
+                "needs protocol = \"grpc\": TLS to a collector is not supported over HTTP (got {endpoint:?})"
+            );
+            findings.add("endpoint", message);
+        }
+    }
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use weir_types::TypeUrl;
 
-use super::{Locality, UpstreamTls};
+use super::{Debounce, Locality, Prefetch, ShrinkGuard, UpstreamTls};
 use crate::metadata::Metadata;
 use crate::secret::Secret;
 use crate::template::Template;
-use crate::values::{DataError, NackUpstream, Protocol, Transport};
-use crate::written::{Written, size, written};
+use crate::values::{
+    ByteSize, Count, DataError, NackUpstream, Percent, PositiveDuration, Protocol, Transport, text,
+};
 
 /// Where the resources of one authority come from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Upstream {
     /// The authority; empty for names without one.
     pub authority: String,
@@ -26,14 +26,14 @@ pub struct Upstream {
 }
 
 /// Where resources come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Files.
     Files {
         /// This directory or file; relative to where the program runs.
         path: PathBuf,
-        /// How often they are read without being said to have changed; not zero.
-        poll_interval: Option<Duration>,
+        /// How often they are read without being said to have changed.
+        poll_interval: Option<PositiveDuration>,
     },
     /// A control plane.
     ControlPlane(Box<ControlPlane>),
@@ -46,7 +46,7 @@ impl Serialize for Source {
                 let mut map = serializer.serialize_map(None)?;
                 map.serialize_entry("files", path)?;
                 if let Some(interval) = poll_interval {
-                    map.serialize_entry("poll_interval", &interval.written())?;
+                    map.serialize_entry("poll_interval", interval)?;
                 }
                 map.end()
             }
@@ -56,10 +56,10 @@ impl Serialize for Source {
 }
 
 /// How a control plane is spoken to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ControlPlane {
     /// Where it is, in order of preference; never empty.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "text")]
     pub endpoints: Vec<http::Uri>,
     /// In which protocol.
     pub protocol: Protocol,
@@ -80,11 +80,9 @@ pub struct ControlPlane {
     #[serde(flatten)]
     pub demand: Demand,
     /// How long connecting may take.
-    #[serde(serialize_with = "written")]
-    pub connect_timeout: Duration,
+    pub connect_timeout: PositiveDuration,
     /// How long a resource may take to come before it is taken not to exist.
-    #[serde(serialize_with = "written")]
-    pub does_not_exist_timeout: Duration,
+    pub does_not_exist_timeout: PositiveDuration,
     /// On which errors of a resource what is cached of it is dropped.
     pub drop_on_errors: Vec<DataError>,
     /// How bursts are recognized, which are made one change; none where nothing waits.
@@ -92,29 +90,24 @@ pub struct ControlPlane {
     /// How much it may remove at once, if not everything.
     pub shrink_guard: Option<ShrinkGuard>,
     /// The longest first wait between attempts to connect.
-    #[serde(serialize_with = "written")]
-    pub backoff_base: Duration,
+    pub backoff_base: PositiveDuration,
     /// The longest wait between attempts to connect; at least `backoff_base`.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "text")]
     pub backoff_max: Duration,
     /// How long a new stream may take to answer before other endpoints are tried beside it; shorter than
     /// `does_not_exist_timeout` where there are several endpoints.
-    #[serde(serialize_with = "written")]
-    pub answer_timeout: Duration,
+    pub answer_timeout: PositiveDuration,
     /// How long a stream has to last before its endpoint counts as a good one.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "text")]
     pub stable_after: Duration,
     /// Whether a version means the same at all endpoints.
     pub shared_versions: bool,
     /// How often an idle connection is pinged.
-    #[serde(serialize_with = "written")]
-    pub keepalive_interval: Duration,
+    pub keepalive_interval: PositiveDuration,
     /// How long the answer to a ping may take.
-    #[serde(serialize_with = "written")]
-    pub keepalive_timeout: Duration,
+    pub keepalive_timeout: PositiveDuration,
     /// The largest response accepted, in bytes.
-    #[serde(serialize_with = "size")]
-    pub max_response_size: usize,
+    pub max_response_size: ByteSize,
     /// Whether the node goes with the first request of a stream only.
     pub node_on_first_message_only: bool,
     /// When it is told that a response is accepted.
@@ -127,64 +120,27 @@ pub struct ControlPlane {
     pub prefetch: Vec<Prefetch>,
 }
 
-/// Subscriptions that are made at the start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Prefetch {
-    /// The type of the resources.
-    #[serde(rename = "type", serialize_with = "written")]
-    pub type_url: TypeUrl,
-    /// Their names, all of the upstream's authority; none is the wildcard.
-    pub names: Vec<String>,
-    /// The sets of dynamic parameters, one subscription for each; never empty.
-    pub parameter_sets: Vec<BTreeMap<String, String>>,
-}
-
-/// How bursts of a control plane are recognized.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Debounce {
-    /// After how long a silence it is over; not zero.
-    #[serde(serialize_with = "written")]
-    pub quiet: Duration,
-    /// How long it may last; at least `quiet`.
-    #[serde(serialize_with = "written")]
-    pub max: Duration,
-}
-
 /// How much clients can have a control plane asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Demand {
-    /// The most distinct subscriptions; at least 1.
-    pub max_subscriptions: usize,
-    /// How many new ones a second; at least 1.
-    pub new_subscriptions_per_second: Option<u32>,
-    /// How many new parameter sets a second; at least 1.
-    pub new_parameter_sets_per_second: Option<u32>,
-}
-
-/// Which removals are withheld until they are confirmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ShrinkGuard {
-    /// More than so many percent of what a stream holds of a type: 1 to 99,
-    pub percent: u8,
-    /// and at least so many; not zero.
-    pub minimum: usize,
-    /// How long at most; not zero.
-    #[serde(serialize_with = "written")]
-    pub confirm_after: Duration,
+    /// The most distinct subscriptions.
+    pub max_subscriptions: Count,
+    /// How many new ones a second.
+    pub new_subscriptions_per_second: Option<Count<u32>>,
+    /// How many new parameter sets a second.
+    pub new_parameter_sets_per_second: Option<Count<u32>>,
 }
 
 /// How a control plane is polled.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Polling {
     /// How long to wait after an answer before the next poll.
-    #[serde(serialize_with = "written")]
-    pub refresh_interval: Duration,
+    pub refresh_interval: PositiveDuration,
     /// How much longer at most, by chance.
-    #[serde(serialize_with = "written")]
+    #[serde(with = "text")]
     pub refresh_jitter: Duration,
     /// How long an answer may take.
-    #[serde(serialize_with = "written")]
-    pub request_timeout: Duration,
+    pub request_timeout: PositiveDuration,
 }
 
 /// When a control plane is told that a response is accepted.
@@ -197,10 +153,10 @@ pub enum Acknowledge {
     AfterSubscribers {
         /// How many of them are waited for, in percent: 1 to 100.
         #[serde(rename = "acknowledge_share")]
-        share: u8,
-        /// How long they are waited for; not zero.
-        #[serde(rename = "acknowledge_deadline", serialize_with = "written")]
-        deadline: Duration,
+        share: Percent,
+        /// How long they are waited for.
+        #[serde(rename = "acknowledge_deadline")]
+        deadline: PositiveDuration,
         /// Whether it is told that they have rejected a response.
         #[serde(rename = "nack_upstream")]
         nack: NackUpstream,
@@ -208,7 +164,7 @@ pub enum Acknowledge {
 }
 
 /// How a control plane is told dynamic parameters.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "dynamic_parameters", rename_all = "kebab-case")]
 pub enum Parameters {
     /// By locators: it speaks TP2.
@@ -218,9 +174,9 @@ pub enum Parameters {
         /// The keys that make a difference to this control plane, sorted.
         #[serde(rename = "parameter_keys")]
         keys: Vec<String>,
-        /// The most sets; more are refused. At least 1.
+        /// The most sets; more are refused.
         #[serde(rename = "max_parameter_sets")]
-        max_sets: usize,
+        max_sets: Count,
         /// The `Node` for a set.
         node: NodeTemplate,
     },

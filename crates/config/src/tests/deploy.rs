@@ -36,7 +36,7 @@ fn the_unit_leaves_room_for_the_defaults_and_nothing_else() {
         longest_end(&defaults)
     );
     let files: usize = only("LimitNOFILE").parse().unwrap();
-    assert!(files > defaults.limits.max_connections + 1000, "LimitNOFILE={files}");
+    assert!(files > defaults.limits.max_connections.get() + 1000, "LimitNOFILE={files}");
     assert!(only("ExecStart").starts_with("/usr/bin/weir serve --config /etc/weir/"));
     assert_eq!((&*only("Type"), &*only("ExecReload")), ("notify", "/bin/kill -HUP $MAINPID"));
     for (key, value) in [

@@ -40,7 +40,7 @@ fn p15_the_default_node_of_a_set_is_this_node_with_the_values() {
     let config = crate::load(&repository().join("config/control-plane.toml")).unwrap();
     let Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
     let Parameters::Streams { keys, max_sets, node } = &control_plane.parameters else { panic!() };
-    assert_eq!((keys.as_slice(), *max_sets), (&["env".to_owned()][..], 256));
+    assert_eq!((keys.as_slice(), max_sets.get()), (&["env".to_owned()][..], 256));
     assert_eq!((node.id.to_string(), node.cluster.to_string()), ("weir-1-{env}".into(), "edge".into()));
     assert_eq!(format!("{:?}", node.metadata["env"]), "Text(Template([Key(\"env\")]))");
 }
@@ -97,7 +97,7 @@ fn allowed(text: &str, header: &str) -> BTreeSet<String> {
 fn the_warm_start_has_a_store() {
     let config = crate::load(&repository().join("config/warm-start.toml")).unwrap();
     let store = config.store.unwrap();
-    assert_eq!((store.max_size, store.keep_unwanted.as_secs()), (1 << 30, 7 * 24 * 3600));
+    assert_eq!((store.max_size.get(), store.keep_unwanted.as_secs()), (1 << 30, 7 * 24 * 3600));
     assert_eq!((store.path.to_str(), store.key_file), (Some("/var/lib/weir/store"), None));
 }
 

@@ -22,18 +22,18 @@ fn a_limit_of_nothing_is_told_with_its_key() {
         "max_new_parameter_sets_per_client",
     ] {
         let error = error(&format!("limits.{key} = 0"));
-        assert!(error.contains(&format!("2: limits.{key}: 0 is too small; the least is 1")), "{error}");
+        assert!(error.contains(&format!("2: limits.{key}: must be at least 1 (got 0)")), "{error}");
     }
     let error = error("limits.max_node_size = '0KiB'");
-    assert!(error.contains("2: limits.max_node_size: 0 is too small; the least is 1"), "{error}");
+    assert!(error.contains("2: limits.max_node_size: must be at least 1B (got 0B)"), "{error}");
     let error = self::error("downstream.stall_timeout = '0s'");
-    assert!(error.contains("2: downstream.stall_timeout: it must be longer than nothing"), "{error}");
+    assert!(error.contains("2: downstream.stall_timeout: must be greater than zero (got 0s)"), "{error}");
 }
 
 #[test]
 fn the_largest_request_has_room_among_those_that_have_arrived_in_part() {
     let error = error("limits.max_partial_requests = '127MiB'");
-    let message = "2: limits.max_partial_requests: 133169152 bytes are too small; the least is twice \
-                   downstream.max_request_size, which is 67108864 bytes";
+    let message = "2: limits.max_partial_requests: must be at least twice downstream.max_request_size, \
+                   which is 64MiB (got 127MiB)";
     assert!(error.contains(message), "{error}");
 }

@@ -10,7 +10,7 @@ fn what_cannot_be_prefetched_is_named() {
     for (parts, wanted) in [
         (
             &[HEAD, PLANE, "authority = 'a'\n[[upstream.prefetch]]\ntype = 'cds'\n"],
-            "5: upstream[0].prefetch[0].names: [] is the wildcard, which has no authority; name resources or globs of \"a\"",
+            "5: upstream[0].prefetch[0].names: must name resources or globs of \"a\": [] is the wildcard, which has no authority",
         ),
         (
             &[
@@ -18,11 +18,11 @@ fn what_cannot_be_prefetched_is_named() {
                 PLANE,
                 "prefetch = [{ type = 'cds', names = ['xdstp://a/envoy.config.cluster.v3.Cluster/x'] }]\n",
             ],
-            "4: upstream[0].prefetch[0].names[0]: \"xdstp://a/envoy.config.cluster.v3.Cluster/x\" has the authority \"a\", this upstream has \"\"",
+            "4: upstream[0].prefetch[0].names[0]: must have this upstream's authority, which is \"\" (got \"xdstp://a/envoy.config.cluster.v3.Cluster/x\")",
         ),
         (
             &[HEAD, PLANE, "prefetch = [{ type = 'cds', parameter_sets = [] }]\n"],
-            "4: upstream[0].prefetch[0].parameter_sets: [] has no set; leave the key out for one without parameters",
+            "4: upstream[0].prefetch[0].parameter_sets: must have at least one set: leave it out for one without parameters (got [])",
         ),
         (
             &[
@@ -42,7 +42,7 @@ fn what_cannot_be_prefetched_is_named() {
         ),
         (
             &[HEAD, "[[upstream]]\nfiles = 'r'\n", "prefetch = []\n"],
-            "4: upstream[0].prefetch: it does not apply to files; it belongs to endpoints",
+            "4: upstream[0].prefetch: does not apply to files; it belongs to endpoints",
         ),
     ] {
         assert_eq!(error(parts), wanted);

@@ -10,19 +10,19 @@ fn certificates_and_credentials() {
     for (parts, wanted) in [
         (
             &[HEAD, PLANE, "tls.ca = 'x'\n"][..],
-            "4: upstream[0].tls: it applies only to endpoints that are https://",
+            "4: upstream[0].tls: applies only to endpoints that are https://",
         ),
         (
             &[HEAD, FILES, "token_file = 'x'\n"],
-            "4: upstream[0].token_file: it does not apply to files; it belongs to endpoints",
+            "4: upstream[0].token_file: does not apply to files; it belongs to endpoints",
         ),
         (
             &[HEAD, TLS, "tls.certificate = 'x'\n"],
-            "4: upstream[0].tls.certificate: it needs the private key beside it: key",
+            "4: upstream[0].tls.certificate: needs the private key beside it: key",
         ),
         (
             &[HEAD, TLS, "tls.key = 'x'\n"],
-            "4: upstream[0].tls.key: it needs the certificate that it is for: certificate",
+            "4: upstream[0].tls.key: needs the certificate that it is for: certificate",
         ),
         (
             &[HEAD, TLS, "tls.subject_alt_names = ['a*b']\n"],
@@ -30,7 +30,7 @@ fn certificates_and_credentials() {
         ),
         (
             &[HEAD, TLS, "tls.server_name = ''\n"],
-            "4: upstream[0].tls.server_name: \"\" is no name; leave it out for the host of the endpoint",
+            "4: upstream[0].tls.server_name: must not be empty (got \"\")",
         ),
         (
             &[HEAD, PLANE, "token_file = 'x'\n"],
@@ -83,40 +83,40 @@ fn who_is_let_in() {
     for (parts, wanted) in [
         (
             &["downstream.listen_plaintext = ['127.0.0.1:2']\n", HEAD, FILES][..],
-            "1: downstream.listen_plaintext: without downstream.tls there is no TLS at listen either",
+            "1: downstream.listen_plaintext: applies only with downstream.tls",
         ),
         (
             &[HEAD, FILES, TLS, "client_certificate = 'required'\n"],
-            "7: downstream.tls.client_certificate: it needs client_ca: who vouches for clients",
+            "7: downstream.tls.client_certificate: needs client_ca: who vouches for clients",
         ),
         (
             &[HEAD, FILES, TLS, "client_ca = 'x'\nclient_certificate = 'none'\n"],
-            "7: downstream.tls.client_ca: it does not apply with client_certificate = \"none\"",
+            "7: downstream.tls.client_ca: does not apply with client_certificate = \"none\"",
         ),
         (
             &[HEAD, FILES, TLS, "subject_alt_names = ['x']\n"],
-            "7: downstream.tls.subject_alt_names: no client has an identity without downstream.tls.client_ca",
+            "7: downstream.tls.subject_alt_names: needs downstream.tls.client_ca: clients have no identity without it",
         ),
         (
             &[HEAD, FILES, TLS, "max_handshakes = 0\n"],
-            "7: downstream.tls.max_handshakes: 0 is too small; the least is 1",
+            "7: downstream.tls.max_handshakes: must be at least 1 (got 0)",
         ),
         (
             &[HEAD, FILES, TLS, "handshake_timeout = '0s'\n"],
-            "7: downstream.tls.handshake_timeout: it must be longer than nothing",
+            "7: downstream.tls.handshake_timeout: must be greater than zero (got 0s)",
         ),
         (&[HEAD, FILES, "[downstream.tls]\nkey = 'k'\n"], "4: downstream.tls: missing key `certificate`"),
         (
             &[HEAD, FILES, "[admin]\nlisten = '0.0.0.0:1'\n"],
-            "5: admin.listen: 0.0.0.0:1 is no loopback address, where everybody could look; it needs token_file, or tls with client_ca and read",
+            "5: admin.listen: must be a loopback address without token_file, or tls with client_ca and read (got 0.0.0.0:1)",
         ),
         (
             &[HEAD, FILES, "[admin]\nlisten = '0.0.0.0:1'\nchange_token_file = 'x'\n"],
-            "5: admin.listen: 0.0.0.0:1 is no loopback address, where everybody could look; it needs token_file, or tls with client_ca and read",
+            "5: admin.listen: must be a loopback address without token_file, or tls with client_ca and read (got 0.0.0.0:1)",
         ),
         (
             &[HEAD, FILES, "[admin.tls]\ncertificate = 'c'\nkey = 'k'\nchange = ['x']\n"],
-            "7: admin.tls.change: it needs client_ca: who vouches for operators",
+            "7: admin.tls.change: needs client_ca: who vouches for operators",
         ),
     ] {
         assert_eq!(error(parts), wanted);
@@ -142,11 +142,11 @@ fn who_may_have_what() {
     for (parts, wanted) in [
         (
             &[HEAD, FILES, RULE, SPIFFE][..],
-            "6: dynamic_parameters[0].from: no client has an identity without downstream.tls.client_ca",
+            "6: dynamic_parameters[0].from: needs downstream.tls.client_ca: clients have no identity without it",
         ),
         (
             &[HEAD, FILES, RULE, NODE, "enforce = true\n"],
-            "7: dynamic_parameters[0].enforce: a client says of its node what it likes; only what comes from identity.* can be enforced",
+            "7: dynamic_parameters[0].enforce: needs from = \"identity.…\": a client chooses what is in its node",
         ),
         (
             &[HEAD, FILES, CA, RULE, SPIFFE, "enforce = true\n", RULE, NODE],
@@ -154,7 +154,7 @@ fn who_may_have_what() {
         ),
         (
             &[HEAD, FILES, "[[access]]\nidentities = ['*']\n"],
-            "5: access[0].identities: no client has an identity without downstream.tls.client_ca",
+            "5: access[0].identities: needs downstream.tls.client_ca: clients have no identity without it",
         ),
         (
             &[HEAD, FILES, "[[access]]\ntypes = ['xds']\n"],

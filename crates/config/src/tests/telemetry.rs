@@ -16,23 +16,23 @@ fn a_collector() {
         ),
         (
             &[HEAD, FILES, "[telemetry]\nendpoint = 'https://collector'\n"],
-            "5: telemetry.endpoint: \"https://collector\" needs protocol = \"grpc\": over HTTP there is no TLS to a collector",
+            "5: telemetry.endpoint: needs protocol = \"grpc\": TLS to a collector is not supported over HTTP (got \"https://collector\")",
         ),
         (
             &[HEAD, FILES, "[telemetry]\nsample_ratio = 1.5\n"],
-            "5: telemetry.sample_ratio: 1.5 is no share; it is from 0 to 1",
+            "5: telemetry.sample_ratio: must be from 0 to 1 (got 1.5)",
         ),
         (
             &[HEAD, FILES, "[telemetry]\nservice_name = ''\n"],
-            "5: telemetry.service_name: \"\" is no name; leave it out for \"weir\"",
+            "5: telemetry.service_name: must not be empty (got \"\")",
         ),
         (
             &[HEAD, FILES, "[telemetry]\nresource_attributes = { '' = 'x' }\n"],
-            "5: telemetry.resource_attributes: \"\" is no attribute; name it",
+            "5: telemetry.resource_attributes: must have names that are not empty (got \"\")",
         ),
         (
             &[HEAD, FILES, "[telemetry]\npropagation_deadline = '0s'\n"],
-            "5: telemetry.propagation_deadline: 0 is too short; everything would be late",
+            "5: telemetry.propagation_deadline: must be greater than zero (got 0s)",
         ),
     ] {
         assert_eq!(error(parts), wanted);

@@ -2,22 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Locality, Node};
 use crate::file;
 use crate::findings::Findings;
 use crate::metadata::Metadata;
-use crate::settings::NodeTemplate;
+use crate::settings::{Locality, Node, NodeTemplate};
 use crate::template::{Segment, Template};
-
-pub(super) fn settings(file: file::Node) -> Node {
-    let file::Locality { region, zone, sub_zone } = file.locality;
-    Node {
-        id: file.id,
-        cluster: file.cluster,
-        locality: Locality { region, zone, sub_zone },
-        metadata: file.metadata,
-    }
-}
 
 /// The template at `key`, with placeholders for `parameters`. What is left out is that of `node`, made
 /// different for each set: the values follow the id, and are in the metadata under their keys.
@@ -30,7 +19,7 @@ pub(super) fn template(
 ) -> NodeTemplate {
     let mut reader = Reader { parameters, findings };
     let locality = match file.locality {
-        Some(file::Locality { region, zone, sub_zone }) => Locality {
+        Some(Locality { region, zone, sub_zone }) => Locality {
             region: reader.read(&format!("{key}.locality.region"), &region),
             zone: reader.read(&format!("{key}.locality.zone"), &zone),
             sub_zone: reader.read(&format!("{key}.locality.sub_zone"), &sub_zone),

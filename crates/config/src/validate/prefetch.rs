@@ -1,58 +1,43 @@
 //! What is subscribed to before any client asks.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_types::authority;
-use weir_types::xdstp::canonical;
 
 use super::upstream::Reader;
-use crate::file;
 use crate::settings::{Parameters, Prefetch};
 
 impl Reader<'_> {
     pub(super) fn prefetch(
         &mut self,
         of: &str,
-        files: Option<Vec<file::Prefetch>>,
+        prefetch: Option<Vec<Prefetch>>,
         parameters: &Parameters,
     ) -> Vec<Prefetch> {
-        let mut prefetch = Vec::new();
-        for (i, mut file) in files.unwrap_or_default().into_iter().enumerate() {
+        let prefetch = prefetch.unwrap_or_default();
+        for (i, entry) in prefetch.iter().enumerate() {
             let key = format!("prefetch[{i}]");
-            self.check_names(&format!("{key}.names"), of, &mut file.names);
-            if file.parameter_sets.is_empty() {
-                self.add(
-                    &format!("{key}.parameter_sets"),
-                    "[] has no set; leave the key out for one without parameters",
-                );
+            self.check_names(&format!("{key}.names"), of, &entry.names);
+            if entry.parameter_sets.is_empty() {
+                let message = "must have at least one set: leave it out for one without parameters (got [])";
+                self.add(&format!("{key}.parameter_sets"), message);
             }
-            let file::Prefetch { type_url, names, parameter_sets } = file;
-            prefetch.push(Prefetch { type_url: type_url.0.0, names, parameter_sets });
         }
         if let Parameters::Streams { keys, max_sets, .. } = parameters {
-            self.check_sets(&prefetch, keys, *max_sets);
+            self.check_sets(&prefetch, keys, max_sets.get());
         }
         prefetch
     }
 
-    fn check_names(&mut self, key: &str, of: &str, names: &mut [String]) {
+    fn check_names(&mut self, key: &str, of: &str, names: &[String]) {
         if names.is_empty() && !of.is_empty() {
-            self.add(
-                key,
-                format!("[] is the wildcard, which has no authority; name resources or globs of {of:?}"),
-            );
+            let message =
+                format!("must name resources or globs of {of:?}: [] is the wildcard, which has no authority");
+            self.add(key, message);
         }
-        for (i, name) in names.iter_mut().enumerate() {
-            match canonical(name).map(Cow::into_owned) {
-                Ok(spelling) if authority(&spelling) == of => *name = spelling,
-                Ok(_) => {
-                    let message =
-                        format!("{name:?} has the authority {:?}, this upstream has {of:?}", authority(name));
-                    self.add(&format!("{key}[{i}]"), message);
-                }
-                Err(error) => self.add(&format!("{key}[{i}]"), error.to_string()),
-            }
+        for (i, name) in names.iter().enumerate().filter(|(_, name)| authority(name) != of) {
+            let message = format!("must have this upstream's authority, which is {of:?} (got {name:?})");
+            self.add(&format!("{key}[{i}]"), message);
         }
     }
 

@@ -26,11 +26,9 @@ pub(super) fn key_pair(
         (Some(certificate), Some(key)) => {
             return Some(KeyPair { certificate: directory.join(certificate), key: directory.join(key) });
         }
-        (Some(_), None) => {
-            findings.add(format!("{key}.certificate"), "it needs the private key beside it: key")
-        }
+        (Some(_), None) => findings.add(format!("{key}.certificate"), "needs the private key beside it: key"),
         (None, Some(_)) => {
-            findings.add(format!("{key}.key"), "it needs the certificate that it is for: certificate")
+            findings.add(format!("{key}.key"), "needs the certificate that it is for: certificate")
         }
         (None, None) => {}
     }
@@ -47,20 +45,17 @@ impl Reader<'_> {
         let is_https = |uri: &Uri| uri.scheme_str() == Some("https");
         if !endpoints.iter().any(is_https) {
             if file.is_some() {
-                self.add("tls", "it applies only to endpoints that are https://");
+                self.add("tls", "applies only to endpoints that are https://");
             }
             return None;
         }
         let file = file.unwrap_or_default();
-        if file.server_name.as_deref() == Some("") {
-            self.add("tls.server_name", "\"\" is no name; leave it out for the host of the endpoint");
-        }
         let key = format!("{}.tls", self.key);
         Some(UpstreamTls {
             ca: file.ca.map(|ca| directory.join(ca)),
             key_pair: key_pair(&key, file.certificate, file.key, directory, self.findings),
             server_name: file.server_name,
-            subject_alt_names: file.subject_alt_names.into_iter().map(|name| name.0).collect(),
+            subject_alt_names: file.subject_alt_names,
         })
     }
 

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Node, node};
-use crate::file::{self, DynamicParametersMode, seconds, sizes};
+use super::node;
+use crate::file::{self, DynamicParametersMode};
 use crate::findings::Findings;
-use crate::settings::{ControlPlane, Parameters, Polling, Source, Upstream};
-use crate::values::{DataError, Protocol};
+use crate::settings::{
+    Acknowledge, ControlPlane, Debounce, Demand, Node, Parameters, Polling, Source, Upstream,
+};
+use crate::values::text::Text;
+use crate::values::{ByteSize, Count, DataError, PositiveDuration, Protocol};
 
-/// How many parameter sets a control plane is asked for at most, if nothing else is said.
-const MAX_PARAMETER_SETS: usize = 256;
-
-pub(super) fn validate(
+pub(crate) fn validate(
     files: Vec<file::Upstream>,
     directory: &Path,
     node: &Node,
@@ -27,7 +27,7 @@ pub(super) fn validate(
         .enumerate()
         .map(|(i, file)| (format!("upstream[{i}].authority"), file.authority.as_str()));
     findings.add_duplicates(authorities, |authority, other| {
-        format!("{authority:?} is also {other}; each authority has one upstream")
+        format!("must be another authority than {other} (got {authority:?})")
     });
     let mut upstreams = Vec::new();
     for (i, file) in files.into_iter().enumerate() {
@@ -57,15 +57,11 @@ impl Reader<'_> {
         match (&file.files, &file.endpoints) {
             (Some(files), None) => {
                 self.refuse_control_plane_keys(&file);
-                let poll_interval = file.poll_interval.as_ref().map(|text| text.0.0);
-                if poll_interval.is_some_and(|interval| interval.is_zero()) {
-                    self.add("poll_interval", "it must be longer than nothing");
-                }
-                Some(Source::Files { path: directory.join(files), poll_interval })
+                Some(Source::Files { path: directory.join(files), poll_interval: file.poll_interval })
             }
             (None, Some(_)) => {
                 if file.poll_interval.is_some() {
-                    self.add("poll_interval", "it applies only to files");
+                    self.add("poll_interval", "applies only to files");
                 }
                 Some(Source::ControlPlane(Box::new(self.control_plane(file, directory))))
             }
@@ -120,7 +116,7 @@ impl Reader<'_> {
             ("prefetch", file.prefetch.is_some()),
         ] {
             if set {
-                self.add(key, "it does not apply to files; it belongs to endpoints");
+                self.add(key, "does not apply to files; it belongs to endpoints");
             }
         }
     }
@@ -138,8 +134,8 @@ impl Reader<'_> {
             ("request_timeout", file.request_timeout.is_some()),
         ];
         let (others, message) = match protocol {
-            Protocol::Rest => (&of_streams[..], "it does not apply to protocol = \"rest\""),
-            _ => (&of_polls[..], "it applies only with protocol = \"rest\""),
+            Protocol::Rest => (&of_streams[..], "does not apply to protocol = \"rest\""),
+            _ => (&of_polls[..], "applies only with protocol = \"rest\""),
         };
         for (key, _) in others.iter().filter(|(_, set)| *set) {
             self.add(key, message);
@@ -148,21 +144,20 @@ impl Reader<'_> {
 
     fn control_plane(&mut self, mut file: file::Upstream, directory: &Path) -> ControlPlane {
         let endpoints: Vec<_> =
-            file.endpoints.take().unwrap_or_default().into_iter().map(|text| text.0.0).collect();
+            file.endpoints.take().unwrap_or_default().into_iter().map(|Text(uri)| uri).collect();
         if endpoints.is_empty() {
-            self.add("endpoints", "[] has no endpoint; at least one is needed");
+            self.add("endpoints", "must have at least one endpoint (got [])");
         }
         let protocol = file.protocol.unwrap_or_default();
         self.refuse_keys_of_other_protocols(protocol, &file);
         let parameters = self.parameters(&mut file);
         let prefetch = self.prefetch(&file.authority, file.prefetch.take(), &parameters);
         let acknowledge = self.acknowledge(&file);
-        let demand = self.demand(&file);
-        let debounce = file.debounce.take().map(|debounce| self.debounce(&debounce, acknowledge));
-        let shrink_guard = file.shrink_guard.take().map(|guard| self.shrink_guard(&guard));
-        let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or_else(seconds::<15>).0.0;
-        let answer_timeout =
-            file.answer_timeout.map_or_else(|| two_thirds(does_not_exist_timeout), |text| text.0.0);
+        if let Some(debounce) = &file.debounce {
+            self.check_debounce(debounce, acknowledge);
+        }
+        let does_not_exist_timeout = file.does_not_exist_timeout.unwrap_or(PositiveDuration::seconds::<15>());
+        let answer_timeout = file.answer_timeout.unwrap_or_else(|| does_not_exist_timeout.two_thirds());
         let tls = self.tls(file.tls.take(), &endpoints, directory);
         let headers = self.credentials(&mut file, &endpoints);
         let settings = ControlPlane {
@@ -174,27 +169,31 @@ impl Reader<'_> {
             headers,
             token_over_plaintext: file.token_over_plaintext.unwrap_or_default(),
             token_file: file.token_file.map(|path| directory.join(path)),
-            connect_timeout: file.connect_timeout.unwrap_or_else(seconds::<5>).0.0,
+            connect_timeout: file.connect_timeout.unwrap_or(PositiveDuration::seconds::<5>()),
             does_not_exist_timeout,
             drop_on_errors: file.drop_on_errors.unwrap_or_else(|| vec![DataError::NotFound]),
-            demand,
-            debounce,
-            shrink_guard,
-            backoff_base: file.backoff_base.map_or(Duration::from_millis(500), |text| text.0.0),
-            backoff_max: file.backoff_max.unwrap_or_else(seconds::<30>).0.0,
+            demand: Demand {
+                max_subscriptions: file.max_subscriptions.unwrap_or(Count::of::<1_000_000>()),
+                new_subscriptions_per_second: file.new_subscriptions_per_second,
+                new_parameter_sets_per_second: file.new_parameter_sets_per_second,
+            },
+            debounce: file.debounce,
+            shrink_guard: file.shrink_guard,
+            backoff_base: file.backoff_base.unwrap_or(PositiveDuration::millis::<500>()),
+            backoff_max: file.backoff_max.map_or(Duration::from_secs(30), |Text(max)| max),
             answer_timeout,
-            stable_after: file.stable_after.unwrap_or_else(seconds::<10>).0.0,
+            stable_after: file.stable_after.map_or(Duration::from_secs(10), |Text(time)| time),
             shared_versions: file.shared_versions.unwrap_or(false),
-            keepalive_interval: file.keepalive_interval.unwrap_or_else(seconds::<30>).0.0,
-            keepalive_timeout: file.keepalive_timeout.unwrap_or_else(seconds::<10>).0.0,
-            max_response_size: file.max_response_size.unwrap_or_else(sizes::<128>).0.0,
+            keepalive_interval: file.keepalive_interval.unwrap_or(PositiveDuration::seconds::<30>()),
+            keepalive_timeout: file.keepalive_timeout.unwrap_or(PositiveDuration::seconds::<10>()),
+            max_response_size: file.max_response_size.unwrap_or(ByteSize::mib::<128>()),
             node_on_first_message_only: file.node_on_first_message_only.unwrap_or(true),
             acknowledge,
             prefetch,
             polling: Polling {
-                refresh_interval: file.refresh_interval.unwrap_or_else(seconds::<5>).0.0,
-                refresh_jitter: file.refresh_jitter.map_or(Duration::from_millis(500), |text| text.0.0),
-                request_timeout: file.request_timeout.unwrap_or_else(seconds::<15>).0.0,
+                refresh_interval: file.refresh_interval.unwrap_or(PositiveDuration::seconds::<5>()),
+                refresh_jitter: file.refresh_jitter.map_or(Duration::from_millis(500), |Text(jitter)| jitter),
+                request_timeout: file.request_timeout.unwrap_or(PositiveDuration::seconds::<15>()),
             },
         };
         self.check_times(&settings);
@@ -202,36 +201,28 @@ impl Reader<'_> {
     }
 
     fn check_times(&mut self, settings: &ControlPlane) {
-        for (key, value) in [
-            ("connect_timeout", settings.connect_timeout),
-            ("does_not_exist_timeout", settings.does_not_exist_timeout),
-            ("backoff_base", settings.backoff_base),
-            ("answer_timeout", settings.answer_timeout),
-            ("keepalive_interval", settings.keepalive_interval),
-            ("keepalive_timeout", settings.keepalive_timeout),
-            ("refresh_interval", settings.polling.refresh_interval),
-            ("request_timeout", settings.polling.request_timeout),
-        ] {
-            if value.is_zero() {
-                self.add(key, "it must be longer than nothing");
-            }
-        }
-        if settings.backoff_max < settings.backoff_base {
-            let (max, base) = (settings.backoff_max, settings.backoff_base);
-            self.add("backoff_max", format!("{max:?} is shorter than backoff_base, which is {base:?}"));
+        let (max, base) = (settings.backoff_max, settings.backoff_base);
+        if max < base.get() {
+            self.add("backoff_max", format!("must be at least backoff_base, which is {base} (got {max:?})"));
         }
         let (answer, missing) = (settings.answer_timeout, settings.does_not_exist_timeout);
         if settings.endpoints.len() > 1 && answer >= missing {
             let message =
-                format!("{answer:?} is no shorter than does_not_exist_timeout, which is {missing:?}");
+                format!("must be shorter than does_not_exist_timeout, which is {missing} (got {answer})");
             self.add(
                 "answer_timeout",
                 message + ": resources would count as missing before other endpoints are asked",
             );
         }
-        if settings.max_response_size == 0 {
-            self.add("max_response_size", "0 is too small; the least is 1");
+    }
+
+    fn check_debounce(&mut self, debounce: &Debounce, acknowledge: Acknowledge) {
+        let mut findings = Findings::of_section(&self.key);
+        debounce.check(&mut findings);
+        if acknowledge != Acknowledge::OnReceipt {
+            findings.add("debounce", "applies only with acknowledge = \"on-receipt\"");
         }
+        self.findings.extend(findings);
     }
 
     fn parameters(&mut self, file: &mut file::Upstream) -> Parameters {
@@ -243,15 +234,12 @@ impl Reader<'_> {
                 ("node", file.node.is_some()),
             ] {
                 if set {
-                    self.add(key, "it applies only with dynamic_parameters = \"streams\"");
+                    self.add(key, "applies only with dynamic_parameters = \"streams\"");
                 }
             }
             return Parameters::Native;
         }
-        let max_sets = file.max_parameter_sets.unwrap_or(MAX_PARAMETER_SETS);
-        if max_sets == 0 {
-            self.add("max_parameter_sets", "0 is too small; the least is 1");
-        }
+        let max_sets = file.max_parameter_sets.unwrap_or(Count::of::<256>());
         let keys = self.parameter_keys(file.parameter_keys.take());
         let template = file.node.take().unwrap_or_default();
         let node = node::template(template, &format!("{}.node", self.key), self.node, &keys, self.findings);
@@ -272,9 +260,4 @@ impl Reader<'_> {
         keys.dedup();
         keys
     }
-}
-
-/// In whole milliseconds, as a file could say it.
-fn two_thirds(time: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(time.as_millis() * 2 / 3).unwrap_or(u64::MAX))
 }

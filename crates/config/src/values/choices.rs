@@ -1,0 +1,151 @@
+//! Values that are one of a few words.
+
+use serde::{Deserialize, Serialize};
+
+use super::Percent;
+
+/// How an upstream is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// One aggregated stream, incremental.
+    #[default]
+    AdsDelta,
+    /// One aggregated stream, state of the world.
+    AdsSotw,
+    /// A stream of its own service for each type, incremental.
+    Delta,
+    /// A stream of its own service for each type, state of the world.
+    Sotw,
+    /// Polls of each type over REST-JSON.
+    Rest,
+}
+
+/// By the names of which generation of the API the services of an upstream are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Those of today.
+    #[default]
+    V3,
+    /// Those of before 2021.
+    V2,
+}
+
+/// When a control plane is told that a response is accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AcknowledgeMode {
+    #[default]
+    OnReceipt,
+    AfterSubscribers,
+}
+
+/// Whether a control plane is told that subscribers have rejected a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NackUpstream {
+    /// No.
+    #[default]
+    Never,
+    /// When any of them has.
+    Any,
+    /// When so many percent of those that have answered have.
+    Percent(Percent),
+}
+
+/// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColdStart {
+    /// They wait.
+    Hold,
+    /// They are told by name that it cannot be had for the moment.
+    Error,
+    /// Their streams are closed if there is nothing to be said on them; otherwise as `Error`.
+    Close,
+}
+
+/// An error of a resource that says something of the resource itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataError {
+    /// It does not exist.
+    NotFound,
+    /// Weir may not have it.
+    PermissionDenied,
+}
+
+/// Who may ask for the status of clients (CSDS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Csds {
+    /// Nobody.
+    Off,
+    /// Whoever connects from the same machine.
+    #[default]
+    Loopback,
+    /// Whoever may connect.
+    Any,
+}
+
+/// When clients can be served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadyWhen {
+    /// While every control plane is connected, and once each has answered what is subscribed to at the start.
+    InSync,
+    /// Also while a control plane is away, if something of it is held, in memory or in the store.
+    #[default]
+    Warm,
+}
+
+/// Whether clients show certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientCertificate {
+    /// They must.
+    Required,
+    /// They may; what they show has to be good.
+    Optional,
+    /// They are not asked.
+    None,
+}
+
+/// The least severe messages that are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Level {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+/// In which protocol a collector is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum CollectorProtocol {
+    /// OTLP over gRPC.
+    #[serde(rename = "grpc")]
+    Grpc,
+    /// OTLP as protobuf over HTTP.
+    #[default]
+    #[serde(rename = "http/protobuf")]
+    HttpProtobuf,
+}
+
+/// How log messages are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// Lines for people.
+    Text,
+    /// An object a line.
+    Json,
+}
