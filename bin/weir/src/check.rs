@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 use weir_config::{
-    Acknowledge, ClientCertificate, Config, ControlPlane, NackUpstream, Parameters, Protocol, Source,
-    Transport,
+    AfterSubscribers, ClientCertificate, Config, ControlPlane, Exchange, NackUpstream, Protocol, Source,
+    Streaming, Transport,
 };
 use weir_database::explain::Overlaps;
 use weir_types::{Name, TypeUrl};
@@ -74,7 +74,7 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<bool> 
     for upstream in &config.upstreams {
         writeln!(out, "\nupstream for {}", authority(&upstream.authority))?;
         match &upstream.source {
-            Source::Files { path, .. } => check_files(path, report, out)?,
+            Source::Files(files) => check_files(&files.path, report, out)?,
             Source::ControlPlane(control_plane) => write_control_plane(control_plane, out)?,
         }
     }
@@ -111,9 +111,9 @@ fn keys_without_rules(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     for (i, upstream) in config.upstreams.iter().enumerate() {
         let Source::ControlPlane(control_plane) = &upstream.source else { continue };
-        let Parameters::Streams { keys, .. } = &control_plane.parameters else { continue };
+        let Some(parameters) = &control_plane.parameters else { continue };
         let is_given = |key: &String| config.node_rules.iter().any(|rule| rule.key == *key);
-        for key in keys.iter().filter(|key| !is_given(key)) {
+        for key in parameters.keys().iter().filter(|key| !is_given(key)) {
             warnings.push(format!(
                 "upstream[{i}].parameter_keys: no [[dynamic_parameters]] rule gives {key:?}; only clients that send locators can have it"
             ));
@@ -168,36 +168,37 @@ fn authority(authority: &str) -> String {
 fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Result<()> {
     let mut table = Table::default();
     let endpoints =
-        control_plane.endpoints.iter().map(|uri| uri.to_string().trim_end_matches('/').to_owned());
+        control_plane.general.endpoints.iter().map(|uri| uri.to_string().trim_end_matches('/').to_owned());
     let endpoints: Vec<_> = endpoints.collect();
     table.row(["endpoints", &endpoints.join(", ")]);
-    let protocol = match control_plane.protocol {
+    let protocol = match control_plane.modes.protocol {
         Protocol::AdsDelta => "aggregated, incremental",
         Protocol::AdsSotw => "aggregated, state of the world",
         Protocol::Delta => "a service for each type, incremental",
         Protocol::Sotw => "a service for each type, state of the world",
         Protocol::Rest => "polls of each type over REST-JSON",
     };
-    let transport = match control_plane.transport {
-        Transport::V3 => "",
-        Transport::V2 => ", by the names of v2",
+    let transport = match &control_plane.exchange {
+        Exchange::Streaming(Streaming { transport: Transport::V2, .. }) => ", by the names of v2",
+        Exchange::Streaming(_) | Exchange::Polling(_) => "",
     };
     table.row(["protocol", &format!("{protocol}{transport}")]);
     match &control_plane.parameters {
-        Parameters::Native => table.row(["parameters", "by locators, on one stream"]),
-        Parameters::Streams { keys, .. } if keys.is_empty() => {
+        None => table.row(["parameters", "by locators, on one stream"]),
+        Some(parameters) if parameters.keys().is_empty() => {
             table.row(["parameters", "none: one stream for all clients"]);
         }
-        Parameters::Streams { keys, max_sets, node } => {
-            let keys = keys.join(", ");
+        Some(parameters) => {
+            let (keys, max_sets) = (parameters.keys().join(", "), parameters.max_sets);
+            let node = parameters.node.id.as_ref().map(ToString::to_string).unwrap_or_default();
             table.row([
                 "parameters",
-                &format!("{keys}: a stream for each set, {max_sets} at most, as node {}", node.id),
+                &format!("{keys}: a stream for each set, {max_sets} at most, as node {node}"),
             ]);
         }
     }
-    if let Acknowledge::AfterSubscribers { share, deadline, nack } = control_plane.acknowledge {
-        let rejections = match nack {
+    if let Some(AfterSubscribers { share, deadline }) = control_plane.after_subscribers {
+        let rejections = match control_plane.general.nack_upstream {
             NackUpstream::Never => String::new(),
             NackUpstream::Any => ", rejected when any of them does".to_owned(),
             NackUpstream::Percent(percent) => format!(", rejected when {percent} % of them do"),

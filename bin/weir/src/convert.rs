@@ -7,7 +7,7 @@ mod upstream;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use weir_config::{CollectorProtocol, Config, Count, Level, LogFormat, Parameters, PositiveDuration, Source};
+use weir_config::{CollectorProtocol, Config, Count, Level, LogFormat, PositiveDuration, Source};
 use weir_database::{ClientLimits, DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{
@@ -80,21 +80,17 @@ pub(crate) fn client_limits(config: &Config) -> ClientLimits {
 /// How much an upstream may be asked for; files have no limits.
 pub(crate) fn limits(upstream: &weir_config::Upstream) -> (Option<ParameterSets>, Option<DemandLimits>) {
     let Source::ControlPlane(control_plane) = &upstream.source else { return (None, None) };
-    let sets = match &control_plane.parameters {
-        Parameters::Streams { keys, max_sets, .. } => {
-            Some(ParameterSets { keys: shared(keys), max: max_sets.get() })
-        }
-        Parameters::Native => None,
+    let parameters = control_plane.parameters.as_ref();
+    let sets = parameters
+        .map(|parameters| ParameterSets { keys: shared(parameters.keys()), max: parameters.max_sets.get() });
+    let demand = DemandLimits {
+        subscriptions: Some(control_plane.general.max_subscriptions.get()),
+        new_subscriptions: control_plane.general.new_subscriptions_per_second.map(Count::get),
+        new_parameter_sets: parameters
+            .and_then(|parameters| parameters.new_parameter_sets_per_second)
+            .map(Count::get),
     };
-    (sets, Some(demand(control_plane.demand)))
-}
-
-fn demand(demand: weir_config::Demand) -> DemandLimits {
-    DemandLimits {
-        subscriptions: Some(demand.max_subscriptions.get()),
-        new_subscriptions: demand.new_subscriptions_per_second.map(Count::get),
-        new_parameter_sets: demand.new_parameter_sets_per_second.map(Count::get),
-    }
+    (sets, Some(demand))
 }
 
 fn shared(keys: &[String]) -> Arc<[Arc<str>]> {

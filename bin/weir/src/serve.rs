@@ -231,9 +231,9 @@ fn announce(config: &Config, path: &Path, addresses: &Addresses) {
 /// Where the resources of an upstream come from.
 fn sources(upstream: &weir_config::Upstream) -> String {
     match &upstream.source {
-        weir_config::Source::Files { path, .. } => path.display().to_string(),
+        weir_config::Source::Files(files) => files.path.display().to_string(),
         weir_config::Source::ControlPlane(control_plane) => {
-            let endpoints = control_plane.endpoints.iter().map(|uri| uri.to_string());
+            let endpoints = control_plane.general.endpoints.iter().map(|uri| uri.to_string());
             endpoints.collect::<Vec<_>>().join(",")
         }
     }

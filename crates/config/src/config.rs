@@ -5,12 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::findings::Findings;
-use crate::sections::{Broken, Read, Sections};
+use crate::sections::{Read, Sections};
 use crate::settings::{
     AccessRule, Admin, Admission, Cache, Downstream, Drain, Export, Limits, Log, Node, NodeRule, Store,
     Telemetry, Upstream,
 };
-use crate::{file, validate};
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,33 +61,30 @@ impl Config {
         let admission = sections.defaulted("admission");
         let drain = sections.defaulted("drain");
         let store = sections.optional("store");
-        let upstreams: Read<Vec<file::Upstream>> = sections.list("upstream");
+        let mut upstreams = sections.each("upstream", Upstream::read);
         let node_rules: Read<Vec<NodeRule>> = sections.list("dynamic_parameters");
         let access: Read<Vec<AccessRule>> = sections.list("access");
         let exports: Read<Vec<Export>> = sections.list("export");
 
         let mut findings = Findings::default();
-        check_listeners(
-            downstream.as_ref().ok(),
-            admin.as_ref().ok().and_then(Option::as_ref),
-            &mut findings,
-        );
-        if let (Ok(limits), Ok(downstream)) = (&limits, &downstream) {
-            limits.check_partial_requests(downstream, &mut findings);
-        }
-        NodeRule::check_all(node_rules.as_deref().unwrap_or_default(), &mut findings);
-        if downstream.as_ref().is_ok_and(|downstream| !downstream.has_identities()) {
-            NodeRule::check_identities(node_rules.as_deref().unwrap_or_default(), &mut findings);
-            AccessRule::check_identities(access.as_deref().unwrap_or_default(), &mut findings);
-        }
-        Export::check_all(exports.as_deref().unwrap_or_default(), &mut findings);
-        let upstreams = match (upstreams, &node, &node_rules) {
-            (Ok(upstreams), Ok(node), Ok(rules)) => {
-                let keys = NodeRule::keys(rules);
-                Ok(validate::upstream::validate(upstreams, directory, node, &keys, &mut findings))
+        let rules = node_rules.as_deref().unwrap_or_default();
+        if let Ok(downstream) = &downstream {
+            let admin = admin.as_ref().ok().and_then(Option::as_ref);
+            check_listeners(downstream, admin, &mut findings);
+            if let Ok(limits) = &limits {
+                limits.check_partial_requests(downstream, &mut findings);
             }
-            _ => Err(Broken),
-        };
+            if !downstream.has_identities() {
+                NodeRule::check_identities(rules, &mut findings);
+                AccessRule::check_identities(access.as_deref().unwrap_or_default(), &mut findings);
+            }
+        }
+        NodeRule::check_all(rules, &mut findings);
+        Export::check_all(exports.as_deref().unwrap_or_default(), &mut findings);
+        if let Ok(upstreams) = &mut upstreams {
+            let keys = node_rules.as_deref().ok().map(NodeRule::keys);
+            Upstream::check_all(upstreams, node.as_ref().ok().zip(keys.as_deref()), &mut findings);
+        }
         sections.report(findings.into_vec());
         let mut config = Self {
             node: node?,
@@ -101,7 +97,7 @@ impl Config {
             admission: admission?,
             drain: drain?,
             store: store?,
-            upstreams: upstreams?,
+            upstreams: upstreams?.into_iter().collect::<Read<_>>()?,
             node_rules: node_rules?,
             access: access?,
             exports: exports?,
@@ -116,18 +112,18 @@ impl Config {
         self.admission.resolve();
         self.admin.iter_mut().for_each(|admin| admin.resolve(directory));
         self.store.iter_mut().for_each(|store| store.resolve(directory));
+        self.upstreams.iter_mut().for_each(|upstream| upstream.resolve(directory));
         self.exports.iter_mut().for_each(|export| export.to.resolve(directory));
     }
 }
 
 /// Reports addresses that are listened on twice.
-fn check_listeners(downstream: Option<&Downstream>, admin: Option<&Admin>, findings: &mut Findings) {
+fn check_listeners(downstream: &Downstream, admin: Option<&Admin>, findings: &mut Findings) {
     let mut addresses = Vec::new();
-    if let Some(Downstream { listen, listen_plaintext, .. }) = downstream {
-        for (key, listen) in [("listen", listen), ("listen_plaintext", listen_plaintext)] {
-            let keys = (0..).map(|i| format!("downstream.{key}[{i}]"));
-            addresses.extend(keys.zip(listen));
-        }
+    for (key, listen) in [("listen", &downstream.listen), ("listen_plaintext", &downstream.listen_plaintext)]
+    {
+        let keys = (0..).map(|i| format!("downstream.{key}[{i}]"));
+        addresses.extend(keys.zip(listen));
     }
     addresses.extend(admin.map(|admin| ("admin.listen".to_owned(), &admin.listen)));
     let fixed = addresses.into_iter().filter(|(_, address)| address.port() != 0);

@@ -23,9 +23,10 @@ impl Findings {
         Self { prefix: format!("{key}."), found: Vec::new() }
     }
 
-    /// Reports `key`, of the section.
+    /// Reports `key`, of the section; the section itself where it is empty.
     pub(crate) fn add(&mut self, key: impl AsRef<str>, message: impl Into<String>) {
         let key = format!("{}{}", self.prefix, key.as_ref());
+        let key = key.trim_end_matches('.').to_owned();
         self.found.push(Finding { key, message: message.into() });
     }
 

@@ -4,17 +4,20 @@
 //! with file, line and key, all that were found at once. Never opens a socket and never looks at the
 //! resources that the file points to.
 //!
-//! [`sections`] reads a file one section at a time, so that every mistake is reported. A section has the shape in [`file`],
-//! and its values the forms in [`values`], [`template`] and [`metadata`]; [`validate`] holds the rules between values. What
-//! comes out is [`settings`].
+//! [`sections`] reads a file one section at a time, so that every mistake is reported; [`parts`] does so for an upstream,
+//! whose keys depend on its kind. [`settings`] has one struct for each section, with its defaults and the rules between its
+//! values, whose types are in [`values`], [`template`] and [`metadata`]; [`config`] has the rules between sections.
+//!
+//! A new key is a field of its section, with its default beside it, and a row in [`SETTINGS`]; tests ask for it in
+//! `config/reference.toml` and in the documentation.
 
 mod config;
 mod document;
 mod environment;
 mod error;
-mod file;
 mod findings;
 mod metadata;
+mod parts;
 mod places;
 mod reload;
 mod secret;
@@ -23,7 +26,6 @@ mod settings;
 mod template;
 #[cfg(test)]
 mod tests;
-mod validate;
 mod values;
 
 use std::path::Path;
@@ -34,9 +36,10 @@ pub use metadata::Metadata;
 pub use reload::{Counts, SETTINGS, Setting, in_force};
 pub use secret::Secret;
 pub use settings::{
-    AccessRule, Acknowledge, Admin, AdminTls, Admission, Cache, ColdStarts, ControlPlane, Debounce, Demand,
-    Downstream, DownstreamTls, Drain, Export, KeyPair, Limits, Locality, Log, Node, NodeRule, NodeTemplate,
-    Parameters, Polling, Prefetch, ShrinkGuard, Source, Store, Telemetry, Upstream, UpstreamTls,
+    AccessRule, Acknowledge, Admin, AdminTls, Admission, AfterSubscribers, Cache, ColdStarts, ControlPlane,
+    Debounce, Downstream, DownstreamTls, Drain, DynamicParameters, Exchange, Export, Files, General, Limits,
+    Locality, Log, Modes, Node, NodeRule, NodeTemplate, ParameterStreams, Polling, Prefetch, ShrinkGuard,
+    Source, Store, Streaming, Telemetry, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{

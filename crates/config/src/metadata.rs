@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
 
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// A value in a node's metadata: a `google.protobuf.Value` as TOML can write it.
@@ -22,33 +24,33 @@ pub enum Metadata<T = String> {
     Table(BTreeMap<String, Metadata<T>>),
 }
 
-impl<'de> Deserialize<'de> for Metadata {
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Metadata<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Parse;
-        impl<'de> Visitor<'de> for Parse {
-            type Value = Metadata;
+        struct Parse<T>(PhantomData<T>);
+        impl<'de, T: FromStr<Err: fmt::Display>> Visitor<'de> for Parse<T> {
+            type Value = Metadata<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string, a number, a boolean, a list or a table")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Metadata, E> {
-                Ok(Metadata::Text(text.to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<Metadata<T>, E> {
+                text.parse().map(Metadata::Text).map_err(E::custom)
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Metadata, E> {
+            fn visit_i64<E>(self, number: i64) -> Result<Metadata<T>, E> {
                 Ok(Metadata::Number(number as f64))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Metadata, E> {
+            fn visit_f64<E>(self, number: f64) -> Result<Metadata<T>, E> {
                 Ok(Metadata::Number(number))
             }
 
-            fn visit_bool<E>(self, bool: bool) -> Result<Metadata, E> {
+            fn visit_bool<E>(self, bool: bool) -> Result<Metadata<T>, E> {
                 Ok(Metadata::Bool(bool))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Metadata, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Metadata<T>, A::Error> {
                 let mut list = Vec::new();
                 while let Some(item) = items.next_element()? {
                     list.push(item);
@@ -56,7 +58,7 @@ impl<'de> Deserialize<'de> for Metadata {
                 Ok(Metadata::List(list))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Metadata, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Metadata<T>, A::Error> {
                 let mut table = BTreeMap::new();
                 while let Some((key, item)) = items.next_entry()? {
                     table.insert(key, item);
@@ -64,6 +66,6 @@ impl<'de> Deserialize<'de> for Metadata {
                 Ok(Metadata::Table(table))
             }
         }
-        deserializer.deserialize_any(Parse)
+        deserializer.deserialize_any(Parse(PhantomData))
     }
 }

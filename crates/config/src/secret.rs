@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What stands in their place.
 const REDACTED: &str = "[redacted]";
 
 /// A value that is never shown, neither in a log nor to operators.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
 pub struct Secret(String);
 
 impl Secret {

@@ -87,14 +87,24 @@ impl<'i> Sections<'i> {
 
     /// Reads a list of tables, each by itself.
     pub(crate) fn list<T: Deserialize<'i> + Section>(&mut self, name: &'static str) -> Read<Vec<T>> {
+        self.each(name, Self::read_section)?.into_iter().collect()
+    }
+
+    /// Reads each item of a list by `read`, which is given its key.
+    pub(crate) fn each<T>(
+        &mut self,
+        name: &'static str,
+        mut read: impl FnMut(&mut Self, &str, Spanned<DeValue<'i>>) -> Read<T>,
+    ) -> Read<Vec<Read<T>>> {
         let Some(value) = self.take(name) else { return Ok(Vec::new()) };
-        if !matches!(value.get_ref(), DeValue::Array(_)) {
-            return self.read::<Vec<IgnoredAny>>(value).and(Err(Broken));
+        let span = value.span();
+        match value.into_inner() {
+            DeValue::Array(items) => {
+                let items = items.into_iter().enumerate();
+                Ok(items.map(|(i, item)| read(self, &format!("{name}[{i}]"), item)).collect())
+            }
+            other => self.read::<Vec<IgnoredAny>>(Spanned::new(span, other)).and(Err(Broken)),
         }
-        let DeValue::Array(items) = value.into_inner() else { return Err(Broken) };
-        let items = items.into_iter().enumerate();
-        let items: Vec<_> = items.map(|(i, item)| self.read_section(&format!("{name}[{i}]"), item)).collect();
-        items.into_iter().collect()
     }
 
     fn take(&mut self, name: &'static str) -> Option<Spanned<DeValue<'i>>> {
@@ -114,7 +124,8 @@ impl<'i> Sections<'i> {
         Ok(section)
     }
 
-    fn read<T: Deserialize<'i>>(&mut self, mut value: Spanned<DeValue<'i>>) -> Read<T> {
+    /// Reads a value, and reports every mistake in it.
+    pub(crate) fn read<T: Deserialize<'i>>(&mut self, mut value: Spanned<DeValue<'i>>) -> Read<T> {
         let mut removed: Vec<String> = Vec::new();
         loop {
             let error = match T::deserialize(ValueDeserializer::from(value.clone())) {
@@ -156,18 +167,28 @@ impl<'i> Sections<'i> {
     }
 }
 
-/// Removes the innermost entry that has `span`, and returns its key.
+/// Removes the innermost entry of a table that has `span`, and returns its key.
 fn remove(table: &mut DeTable<'_>, span: &Range<usize>) -> Option<String> {
-    for (_, value) in table.iter_mut() {
-        if let DeValue::Table(inner) = value.get_mut()
-            && let Some(key) = remove(inner, span)
-        {
-            return Some(key);
-        }
+    let (key, value) =
+        table.iter_mut().find(|(key, value)| contains(&key.span(), span) || has(value, span))?;
+    if let DeValue::Table(inner) = value.get_mut()
+        && let Some(key) = remove(inner, span)
+    {
+        return Some(key);
     }
-    let has = |outer: Range<usize>| contains(&outer, span);
-    let found = table.iter().find(|(key, value)| has(key.span()) || has(value.span()));
-    let key = found.map(|(key, _)| key.get_ref().to_string())?;
+    let key = key.get_ref().to_string();
     table.remove(&*key);
     Some(key)
+}
+
+/// Whether `span` is in a value. That of a table or list with headers is its first header, so what is in it is asked too.
+fn has(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
+    let within = match value.get_ref() {
+        DeValue::Table(table) => {
+            table.iter().any(|(key, value)| contains(&key.span(), span) || has(value, span))
+        }
+        DeValue::Array(items) => items.iter().any(|item| has(item, span)),
+        _ => false,
+    };
+    within || contains(&value.span(), span)
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::values::text;
 
 /// A text with `{key}` where the value of a dynamic parameter goes; `{{` and `}}` are braces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +96,12 @@ impl fmt::Display for Template {
 impl Serialize for Template {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text::deserialize(deserializer)
     }
 }
 

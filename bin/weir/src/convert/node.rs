@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
-use weir_config::Metadata;
+use weir_config::{Metadata, Template};
 use weir_wire::discovery::{Locality, Node};
 
 /// This instance.
@@ -21,12 +21,16 @@ pub(super) fn own(node: &weir_config::Node) -> Node {
 
 /// A node whose texts are templates, as they are written.
 pub(super) fn template(node: &weir_config::NodeTemplate) -> Node {
-    let weir_config::Locality { region, zone, sub_zone } = &node.locality;
+    let weir_config::NodeTemplate { id, cluster, locality, metadata } = node;
+    let text = |template: &Option<Template>| template.as_ref().map(ToString::to_string).unwrap_or_default();
+    let locality = locality
+        .as_ref()
+        .and_then(|weir_config::Locality { region, zone, sub_zone }| self::locality(region, zone, sub_zone));
     Node {
-        id: node.id.to_string(),
-        cluster: node.cluster.to_string(),
-        locality: locality(region, zone, sub_zone),
-        metadata: metadata(&node.metadata),
+        id: text(id),
+        cluster: text(cluster),
+        locality,
+        metadata: metadata.as_ref().and_then(self::metadata),
         ..Node::default()
     }
 }
@@ -60,7 +64,7 @@ fn value<T: ToString>(metadata: &Metadata<T>) -> Value {
 mod tests {
     use std::path::Path;
 
-    use weir_config::{Parameters, Source};
+    use weir_config::Source;
 
     use super::*;
 
@@ -82,8 +86,8 @@ mod tests {
         assert_eq!((own.id.as_str(), own.locality.as_ref().unwrap().zone.as_str()), ("w-{1}", "z"));
 
         let Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
-        let Parameters::Streams { node, .. } = &control_plane.parameters else { panic!() };
-        let filled = weir_upstream::NodeTemplate::new(template(node));
+        let parameters = control_plane.parameters.as_ref().unwrap();
+        let filled = weir_upstream::NodeTemplate::new(template(&parameters.node));
         let filled = filled.fill(&[("env", "prod")].into_iter().collect());
         assert_eq!((filled.id.as_str(), &filled.locality), ("w-{1}-prod", &own.locality));
         let (mut metadata, own) = (filled.metadata.unwrap().fields, own.metadata.unwrap().fields);

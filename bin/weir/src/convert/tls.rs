@@ -34,7 +34,7 @@ pub(crate) fn problems(config: &Config) -> Vec<String> {
 
 fn of_upstream(i: usize, control_plane: &ControlPlane) -> impl Iterator<Item = String> {
     let tls = client(control_plane).map(|settings| settings.check());
-    let token = control_plane.token_file.as_ref().map(|path| Token::load(path).map(drop));
+    let token = control_plane.general.token_file.as_ref().map(|path| Token::load(path).map(drop));
     let checked = [tls, token].into_iter().flatten().filter_map(Result::err);
     checked.map(move |error| describe(&format!("upstream[{i}]"), &error))
 }
@@ -141,12 +141,12 @@ pub(super) fn upstream(i: usize, control_plane: &ControlPlane) -> Result<(Option
     let bad = |error| anyhow!(describe(&place, &error));
     let tls = client(control_plane).map(|settings| Client::start(&place, settings));
     let mut headers = HeaderMap::new();
-    for (name, value) in &control_plane.headers {
+    for (name, value) in &control_plane.general.headers {
         let mut value = HeaderValue::try_from(value.reveal())?;
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(name)?, value);
     }
-    let token = keep(&place, control_plane.token_file.as_deref());
+    let token = keep(&place, control_plane.general.token_file.as_deref());
     Ok((tls.transpose().map_err(bad)?, Credentials { headers, token: token.map_err(bad)? }))
 }
 
@@ -155,18 +155,18 @@ fn keep(place: &str, path: Option<&std::path::Path>) -> Result<Option<TokenFile>
 }
 
 fn client(control_plane: &ControlPlane) -> Option<ClientSettings> {
-    let tls = control_plane.tls.as_ref()?;
+    let tls = control_plane.general.tls.as_ref()?;
     Some(ClientSettings {
         ca: tls.ca.clone(),
-        key_pair: tls.key_pair.as_ref().map(key_pair),
+        key_pair: tls
+            .certificate
+            .clone()
+            .zip(tls.key.clone())
+            .map(|(certificate, key)| KeyPair { certificate, key }),
         server_name: tls.server_name.as_ref().map(|name| name.as_str().to_owned()),
         subject_alt_names: tls.subject_alt_names.clone(),
-        alpn: if control_plane.protocol == Protocol::Rest { "http/1.1" } else { "h2" },
+        alpn: if control_plane.modes.protocol == Protocol::Rest { "http/1.1" } else { "h2" },
     })
-}
-
-fn key_pair(files: &weir_config::KeyPair) -> KeyPair {
-    KeyPair { certificate: files.certificate.clone(), key: files.key.clone() }
 }
 
 /// The key that names the file, and what is wrong with it.

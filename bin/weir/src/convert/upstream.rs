@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use weir_config::{
-    Config, ControlPlane, DataError, Parameters, PositiveDuration, Protocol, Transport, Upstream,
+    Config, ControlPlane, DataError, Exchange, PositiveDuration, Protocol, Streaming, Transport, Upstream,
 };
 use weir_protocol::Dialect;
 use weir_store::Store;
@@ -25,9 +25,12 @@ pub(crate) fn source(
     store: Option<&Store>,
 ) -> Result<Source> {
     Ok(match &upstream.source {
-        weir_config::Source::Files { path, poll_interval } => Source::Files {
+        weir_config::Source::Files(files) => Source::Files {
             authority: upstream.authority.clone(),
-            settings: files::Settings { path: path.clone(), poll: poll_interval.map(PositiveDuration::get) },
+            settings: files::Settings {
+                path: files.path.clone(),
+                poll: files.poll_interval.map(PositiveDuration::get),
+            },
         },
         weir_config::Source::ControlPlane(control_plane) => {
             let (tls, credentials) = tls::upstream(i, control_plane)?;
@@ -45,43 +48,55 @@ fn code(error: DataError) -> Code {
 }
 
 fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane) -> Settings {
+    let general = &control_plane.general;
     let naming = match &control_plane.parameters {
-        Parameters::Native => Naming::Native { node: node::own(&config.node) },
-        Parameters::Streams { keys, node, .. } => {
-            Naming::Streams { keys: shared(keys), node: NodeTemplate::new(node::template(node)) }
-        }
+        None => Naming::Native { node: node::own(&config.node) },
+        Some(parameters) => Naming::Streams {
+            keys: shared(parameters.keys()),
+            node: NodeTemplate::new(node::template(&parameters.node)),
+        },
     };
-    let (services, dialect) = match control_plane.protocol {
-        Protocol::AdsDelta => (Services::Aggregated, Dialect::Delta),
-        Protocol::AdsSotw => (Services::Aggregated, Dialect::Sotw),
-        Protocol::Delta => (Services::PerType, Dialect::Delta),
-        Protocol::Sotw => (Services::PerType, Dialect::Sotw),
-        Protocol::Rest => (Services::Rest(polling(control_plane.polling)), Dialect::Sotw),
-    };
-    let endpoints = control_plane.endpoints.iter().map(ToString::to_string).collect();
+    let (services, dialect, streaming) = exchange(control_plane);
+    let endpoints = general.endpoints.iter().map(ToString::to_string).collect();
     Settings {
         services,
-        transport: match control_plane.transport {
+        transport: match streaming.transport {
             Transport::V3 => ApiVersion::V3,
             Transport::V2 => ApiVersion::V2,
         },
         dialect,
-        max_message_size: control_plane.max_response_size.get(),
-        node_on_first_message_only: control_plane.node_on_first_message_only,
-        acknowledge: acknowledge(control_plane.acknowledge),
+        max_message_size: general.max_response_size.get(),
+        node_on_first_message_only: streaming.node_on_first_message_only,
+        acknowledge: acknowledge(control_plane),
         propagation_deadline: config.telemetry.propagation_deadline.get(),
-        does_not_exist: control_plane.does_not_exist_timeout.get(),
-        drop_on_errors: control_plane.drop_on_errors.iter().map(|error| code(*error)).collect(),
-        debounce: control_plane.debounce.map(debounce),
-        shrink_guard: control_plane.shrink_guard.map(shrink_guard),
-        backoff: Backoff { base: control_plane.backoff_base.get(), max: control_plane.backoff_max },
-        trial: Trial { answer: control_plane.answer_timeout.get(), lasting: control_plane.stable_after },
-        shared_versions: control_plane.shared_versions,
-        connect_timeout: control_plane.connect_timeout.get(),
-        keepalive_interval: control_plane.keepalive_interval.get(),
-        keepalive_timeout: control_plane.keepalive_timeout.get(),
-        prefetch: control_plane.prefetch.iter().flat_map(prefetch).collect(),
+        does_not_exist: general.does_not_exist_timeout.get(),
+        drop_on_errors: general.drop_on_errors.iter().map(|error| code(*error)).collect(),
+        debounce: general.debounce.map(debounce),
+        shrink_guard: general.shrink_guard.map(shrink_guard),
+        backoff: Backoff { base: general.backoff_base.get(), max: general.backoff_max },
+        trial: Trial { answer: general.answer_timeout().get(), lasting: general.stable_after },
+        shared_versions: general.shared_versions,
+        connect_timeout: general.connect_timeout.get(),
+        keepalive_interval: streaming.keepalive_interval.get(),
+        keepalive_timeout: streaming.keepalive_timeout.get(),
+        prefetch: general.prefetch.iter().flat_map(prefetch).collect(),
         ..Settings::new(authority, endpoints, naming)
+    }
+}
+
+/// Over which services, in which dialect, and on which terms streams are opened; polls go by the defaults of those.
+fn exchange(control_plane: &ControlPlane) -> (Services, Dialect, Streaming) {
+    let protocol = control_plane.modes.protocol;
+    let dialect = match protocol {
+        Protocol::AdsDelta | Protocol::Delta => Dialect::Delta,
+        Protocol::AdsSotw | Protocol::Sotw | Protocol::Rest => Dialect::Sotw,
+    };
+    match (&control_plane.exchange, protocol) {
+        (Exchange::Polling(polls), _) => (Services::Rest(polling(polls)), dialect, Streaming::default()),
+        (Exchange::Streaming(streaming), Protocol::AdsDelta | Protocol::AdsSotw) => {
+            (Services::Aggregated, dialect, streaming.clone())
+        }
+        (Exchange::Streaming(streaming), _) => (Services::PerType, dialect, streaming.clone()),
     }
 }
 
@@ -95,22 +110,16 @@ fn prefetch(prefetch: &weir_config::Prefetch) -> impl Iterator<Item = Prefetch> 
     })
 }
 
-fn acknowledge(acknowledge: weir_config::Acknowledge) -> Acknowledge {
-    match acknowledge {
-        weir_config::Acknowledge::OnReceipt => Acknowledge::OnReceipt,
-        weir_config::Acknowledge::AfterSubscribers { share, deadline, nack } => {
-            let nack = match nack {
-                weir_config::NackUpstream::Never => NackUpstream::Never,
-                weir_config::NackUpstream::Any => NackUpstream::Any,
-                weir_config::NackUpstream::Percent(percent) => NackUpstream::Percent(percent.get()),
-            };
-            Acknowledge::AfterSubscribers(AfterSubscribers {
-                share: share.get(),
-                deadline: deadline.get(),
-                nack,
-            })
-        }
-    }
+fn acknowledge(control_plane: &ControlPlane) -> Acknowledge {
+    let Some(weir_config::AfterSubscribers { share, deadline }) = control_plane.after_subscribers else {
+        return Acknowledge::OnReceipt;
+    };
+    let nack = match control_plane.general.nack_upstream {
+        weir_config::NackUpstream::Never => NackUpstream::Never,
+        weir_config::NackUpstream::Any => NackUpstream::Any,
+        weir_config::NackUpstream::Percent(percent) => NackUpstream::Percent(percent.get()),
+    };
+    Acknowledge::AfterSubscribers(AfterSubscribers { share: share.get(), deadline: deadline.get(), nack })
 }
 
 fn shrink_guard(guard: weir_config::ShrinkGuard) -> ShrinkGuard {
@@ -122,7 +131,7 @@ fn debounce(debounce: weir_config::Debounce) -> Debounce {
     Debounce { quiet: debounce.quiet.get(), max: debounce.max }
 }
 
-fn polling(polling: weir_config::Polling) -> Polling {
+fn polling(polling: &weir_config::Polling) -> Polling {
     Polling {
         interval: polling.refresh_interval.get(),
         jitter: polling.refresh_jitter,

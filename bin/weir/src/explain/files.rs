@@ -33,7 +33,7 @@ pub(super) fn explain(args: &Args, config: &Path) -> Result<Value> {
 fn files_of<'a>(config: &'a Config, authority: &str) -> Result<&'a Path> {
     let upstream = config.upstreams.iter().find(|upstream| upstream.authority == authority);
     match upstream.map(|upstream| &upstream.source) {
-        Some(Source::Files { path, .. }) => Ok(path),
+        Some(Source::Files(files)) => Ok(&files.path),
         Some(Source::ControlPlane(_)) => bail!(
             "resources of authority {authority:?} come from a control plane; ask a running instance: leave out --config"
         ),

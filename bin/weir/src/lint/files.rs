@@ -13,7 +13,7 @@ use super::{Looked, Material, Subject, Subjects};
 pub(super) fn look_at_config(config: &Path) -> Result<Material> {
     let loaded = weir_config::load(config)?;
     let paths = loaded.upstreams.iter().filter_map(|upstream| match &upstream.source {
-        Source::Files { path, .. } => Some(path.clone()),
+        Source::Files(files) => Some(files.path.clone()),
         Source::ControlPlane(_) => None,
     });
     let paths: Vec<_> = paths.collect();

@@ -43,9 +43,9 @@ impl Upstreams {
         let upstream = &next.upstreams[i];
         match &upstream.source {
             // Of these nothing changes but that they come.
-            Source::Files { .. } if has(running, &upstream.authority) => return Ok(None),
-            Source::Files { path, .. } => {
-                let loaded = files::load(path, &files::Loaded::default());
+            Source::Files(_) if has(running, &upstream.authority) => return Ok(None),
+            Source::Files(source) => {
+                let loaded = files::load(&source.path, &files::Loaded::default());
                 loaded.with_context(|| format!("upstream[{i}].files"))?;
             }
             Source::ControlPlane(control_plane) => convert::tls::check_upstream(i, control_plane)?,

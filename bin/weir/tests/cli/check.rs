@@ -88,8 +88,8 @@ fn a_bad_configuration_is_told_with_line_and_key() {
             "6: upstream[1].authority: must be another authority than upstream[0].authority (got \"\")",
         ),
         (
-            &format!("{FILES}protocol = 'x'\n"),
-            "6: upstream[0].protocol: unknown variant `x`, expected one of `ads-delta`, `ads-sotw`,",
+            "[downstream]\nlisten = ['127.0.0.1:1']\n[[upstream]]\nendpoints = ['http://a']\nprotocol = 'x'\n",
+            "5: upstream[0].protocol: unknown variant `x`, expected one of `ads-delta`, `ads-sotw`,",
         ),
     ] {
         let directory = directory(&[("weir.toml", text)]);

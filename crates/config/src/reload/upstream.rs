@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::{Counts, Setting};
 use crate::Config;
-use crate::settings::{NodeTemplate, Parameters, Source, Upstream};
-use crate::values::{Count, PositiveDuration, Protocol, Transport};
+use crate::settings::{DynamicParameters, Exchange, NodeTemplate, Polling, Source, Streaming, Upstream};
+use crate::values::{PositiveDuration, Protocol, Transport};
 
 /// Everything that has no row of its own, and which upstreams there are.
 pub(super) const ALL: Setting = Setting {
@@ -56,14 +56,17 @@ impl<'a> Fixed<'a> {
     fn of(upstream: &'a Upstream) -> Self {
         let mut fixed = Self::default();
         match &upstream.source {
-            Source::Files { path, poll_interval } => {
-                (fixed.files, fixed.poll_interval) = (Some(path.as_path()), *poll_interval);
+            Source::Files(files) => {
+                (fixed.files, fixed.poll_interval) = (Some(&*files.path), files.poll_interval);
             }
             Source::ControlPlane(control_plane) => {
-                fixed.protocol = Some(control_plane.protocol);
-                fixed.transport = Some(control_plane.transport);
-                if let Parameters::Streams { keys, node, .. } = &control_plane.parameters {
-                    (fixed.keys, fixed.node) = (Some(keys.as_slice()), Some(node));
+                fixed.protocol = Some(control_plane.modes.protocol);
+                fixed.transport = Some(match &control_plane.exchange {
+                    Exchange::Streaming(streaming) => streaming.transport,
+                    Exchange::Polling(_) => Transport::default(),
+                });
+                if let Some(parameters) = &control_plane.parameters {
+                    (fixed.keys, fixed.node) = (Some(parameters.keys()), Some(&parameters.node));
                 }
             }
         }
@@ -75,23 +78,28 @@ fn of_each<'a, T>(config: &'a Config, value: impl Fn(Fixed<'a>) -> T) -> BTreeMa
     config.upstreams.iter().map(|upstream| (&*upstream.authority, value(Fixed::of(upstream)))).collect()
 }
 
-/// An upstream without what cannot change, and the limit that stands in the midst of that.
-fn without_fixed(upstream: &Upstream) -> (Upstream, Option<Count>) {
-    let (mut upstream, mut limit) = (upstream.clone(), None);
+/// An upstream without what cannot change, and the terms of its streams and polls: defaults where it has none.
+fn without_fixed(upstream: &Upstream) -> (Upstream, Streaming, Polling) {
+    let (mut upstream, mut streaming, mut polling) =
+        (upstream.clone(), Streaming::default(), Polling::default());
     match &mut upstream.source {
-        Source::Files { path, poll_interval } => {
-            path.clear();
-            *poll_interval = None;
+        Source::Files(files) => {
+            files.path.clear();
+            files.poll_interval = None;
         }
         Source::ControlPlane(control_plane) => {
-            (control_plane.protocol, control_plane.transport) = Default::default();
-            if let Parameters::Streams { max_sets, .. } = control_plane.parameters {
-                limit = Some(max_sets);
+            control_plane.modes.protocol = Protocol::default();
+            control_plane.modes.dynamic_parameters = DynamicParameters::default();
+            match std::mem::replace(&mut control_plane.exchange, Exchange::Streaming(streaming.clone())) {
+                Exchange::Streaming(own) => streaming = Streaming { transport: Transport::default(), ..own },
+                Exchange::Polling(own) => polling = own,
             }
-            control_plane.parameters = Parameters::Native;
+            if let Some(parameters) = &mut control_plane.parameters {
+                parameters.clear_fixed();
+            }
         }
     }
-    (upstream, limit)
+    (upstream, streaming, polling)
 }
 
 /// Has those upstreams stay as they were of which something has changed that cannot.

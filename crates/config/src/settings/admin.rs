@@ -26,7 +26,7 @@ pub struct Admin {
     pub tls: Option<AdminTls>,
 }
 
-/// How the admin server is known to operators, and these are told apart.
+/// TLS of the admin server: its certificate, and those of operators.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdminTls {

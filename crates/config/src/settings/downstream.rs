@@ -42,7 +42,7 @@ pub struct Downstream {
     /// Who may ask for the status of clients.
     #[serde(default)]
     pub csds: Csds,
-    /// Whether tools are told which services and types there are.
+    /// Whether gRPC reflection is served.
     #[serde(default)]
     pub reflection: bool,
     /// When clients can be served.
@@ -62,7 +62,7 @@ pub struct Downstream {
     pub first_response_timeout: Duration,
     /// After how long a client is asked to connect anew, so that clients spread over replicas.
     pub max_connection_age: Option<PositiveDuration>,
-    /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, and say
+    /// By `user_agent_name`: whether resources in state-of-the-world responses are wrapped in `Resource`, with
     /// their time to live, whatever the client announces.
     #[serde(default)]
     pub wrap_resources: HashMap<String, bool>,

@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::settings::resolve;
 use crate::values::{ClientCertificate, Count, PositiveDuration, text};
 
-/// How this instance is known to clients, and clients are told apart.
+/// TLS at `downstream.listen`: the certificate of this instance, and those of clients.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DownstreamTls {

@@ -11,7 +11,7 @@ use crate::values::text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Drain {
-    /// How long clients are still accepted, so that who balances load can notice.
+    /// How long clients are still accepted, so that load balancers can notice.
     #[serde(with = "text")]
     pub delay: Duration,
     /// Over how long the clients are spread as they are asked to go.

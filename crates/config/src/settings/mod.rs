@@ -42,9 +42,10 @@ pub use self::shrink_guard::ShrinkGuard;
 pub use self::store::Store;
 pub use self::telemetry::Telemetry;
 pub use self::upstream::{
-    Acknowledge, ControlPlane, Demand, NodeTemplate, Parameters, Polling, Source, Upstream,
+    Acknowledge, AfterSubscribers, ControlPlane, DynamicParameters, Exchange, Files, General, Modes,
+    NodeTemplate, ParameterStreams, Polling, Source, Streaming, Upstream,
 };
-pub use self::upstream_tls::{KeyPair, UpstreamTls};
+pub use self::upstream_tls::UpstreamTls;
 
 /// Has relative paths start from `directory`.
 pub(crate) fn resolve<'a>(directory: &Path, paths: impl IntoIterator<Item = &'a mut PathBuf>) {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_types::TypeUrl;
+use weir_types::{TypeUrl, authority};
 
+use crate::findings::Findings;
 use crate::values::names::names;
 use crate::values::text;
 
@@ -25,4 +26,23 @@ pub struct Prefetch {
 
 fn one_empty_set() -> Vec<BTreeMap<String, String>> {
     vec![BTreeMap::new()]
+}
+
+impl Prefetch {
+    /// Reports what breaks a rule of the prefetch number `i` of an upstream.
+    pub(crate) fn check(&self, i: usize, of: &str, findings: &mut Findings) {
+        if self.parameter_sets.is_empty() {
+            let message = "must have at least one set: leave it out for one without parameters (got [])";
+            findings.add(format!("prefetch[{i}].parameter_sets"), message);
+        }
+        if self.names.is_empty() && !of.is_empty() {
+            let message =
+                format!("must name resources or globs of {of:?}: [] is the wildcard, which has no authority");
+            findings.add(format!("prefetch[{i}].names"), message);
+        }
+        for (j, name) in self.names.iter().enumerate().filter(|(_, name)| authority(name) != of) {
+            let message = format!("must have this upstream's authority, which is {of:?} (got {name:?})");
+            findings.add(format!("prefetch[{i}].names[{j}]"), message);
+        }
+    }
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::{Downstream, Error, Limits, Parameters, Source, Telemetry};
+use crate::{
+    Admission, Config, Downstream, Error, Files, General, Limits, Node, NodeTemplate, Source, Telemetry,
+};
 
 pub(super) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -30,7 +32,7 @@ fn every_example_is_valid() {
 fn f01_the_quickstart_serves_the_files_beside_it() {
     let config = crate::load(&repository().join("config/quickstart.toml")).unwrap();
     let [upstream] = &config.upstreams[..] else { panic!("{:?}", config.upstreams) };
-    let Source::Files { path, poll_interval: None } = &upstream.source else { panic!("{upstream:?}") };
+    let Source::Files(Files { path, poll_interval: None }) = &upstream.source else { panic!("{upstream:?}") };
     assert_eq!(path, &repository().join("config/resources"));
     assert_eq!(config.node_rules[0].from.to_string(), "node.metadata.env");
 }
@@ -39,10 +41,14 @@ fn f01_the_quickstart_serves_the_files_beside_it() {
 fn p15_the_default_node_of_a_set_is_this_node_with_the_values() {
     let config = crate::load(&repository().join("config/control-plane.toml")).unwrap();
     let Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
-    let Parameters::Streams { keys, max_sets, node } = &control_plane.parameters else { panic!() };
-    assert_eq!((keys.as_slice(), max_sets.get()), (&["env".to_owned()][..], 256));
-    assert_eq!((node.id.to_string(), node.cluster.to_string()), ("weir-1-{env}".into(), "edge".into()));
-    assert_eq!(format!("{:?}", node.metadata["env"]), "Text(Template([Key(\"env\")]))");
+    let parameters = control_plane.parameters.as_ref().unwrap();
+    assert_eq!((parameters.keys(), parameters.max_sets.get()), (&["env".to_owned()][..], 256));
+    let NodeTemplate { id, cluster, metadata, .. } = parameters.node.clone();
+    assert_eq!(
+        (id.unwrap().to_string(), cluster.unwrap().to_string()),
+        ("weir-1-{env}".into(), "edge".into())
+    );
+    assert_eq!(format!("{:?}", metadata.unwrap()["env"]), "Text(Template([Key(\"env\")]))");
 }
 
 /// Dotted keys of all tables, without indices.
@@ -174,65 +180,46 @@ fn the_reference_shows_the_defaults() {
         acknowledge = 'after-subscribers'
     ";
     let short = crate::parse(short, Path::new("x.toml")).unwrap();
-    assert_eq!(reference.node.id, short.node.id);
-    for (a, b) in [
-        (format!("{:?}", reference.log), format!("{:?}", short.log)),
-        (
-            format!(
-                "{:?}",
-                Telemetry { endpoint: None, resource_attributes: BTreeMap::new(), ..reference.telemetry }
-            ),
-            format!("{:?}", short.telemetry),
-        ),
-        (
-            format!(
-                "{:?}",
-                Downstream {
-                    wrap_resources: HashMap::new(),
-                    tls: None,
-                    listen_plaintext: Vec::new(),
-                    max_connection_age: None,
-                    ..reference.downstream
-                }
-            ),
-            format!("{:?}", short.downstream),
-        ),
-        (format!("{:?}", reference.cache), format!("{:?}", short.cache)),
-        (
-            format!(
-                "{:?}",
-                Limits {
-                    max_connections_per_address: None,
-                    max_streams_per_node: None,
-                    new_names_per_client: None,
-                    max_new_names_per_client: None,
-                    new_parameter_sets_per_client: None,
-                    max_new_parameter_sets_per_client: None,
-                    ..reference.limits
-                }
-            ),
-            format!("{:?}", short.limits),
-        ),
-        (
-            format!("{:?}", (reference.admission.max_first_responses, reference.admission.retry_after)),
-            format!("{:?}", (short.admission.max_first_responses, short.admission.retry_after)),
-        ),
-        (format!("{:?}", reference.drain), format!("{:?}", short.drain)),
-    ] {
-        assert_eq!(a, b);
-    }
-    let (Source::ControlPlane(a), Source::ControlPlane(b)) =
-        (&reference.upstreams[0].source, &short.upstreams[0].source)
-    else {
-        panic!()
+    let Source::ControlPlane(of_reference) = &reference.upstreams[0].source else { panic!() };
+    let Source::ControlPlane(of_short) = &short.upstreams[0].source else { panic!() };
+    // Examples, as the comments beside them say.
+    let general = General {
+        shrink_guard: None,
+        new_subscriptions_per_second: None,
+        prefetch: Vec::new(),
+        ..of_reference.general.clone()
     };
-    assert_eq!(
-        (a.protocol, a.connect_timeout, a.backoff_base),
-        (b.protocol, b.connect_timeout, b.backoff_base)
-    );
-    assert_eq!((a.backoff_max, a.max_response_size), (b.backoff_max, b.max_response_size));
-    assert_eq!(a.acknowledge, b.acknowledge);
-    assert_eq!(a.does_not_exist_timeout, b.does_not_exist_timeout);
-    assert_eq!(a.node_on_first_message_only, b.node_on_first_message_only);
-    assert_eq!((a.keepalive_interval, a.keepalive_timeout), (b.keepalive_interval, b.keepalive_timeout));
+    assert_eq!(general, of_short.general);
+    assert_eq!(of_reference.modes, of_short.modes);
+    assert_eq!(of_reference.exchange, of_short.exchange);
+    assert_eq!(of_reference.after_subscribers, of_short.after_subscribers);
+    let with_examples = Config {
+        node: Node { id: reference.node.id.clone(), ..short.node.clone() },
+        telemetry: Telemetry { endpoint: None, resource_attributes: BTreeMap::new(), ..reference.telemetry },
+        downstream: Downstream {
+            wrap_resources: HashMap::new(),
+            tls: None,
+            listen_plaintext: Vec::new(),
+            max_connection_age: None,
+            ..reference.downstream
+        },
+        limits: Limits {
+            max_connections_per_address: None,
+            max_streams_per_node: None,
+            new_names_per_client: None,
+            max_new_names_per_client: None,
+            new_parameter_sets_per_client: None,
+            max_new_parameter_sets_per_client: None,
+            ..reference.limits
+        },
+        admission: Admission { new_streams_per_second: None, new_streams_burst: None, ..reference.admission },
+        admin: None,
+        store: None,
+        upstreams: short.upstreams.clone(),
+        node_rules: Vec::new(),
+        access: Vec::new(),
+        exports: Vec::new(),
+        ..reference
+    };
+    assert_eq!(with_examples, short);
 }

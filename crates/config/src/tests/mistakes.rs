@@ -31,6 +31,13 @@ fn every_mistake_of_a_section_is_reported_once() {
         [[upstream]]
         files = 'x'
         poll_interval = 1
+        [[upstream]]
+        endpoints = ['http://a']
+        shared_versions = 1
+        [[upstream.prefetch]]
+        type = 'cds'
+        [[upstream.prefetch]]
+        type = 'clusters'
         [drain]
         over = 'long'
         [admission]
@@ -50,8 +57,10 @@ fn every_mistake_of_a_section_is_reported_once() {
         "x:11 limit",
         "x:13 upstream[0].file",
         "x:16 upstream[1].poll_interval",
-        "x:18 drain.over",
-        "x:20 admission.new_streams_burst",
+        "x:19 upstream[2].shared_versions",
+        "x:23 upstream[2].prefetch[1].type",
+        "x:25 drain.over",
+        "x:27 admission.new_streams_burst",
     ];
     assert_eq!(found, wanted, "{error}");
     assert!(error.contains("limit: unknown key `limit`; did you mean `limits`? expected one of"), "{error}");

@@ -38,7 +38,7 @@ fn what_cannot_be_prefetched_is_named() {
                 PLANE,
                 "parameter_keys = ['env']\nmax_parameter_sets = 1\nprefetch = [{ type = 'cds', parameter_sets = [{}, { env = 'a' }] }]\n",
             ],
-            "6: upstream[0].prefetch: 2 sets of parameters are more than max_parameter_sets, which is 1",
+            "6: upstream[0].prefetch: must have at most max_parameter_sets sets, which is 1 (got 2)",
         ),
         (
             &[HEAD, "[[upstream]]\nfiles = 'r'\n", "prefetch = []\n"],
@@ -54,7 +54,7 @@ fn without_sets_and_names_it_is_the_wildcard_for_clients_without_parameters() {
     let text = [HEAD, PLANE, "[[upstream.prefetch]]\ntype = 'cds'\n"].concat();
     let config = crate::parse(&text, Path::new("x.toml")).unwrap();
     let Source::ControlPlane(control_plane) = &config.upstreams[0].source else { panic!() };
-    let [prefetch] = &control_plane.prefetch[..] else { panic!("{:?}", control_plane.prefetch) };
+    let [prefetch] = &control_plane.general.prefetch[..] else { panic!("{control_plane:?}") };
     assert_eq!((prefetch.type_url.short_name(), prefetch.names.len()), ("cds", 0));
     assert_eq!(prefetch.parameter_sets, [[].into()]);
 }

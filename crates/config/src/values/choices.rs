@@ -32,16 +32,7 @@ pub enum Transport {
     V2,
 }
 
-/// When a control plane is told that a response is accepted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum AcknowledgeMode {
-    #[default]
-    OnReceipt,
-    AfterSubscribers,
-}
-
-/// Whether a control plane is told that subscribers have rejected a response.
+/// Whether a response that subscribers have rejected is NACKed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NackUpstream {
@@ -60,9 +51,9 @@ pub enum NackUpstream {
 pub enum ColdStart {
     /// They wait.
     Hold,
-    /// They are told by name that it cannot be had for the moment.
+    /// Each name is answered with `UNAVAILABLE`.
     Error,
-    /// Their streams are closed if there is nothing to be said on them; otherwise as `Error`.
+    /// Their streams are closed if there is nothing to send on them; otherwise as `Error`.
     Close,
 }
 
@@ -115,7 +106,7 @@ pub enum ClientCertificate {
 /// The least severe messages that are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are the words of the log")]
 pub enum Level {
     Error,
     Warn,
@@ -125,7 +116,7 @@ pub enum Level {
     Trace,
 }
 
-/// In which protocol a collector is told.
+/// The protocol of a collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum CollectorProtocol {
     /// OTLP over gRPC.

@@ -10,7 +10,6 @@ pub(crate) mod text;
 mod units;
 
 pub use self::address::CollectorEndpoint;
-pub(crate) use self::choices::AcknowledgeMode;
 pub use self::choices::{
     ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream,
     Protocol, ReadyWhen, Transport,

@@ -1,0 +1,131 @@
+//! `[[upstream]]`: its keys belong to parts, of which it has those that its kind needs.
+
+mod control_plane;
+mod credentials;
+mod exchange;
+mod files;
+mod general;
+mod node_template;
+mod parameters;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::DeValue;
+
+pub use self::control_plane::{Acknowledge, AfterSubscribers, ControlPlane, DynamicParameters, Modes};
+pub use self::exchange::{Exchange, Polling, Streaming};
+pub use self::files::Files;
+pub use self::general::General;
+pub use self::node_template::NodeTemplate;
+pub use self::parameters::ParameterStreams;
+
+use crate::findings::Findings;
+use crate::parts::Parts;
+use crate::sections::{Broken, Read, Sections};
+use crate::settings::Node;
+
+/// Where the resources of one authority come from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Upstream {
+    /// The authority; empty for names without one.
+    pub authority: String,
+    /// Where they come from.
+    #[serde(flatten)]
+    pub source: Source,
+}
+
+/// Where resources come from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Source {
+    /// Files.
+    Files(Files),
+    /// A control plane.
+    ControlPlane(Box<ControlPlane>),
+}
+
+/// The part that every upstream has.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Identity {
+    authority: String,
+}
+
+impl Upstream {
+    /// Reads the upstream at `key`, and reports what breaks a rule between its own values.
+    pub(crate) fn read<'i>(
+        sections: &mut Sections<'i>,
+        key: &str,
+        value: Spanned<DeValue<'i>>,
+    ) -> Read<Self> {
+        let mut parts = Parts::of(sections, key, value)?;
+        let identity = parts.read::<Identity>();
+        let source = match (parts.has("files"), parts.has("endpoints")) {
+            (true, false) => {
+                let files = parts.read().map(Source::Files);
+                ControlPlane::reject(&mut parts);
+                files
+            }
+            (false, true) => {
+                parts.reject::<Files>("applies only to files");
+                ControlPlane::read(&mut parts)
+                    .map(|control_plane| Source::ControlPlane(Box::new(control_plane)))
+            }
+            (both, _) => {
+                parts.skip::<Files>();
+                ControlPlane::skip(&mut parts);
+                let mut findings = parts.findings();
+                match both {
+                    true => findings.add("files", "an upstream has either files or endpoints, not both"),
+                    // An unknown key may be one of them, misspelled.
+                    false if parts.is_empty() => {
+                        findings.add("", "an upstream needs either endpoints or files")
+                    }
+                    false => {}
+                }
+                parts.report(findings);
+                Err(Broken)
+            }
+        };
+        parts.finish();
+        let (Identity { authority }, source) = (identity?, source?);
+        Ok(Self { authority, source })
+    }
+
+    /// Fills in what depends on the node of this instance and on the keys that rules give to clients, if both could be
+    /// read, and reports what does not go together.
+    pub(crate) fn check_all(
+        upstreams: &mut [Read<Self>],
+        derived_from: Option<(&Node, &[String])>,
+        findings: &mut Findings,
+    ) {
+        if upstreams.is_empty() {
+            findings.add("upstream", "must be there at least once: [[upstream]]");
+        }
+        let read =
+            upstreams.iter_mut().enumerate().filter_map(|(i, upstream)| Some((i, upstream.as_mut().ok()?)));
+        let mut authorities = Vec::new();
+        for (i, upstream) in read {
+            let key = format!("upstream[{i}]");
+            if let Source::ControlPlane(control_plane) = &mut upstream.source {
+                let mut found = Findings::of_section(&key);
+                control_plane.check(&upstream.authority, derived_from, &mut found);
+                findings.extend(found);
+            }
+            authorities.push((format!("{key}.authority"), &*upstream.authority));
+        }
+        findings.add_duplicates(authorities, |authority, other| {
+            format!("must be another authority than {other} (got {authority:?})")
+        });
+    }
+
+    /// Has relative paths start from `directory`.
+    pub(crate) fn resolve(&mut self, directory: &Path) {
+        match &mut self.source {
+            Source::Files(files) => files.resolve(directory),
+            Source::ControlPlane(control_plane) => control_plane.general.resolve(directory),
+        }
+    }
+}
