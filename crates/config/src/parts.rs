@@ -107,7 +107,7 @@ impl<'a, 'i> Parts<'a, 'i> {
 }
 
 /// The names of the fields of a struct, as serde has them.
-fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+pub(crate) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut fields: &'static [&'static str] = &[];
     // The deserializer has no value: it ends with an error once the names are known.
     _ = T::deserialize(Fields(&mut fields));

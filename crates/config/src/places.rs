@@ -120,10 +120,8 @@ fn without_value(message: String) -> String {
 }
 
 /// What serde calls by the names of Rust, and what people call it.
-const WORDS: [(&str, &str); 6] = [
-    ("expected usize", "expected a whole number, 0 or more"),
-    ("expected u64", "expected a whole number, 0 or more"),
-    ("expected u8", "expected a whole number from 0 to 255"),
+const WORDS: [(&str, &str); 4] = [
+    ("expected i64", "expected a whole number"),
     ("expected f64", "expected a number"),
     ("expected a sequence", "expected a list"),
     (" as i128", ""),

@@ -9,3 +9,4 @@ mod reload;
 mod rules;
 mod security;
 mod telemetry;
+mod values;
