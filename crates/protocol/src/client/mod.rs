@@ -43,6 +43,7 @@ mod message;
 mod nack_backoff;
 mod peers;
 mod progress;
+mod reachable;
 mod removals;
 mod renewal;
 mod requests;
@@ -226,6 +227,7 @@ impl ClientStream {
 
     /// The stream is gone. What is held stays, and so does what is wanted.
     pub fn disconnected(&mut self) {
+        self.check();
         self.connection = Connection::Away;
         self.deadlines.clear();
         self.completions.clear();
@@ -256,6 +258,11 @@ impl ClientStream {
     /// Whether nothing is wanted.
     pub fn is_idle(&self) -> bool {
         self.types.values().all(Logical::is_idle)
+    }
+
+    /// Panics in debug builds where the state of a type contradicts itself.
+    fn check(&self) {
+        self.types.values().for_each(|logical| logical.check(self.settings.dialect));
     }
 
     /// When [`Self::handle_timeout`] has something to do.

@@ -22,6 +22,7 @@ impl ClientStream {
             return None;
         }
         let (type_url, logical) = self.types.iter_mut().find(|(_, logical)| logical.has_request())?;
+        logical.check(self.settings.dialect);
         let opens = !logical.conversation.opened;
         let mut request = match self.settings.dialect {
             Dialect::Sotw => logical.sotw_request(type_url, &self.settings.naming),
@@ -35,6 +36,7 @@ impl ClientStream {
             type_url: type_url.clone(),
             locator,
         }));
+        logical.check(self.settings.dialect);
         Some(request)
     }
 }

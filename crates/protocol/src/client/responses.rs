@@ -25,6 +25,7 @@ impl ClientStream {
             let batch = Batch::new(response.type_url, Reach::Named);
             return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None, answers: false };
         };
+        logical.check(self.settings.dialect);
         let mut batch = Batch::new(response.type_url.clone(), logical.reach());
         batch.received = Some(now);
         let before = logical.held.len();

@@ -29,6 +29,7 @@ impl ClientStream {
     /// Wants `locator`. A locator that is wanted already is asked for again.
     pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
         let logical = self.types.entry(type_url.clone()).or_default();
+        logical.check(self.settings.dialect);
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());
         }
@@ -58,6 +59,7 @@ impl ClientStream {
     /// No longer wants `locator`. What only it asked for is forgotten.
     pub fn unsubscribe(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let Some(logical) = self.types.get_mut(type_url) else { return };
+        logical.check(self.settings.dialect);
         let Some(sets) = logical.wanted.get_mut(&locator.name) else { return };
         let Some(interest) = sets.remove(&locator.parameters) else { return };
         if sets.is_empty() {

@@ -26,6 +26,7 @@ impl ClientStream {
         let mut batches = self.take_absent(now);
         batches.extend(self.complete_collections(now));
         batches.extend(self.believe_overdue(now));
+        self.check();
         batches
     }
 

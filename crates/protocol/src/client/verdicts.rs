@@ -150,6 +150,7 @@ impl ClientStream {
     /// all the same, so that in SotW no version stands for that any more.
     pub fn release(&mut self, ticket: &Ticket, rejection: Option<String>) {
         let Some(logical) = self.types.get_mut(&ticket.type_url) else { return };
+        logical.check(self.settings.dialect);
         if rejection.is_some() {
             logical.version = None;
         }

@@ -1,0 +1,67 @@
+//! The states that a sequence of operations can lead to, checked in debug builds.
+
+use weir_types::{Absence, Breadth};
+
+use super::logical::{Conversation, Interest, Logical};
+use crate::Dialect;
+
+/// The most locators of a type whose states are checked: checking them all would make every operation linear.
+const MAX_CHECKED: usize = 64;
+
+impl Logical {
+    /// Panics in debug builds where the state contradicts itself. Each operation calls it before it changes the state
+    /// that the last one has left.
+    pub(super) fn check(&self, dialect: Dialect) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        self.conversation.check(dialect);
+        for (locator, interest) in self.locators().take(MAX_CHECKED) {
+            interest.check(locator.breadth());
+            debug_assert!(self.conversation.opened || !interest.told, "{locator:?} {interest:?}");
+        }
+    }
+}
+
+impl Conversation {
+    fn check(&self, dialect: Dialect) {
+        let list = (self.named, self.implicit, self.lingers);
+        let known = match dialect {
+            Dialect::Sotw => {
+                [(false, false, false), (true, false, false), (false, true, false), (false, true, true)]
+                    .contains(&list)
+            }
+            Dialect::Delta => list == (false, false, false),
+        };
+        debug_assert!(known, "{self:?}");
+        debug_assert!(self.opened || !(self.heard || self.exhausted || self.changed), "{self:?}");
+        debug_assert_eq!(self.opened, self.requests > 0, "{self:?}");
+        match dialect {
+            Dialect::Sotw => debug_assert!(self.subscribe.is_empty(), "{self:?}"),
+            Dialect::Delta => debug_assert!(
+                self.unheard.is_empty() && self.nonce.is_empty() && self.version.is_empty(),
+                "{self:?}"
+            ),
+        }
+        debug_assert!(self.unheard.is_empty() || self.verdicts.is_held(), "{self:?}");
+        let sets = [&self.subscribe, &self.unsubscribe, &self.unheard];
+        debug_assert!(self.opened || sets.iter().all(|set| set.is_empty()), "{self:?}");
+    }
+}
+
+impl Interest {
+    fn check(&self, breadth: Breadth) {
+        let name = breadth == Breadth::Name;
+        let Self { told, requested, answered, borrowed, absence, deadline, partial, completes, .. } = *self;
+        debug_assert!(!requested || told, "{self:?}");
+        debug_assert_eq!(self.in_first, requested && self.request == 1, "{self:?}");
+        debug_assert!(requested || deadline.is_none() && completes.is_none() && !borrowed, "{self:?}");
+        debug_assert!(answered || requested == deadline.is_some(), "{self:?}");
+        debug_assert!(answered || absence == Absence::Unknown && !borrowed && !partial, "{self:?}");
+        debug_assert!(!borrowed || name && absence == Absence::Unknown, "{self:?}");
+        debug_assert!(!partial || !name && absence == Absence::TimedOut, "{self:?}");
+        debug_assert!(completes.is_none() || partial && deadline.is_none(), "{self:?}");
+        debug_assert!(absence != Absence::Known || name && deadline.is_none(), "{self:?}");
+        debug_assert!(!answered || deadline.is_none() || partial || name, "{self:?}");
+    }
+}
