@@ -7,7 +7,7 @@ use weir_types::xdstp::glob_of;
 use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator, VariantKey};
 
 use super::Naming;
-use super::logical::Interest;
+use super::logical::LocatorState;
 use super::progress::Progress;
 use super::responses::{Application, Said};
 use super::timers::Deadline;
@@ -16,7 +16,7 @@ use crate::Dialect;
 /// For how long nothing more of a collection comes when all of it has.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
-impl Interest {
+impl LocatorState {
     /// All there is of the collection has come.
     pub(super) fn answer_whole(&mut self) {
         self.answered = true;
@@ -83,18 +83,18 @@ impl Application<'_> {
             let Some(sets) = self.logical.wanted.get_mut(name) else { return false };
             let breadth = Breadth::of(name);
             let mut unanswered = false;
-            for (parameters, interest) in sets.iter_mut().filter(|(_, i)| i.is_open()) {
+            for (parameters, state) in sets.iter_mut().filter(|(_, i)| i.is_open()) {
                 let matches = |constraints: &Constraints| constraints.matches(parameters);
                 let answered = match breadth {
                     Breadth::Name => continue,
-                    _ if !interest.requested => false,
+                    _ if !state.requested => false,
                     Breadth::Wildcard => {
                         let mut sent = self.batch.upserts.iter().map(|variant| &variant.key().constraints);
-                        interest.in_first || by_node || removed.contains(name) || sent.any(matches)
+                        state.in_first || by_node || removed.contains(name) || sent.any(matches)
                     }
                     Breadth::Glob => {
                         let mut sent = brought.get(name).into_iter().flatten();
-                        alone || whole && interest.in_first || removed.contains(name) || sent.any(matches)
+                        alone || whole && state.in_first || removed.contains(name) || sent.any(matches)
                     }
                 };
                 let complete = answered && (whole || empty || removed.contains(name));
@@ -102,10 +102,10 @@ impl Application<'_> {
                 if !answered {
                     continue;
                 }
-                let news = complete || !interest.answered;
+                let news = complete || !state.answered;
                 if complete {
-                    interest.answer_whole();
-                } else if interest.answer_in_part(now, grows) {
+                    state.answer_whole();
+                } else if state.answer_in_part(now, grows) {
                     self.logical.progress = Progress::Unknown;
                     let locator = ResourceLocator::new(name.clone(), parameters.clone());
                     let type_url = self.batch.type_url.clone();

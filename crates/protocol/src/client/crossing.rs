@@ -13,7 +13,7 @@ use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 
 use super::Naming;
 use super::held::HeldVariant;
-use super::logical::{Interest, Logical};
+use super::logical::{LocatorState, Logical};
 use super::responses::{Application, Said};
 use super::timers::Deadline;
 
@@ -40,20 +40,22 @@ impl Application<'_> {
         // What has just lost its variant was answered before, and is answered now.
         let lost =
             |parameters: &DynamicParameters| doubt.is_some_and(|doubt| doubt.concerns(naming, parameters));
-        let open = |(parameters, interest): &&(&DynamicParameters, &Interest)| {
-            interest.is_open() || lost(parameters)
-        };
-        let Some(oldest) = unserved.iter().filter(open).map(|(_, interest)| interest.request).min() else {
+        let open =
+            |(parameters, state): &&(&DynamicParameters, &LocatorState)| state.is_open() || lost(parameters);
+        let Some(oldest) = unserved.iter().filter(open).map(|(_, state)| state.request).min() else {
             return unserved.into_iter().map(|(parameters, _)| parameters.clone()).collect();
         };
-        let meant = unserved.iter().filter(open).filter(|(_, interest)| interest.request == oldest);
+        let meant = unserved.iter().filter(open).filter(|(_, state)| state.request == oldest);
         meant.map(|(parameters, _)| DynamicParameters::clone(parameters)).collect()
     }
 
     /// The requested locators of a name that nothing serves.
-    fn unserved<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = (&'a DynamicParameters, &'a Interest)> {
+    fn unserved<'a>(
+        &'a self,
+        name: &'a Name,
+    ) -> impl Iterator<Item = (&'a DynamicParameters, &'a LocatorState)> {
         let sets = self.logical.wanted.get(name).into_iter().flatten();
-        let requested = sets.filter(|(_, interest)| interest.requested);
+        let requested = sets.filter(|(_, state)| state.requested);
         requested.filter(|(parameters, _)| !self.logical.is_served(&self.settings.naming, name, parameters))
     }
 
@@ -69,15 +71,15 @@ impl Application<'_> {
     pub(super) fn await_confirmations(&mut self, at: Instant, deadlines: &mut VecDeque<Deadline>) {
         for name in std::mem::take(&mut self.unconfirmed) {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
-            for (parameters, interest) in &mut sets {
+            for (parameters, state) in &mut sets {
                 let locator = ResourceLocator::new(name.clone(), parameters.clone());
                 let naming = &self.settings.naming;
-                let waits = interest.requested
-                    && interest.deadline.is_none()
+                let waits = state.requested
+                    && state.deadline.is_none()
                     && self.logical.is_served(naming, &name, parameters)
                     && !self.logical.is_served_by_this_stream(naming, &locator);
                 if waits {
-                    interest.deadline = Some(at);
+                    state.deadline = Some(at);
                     let type_url = self.batch.type_url.clone();
                     deadlines.push_back(Deadline { at, type_url, locator });
                 }
@@ -104,10 +106,10 @@ impl Application<'_> {
         deadlines: &mut VecDeque<Deadline>,
     ) {
         for locator in undecided {
-            let Some(interest) = self.logical.interest(locator).filter(|interest| !interest.answered) else {
+            let Some(state) = self.logical.locator_state(locator).filter(|state| !state.answered) else {
                 continue;
             };
-            interest.deadline = Some(at);
+            state.deadline = Some(at);
             let scope = self.settings.naming.scope(&locator.parameters);
             self.batch.undecided.push(Undecided { name: locator.name.clone(), scope });
             let type_url = self.batch.type_url.clone();
@@ -122,7 +124,7 @@ impl Logical {
         let is_answer = |resource: &Name, held: &HeldVariant| {
             let asking = self.asking(resource, &held.aliases).flat_map(|name| &self.wanted[name]);
             let mut asking = asking.filter(|(parameters, _)| naming.matches(&held.constraints, parameters));
-            asking.any(|(_, interest)| interest.requested && !interest.borrowed)
+            asking.any(|(_, state)| state.requested && !state.borrowed)
         };
         let came = self.held.answering(&given_up.name);
         let came = came.filter(|(_, held)| naming.matches(&held.constraints, &given_up.parameters));

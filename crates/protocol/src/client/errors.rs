@@ -44,7 +44,7 @@ impl ClientStream {
     fn of_unknown(&self, error: fn(Constraints) -> ResourceError) -> Vec<Batch> {
         let of_type = |(type_url, logical): (&TypeUrl, &Logical)| {
             let mut batch = Batch::new(type_url.clone(), logical.reach());
-            let unknown = logical.locators().filter(|(_, interest)| !interest.answered);
+            let unknown = logical.locators().filter(|(_, state)| !state.answered);
             batch.errors.extend(unknown.map(|(locator, _)| self.failed(locator, error)));
             (!batch.is_empty()).then_some(batch)
         };
@@ -80,11 +80,11 @@ impl Application<'_> {
                     continue;
                 }
                 let sets = self.logical.wanted.get_mut(&key.name);
-                let Some(interest) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
-                interest.answered = true;
-                interest.borrowed = false;
-                interest.deadline = None;
-                interest.error = Some(Arc::clone(&error));
+                let Some(state) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
+                state.answered = true;
+                state.borrowed = false;
+                state.deadline = None;
+                state.error = Some(Arc::clone(&error));
                 let (name, scope) = (key.name.clone(), self.settings.naming.scope(&parameters));
                 self.batch.errors.push(Failed { name, scope, error: Arc::clone(&error) });
             }
@@ -110,8 +110,8 @@ impl Application<'_> {
             brought.iter().any(|constraints| naming.matches(constraints, parameters))
         };
         let asking = self.logical.wanted.get(&key.name).into_iter().flatten();
-        let asking = asking.filter(|(parameters, interest)| {
-            interest.requested && naming.matches(&key.constraints, parameters) && !brought(parameters)
+        let asking = asking.filter(|(parameters, state)| {
+            state.requested && naming.matches(&key.constraints, parameters) && !brought(parameters)
         });
         let asking: Vec<DynamicParameters> = asking.map(|(parameters, _)| parameters.clone()).collect();
         let served = |parameters: &DynamicParameters| self.logical.is_served(naming, &key.name, parameters);

@@ -17,7 +17,7 @@ use super::verdicts::Verdicts;
 
 /// How a locator stands.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interest {
+pub(super) struct LocatorState {
     /// The server believes it to be wanted.
     pub(super) told: bool,
     /// It was sent to the server on this stream, since it is wanted.
@@ -42,7 +42,7 @@ pub(super) struct Interest {
     pub(super) completes: Option<Instant>,
 }
 
-impl Interest {
+impl LocatorState {
     /// Whether the server has not spoken of it, though its silence may have been taken for an answer.
     pub(super) fn is_open(&self) -> bool {
         !self.answered || self.absence == Absence::TimedOut
@@ -51,7 +51,7 @@ impl Interest {
 
 /// What is over when the stream is.
 #[derive(Debug, Default)]
-pub(super) struct Conversation {
+pub(super) struct PerStreamState {
     /// The first request was sent.
     pub(super) opened: bool,
     /// How many requests were sent.
@@ -86,14 +86,14 @@ pub(super) struct Conversation {
 /// One type on a stream.
 #[derive(Debug, Default)]
 pub(super) struct Logical {
-    pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, Interest>>,
+    pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, LocatorState>>,
     /// The wanted collections of which a locator may be unanswered: responses look at no others.
     pub(super) open_collections: HashSet<Name>,
     pub(super) progress: Progress,
     pub(super) held: Held,
     /// SotW: the last accepted version, for the next stream. None when what it stood for is not all held.
     pub(super) version: Option<Arc<str>>,
-    pub(super) conversation: Conversation,
+    pub(super) per_stream: PerStreamState,
     pub(super) withheld: Withheld,
 }
 
@@ -106,33 +106,33 @@ impl Logical {
         self.wanted.is_empty()
     }
 
-    pub(super) fn interest(&mut self, locator: &ResourceLocator) -> Option<&mut Interest> {
+    pub(super) fn locator_state(&mut self, locator: &ResourceLocator) -> Option<&mut LocatorState> {
         self.wanted.get_mut(&locator.name)?.get_mut(&locator.parameters)
     }
 
     /// Every wanted locator, in no order.
-    pub(super) fn locators(&self) -> impl Iterator<Item = (ResourceLocator, &Interest)> {
+    pub(super) fn locators(&self) -> impl Iterator<Item = (ResourceLocator, &LocatorState)> {
         self.wanted.iter().flat_map(|(name, sets)| {
             let locator =
                 |parameters: &DynamicParameters| ResourceLocator::new(name.clone(), parameters.clone());
-            sets.iter().map(move |(parameters, interest)| (locator(parameters), interest))
+            sets.iter().map(move |(parameters, state)| (locator(parameters), state))
         })
     }
 
     /// Forgets the conversation; what is held stays.
     pub(super) fn close(&mut self) {
-        let verdicts = std::mem::take(&mut self.conversation.verdicts).outliving();
+        let verdicts = std::mem::take(&mut self.per_stream.verdicts).outliving();
         if !verdicts.is_empty() {
             // What is held is more than what was accepted.
             self.version = None;
         }
-        self.conversation = Conversation { verdicts, ..Conversation::default() };
+        self.per_stream = PerStreamState { verdicts, ..PerStreamState::default() };
         self.held.close();
         self.unsettle();
         self.withheld.close();
-        for interest in self.wanted.values_mut().flat_map(HashMap::values_mut) {
-            let Interest { answered, absence, error, partial, .. } = std::mem::take(interest);
-            *interest = Interest { answered, absence, error, partial, ..Interest::default() };
+        for state in self.wanted.values_mut().flat_map(HashMap::values_mut) {
+            let LocatorState { answered, absence, error, partial, .. } = std::mem::take(state);
+            *state = LocatorState { answered, absence, error, partial, ..LocatorState::default() };
         }
     }
 
@@ -204,18 +204,18 @@ impl Logical {
         let mut first = false;
         let names = std::iter::once(variant.name()).chain(&*variant.content().aliases);
         for name in names {
-            for (parameters, interest) in self.wanted.get_mut(name).into_iter().flatten() {
+            for (parameters, state) in self.wanted.get_mut(name).into_iter().flatten() {
                 if naming.matches(&variant.key().constraints, parameters) {
-                    first |= !std::mem::replace(&mut interest.answered, true);
-                    interest.borrowed = false;
-                    interest.absence = Absence::Unknown;
-                    interest.error = None;
-                    interest.deadline = None;
+                    first |= !std::mem::replace(&mut state.answered, true);
+                    state.borrowed = false;
+                    state.absence = Absence::Unknown;
+                    state.error = None;
+                    state.deadline = None;
                 }
             }
         }
         for glob in collections_of(variant.name()).filter(|collection| collection != Name::wildcard()) {
-            self.wanted.get_mut(&glob).into_iter().flatten().for_each(|(_, interest)| interest.error = None);
+            self.wanted.get_mut(&glob).into_iter().flatten().for_each(|(_, state)| state.error = None);
         }
         first
     }

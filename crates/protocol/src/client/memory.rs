@@ -26,10 +26,10 @@ impl ClientStream {
     pub fn may_remember(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Memory> {
         let logical = self.types.get(type_url)?;
         logical.wanted.get(&locator.name)?.get(&locator.parameters)?;
-        let conversation = &logical.conversation;
-        Some(if self.connection == Connection::Away || !conversation.opened {
+        let per_stream = &logical.per_stream;
+        Some(if self.connection == Connection::Away || !per_stream.opened {
             Memory::Welcome
-        } else if conversation.heard {
+        } else if per_stream.heard {
             Memory::Outdated
         } else if self.settings.dialect == Dialect::Delta && locator.is_collection() {
             Memory::Undecided
@@ -63,18 +63,18 @@ impl ClientStream {
         }
         for (locator, absence) in known {
             let served = logical.is_served(naming, &locator.name, &locator.parameters);
-            let Some(interest) = logical.interest(&locator).filter(|interest| !interest.answered) else {
+            let Some(state) = logical.locator_state(&locator).filter(|state| !state.answered) else {
                 continue;
             };
             if !locator.is_collection() && served {
                 continue;
             }
-            interest.answered = true;
-            interest.deadline = None;
+            state.answered = true;
+            state.deadline = None;
             if locator.is_collection() {
                 batch.answered.push(naming.answered(&locator, Absence::Known));
             } else {
-                interest.absence = absence;
+                state.absence = absence;
                 batch.absent.push(naming.absent(&locator.name, &locator.parameters, absence));
             }
         }

@@ -252,7 +252,7 @@ impl ClientStream {
     pub fn needs_new_stream(&self) -> bool {
         let idle = || self.types.values().filter(|logical| logical.is_idle()).count();
         let heaped = self.types.len() > MAX_IDLE_TYPES && idle() > MAX_IDLE_TYPES;
-        heaped || self.types.values().any(|logical| logical.conversation.exhausted)
+        heaped || self.types.values().any(|logical| logical.per_stream.exhausted)
     }
 
     /// Whether nothing is wanted.

@@ -2,7 +2,7 @@
 
 use weir_types::{DynamicParameters, Name};
 
-use super::logical::{Interest, Logical};
+use super::logical::{LocatorState, Logical};
 
 /// How far the answers have come, as of the last look.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) enum Progress {
     Done,
 }
 
-impl Interest {
+impl LocatorState {
     /// Whether it was asked for on this stream, and something is known of it: of a collection, that no more of it is to
     /// come.
     fn is_settled(&self) -> bool {
@@ -48,15 +48,14 @@ impl Logical {
     }
 
     fn waits_for(&self, name: &Name, parameters: &DynamicParameters) -> bool {
-        let interest = self.wanted.get(name).and_then(|sets| sets.get(parameters));
-        interest.is_some_and(|interest| !interest.is_settled())
+        let state = self.wanted.get(name).and_then(|sets| sets.get(parameters));
+        state.is_some_and(|state| !state.is_settled())
     }
 
     fn first_unsettled(&self) -> Option<(&Name, &DynamicParameters)> {
         let sets = self.wanted.iter();
-        let mut all =
-            sets.flat_map(|(name, sets)| sets.iter().map(move |(of, interest)| (name, of, interest)));
-        let unsettled = all.find(|(_, _, interest)| !interest.is_settled());
+        let mut all = sets.flat_map(|(name, sets)| sets.iter().map(move |(of, state)| (name, of, state)));
+        let unsettled = all.find(|(_, _, state)| !state.is_settled());
         unsettled.map(|(name, parameters, _)| (name, parameters))
     }
 }

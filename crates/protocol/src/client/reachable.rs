@@ -2,7 +2,7 @@
 
 use weir_types::{Absence, Breadth};
 
-use super::logical::{Conversation, Interest, Logical};
+use super::logical::{LocatorState, Logical, PerStreamState};
 use crate::Dialect;
 
 /// The most locators of a type whose states are checked: checking them all would make every operation linear.
@@ -15,15 +15,15 @@ impl Logical {
         if !cfg!(debug_assertions) {
             return;
         }
-        self.conversation.check(dialect);
-        for (locator, interest) in self.locators().take(MAX_CHECKED) {
-            interest.check(locator.breadth());
-            debug_assert!(self.conversation.opened || !interest.told, "{locator:?} {interest:?}");
+        self.per_stream.check(dialect);
+        for (locator, state) in self.locators().take(MAX_CHECKED) {
+            state.check(locator.breadth());
+            debug_assert!(self.per_stream.opened || !state.told, "{locator:?} {state:?}");
         }
     }
 }
 
-impl Conversation {
+impl PerStreamState {
     fn check(&self, dialect: Dialect) {
         let list = (self.named, self.implicit, self.lingers);
         let known = match dialect {
@@ -49,7 +49,7 @@ impl Conversation {
     }
 }
 
-impl Interest {
+impl LocatorState {
     fn check(&self, breadth: Breadth) {
         let name = breadth == Breadth::Name;
         let Self { told, requested, answered, borrowed, absence, deadline, partial, completes, .. } = *self;

@@ -95,7 +95,7 @@ impl Application<'_> {
             let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
             let naming = &self.settings.naming;
             let meant = self.meant.get(&name).filter(|_| doubt.bare);
-            for (parameters, interest) in &mut sets {
+            for (parameters, state) in &mut sets {
                 let lost = doubt.concerns(naming, parameters);
                 let concerned = lost || meant.is_some_and(|meant| meant.contains(parameters));
                 if !concerned
@@ -104,22 +104,22 @@ impl Application<'_> {
                 {
                     continue;
                 }
-                if !interest.requested {
+                if !state.requested {
                     let scope = naming.scope(parameters);
                     self.batch.undecided.push(Undecided { name: name.clone(), scope });
                     continue;
                 }
-                let borrowed = std::mem::take(&mut interest.borrowed);
+                let borrowed = std::mem::take(&mut state.borrowed);
                 if borrowed && crossed.contains(&name) || spared.contains(&name) {
-                    interest.answered = false;
+                    state.answered = false;
                     self.logical.unsettle();
                     undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
                     continue;
                 }
-                interest.answered = true;
-                interest.absence = Absence::Known;
-                interest.error = None;
-                interest.deadline = None;
+                state.answered = true;
+                state.absence = Absence::Known;
+                state.error = None;
+                state.deadline = None;
                 self.batch.absent.push(naming.absent(&name, parameters, Absence::Known));
             }
             self.logical.wanted.insert(name, sets);

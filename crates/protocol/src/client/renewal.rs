@@ -2,7 +2,7 @@
 
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
-use super::logical::{Interest, Logical};
+use super::logical::{LocatorState, Logical};
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;
 
@@ -14,24 +14,24 @@ impl ClientStream {
     /// unanswered, and so may a poll: these are asked for on a new stream ([`Self::needs_new_stream`]).
     pub fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let Some(logical) = self.types.get_mut(type_url) else { return };
-        let Some(interest) = logical.interest(locator) else { return };
-        *interest = Interest { told: interest.told, ..Interest::default() };
+        let Some(state) = logical.locator_state(locator) else { return };
+        *state = LocatorState { told: state.told, ..LocatorState::default() };
         logical.unsettle();
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());
         }
-        let conversation = &mut logical.conversation;
-        if !conversation.opened || self.connection == Connection::Away {
+        let per_stream = &mut logical.per_stream;
+        if !per_stream.opened || self.connection == Connection::Away {
             return;
         }
         let listed = self.settings.dialect == Dialect::Sotw;
         if locator.is_collection() || listed && (type_url.is_full_state() || self.settings.polled) {
-            conversation.exhausted = true;
+            per_stream.exhausted = true;
         } else if listed {
-            conversation.unsubscribe.insert(locator.clone());
-            conversation.changed = true;
+            per_stream.unsubscribe.insert(locator.clone());
+            per_stream.changed = true;
         } else {
-            conversation.subscribe.insert(locator.clone());
+            per_stream.subscribe.insert(locator.clone());
         }
     }
 }

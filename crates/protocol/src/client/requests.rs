@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_types::{Breadth, Name, ResourceLocator, TypeUrl, WILDCARD};
 
-use super::logical::{Interest, Logical};
+use super::logical::{LocatorState, Logical};
 use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
 use crate::Dialect;
@@ -23,7 +23,7 @@ impl ClientStream {
         }
         let (type_url, logical) = self.types.iter_mut().find(|(_, logical)| logical.has_request())?;
         logical.check(self.settings.dialect);
-        let opens = !logical.conversation.opened;
+        let opens = !logical.per_stream.opened;
         let mut request = match self.settings.dialect {
             Dialect::Sotw => logical.sotw_request(type_url, &self.settings.naming),
             Dialect::Delta => logical.delta_request(type_url, &self.settings.naming),
@@ -43,40 +43,40 @@ impl ClientStream {
 
 impl Logical {
     fn has_request(&self) -> bool {
-        let conversation = &self.conversation;
-        if !conversation.opened {
+        let per_stream = &self.per_stream;
+        if !per_stream.opened {
             return !self.is_idle();
         }
-        conversation.changed
-            || conversation.verdicts.is_due()
-            || !conversation.subscribe.is_empty()
-            || !conversation.unsubscribe.is_empty()
+        per_stream.changed
+            || per_stream.verdicts.is_due()
+            || !per_stream.subscribe.is_empty()
+            || !per_stream.unsubscribe.is_empty()
     }
 
     fn sotw_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
-        if !std::mem::replace(&mut self.conversation.opened, true) {
+        if !std::mem::replace(&mut self.per_stream.opened, true) {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
-            let mut interests = self.wanted.values().flat_map(HashMap::values);
-            let complete = interests.all(|interest| interest.answered && interest.error.is_none());
-            let complete = complete && self.held.is_statable() && !self.conversation.pressed;
-            self.conversation.version = self.version.clone().filter(|_| complete).unwrap_or_default();
+            let mut states = self.wanted.values().flat_map(HashMap::values);
+            let complete = states.all(|state| state.answered && state.error.is_none());
+            let complete = complete && self.held.is_statable() && !self.per_stream.pressed;
+            self.per_stream.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
         // What was given up and wanted again is left out once, or the server would see no change. Not while it
         // may not listen: to an answer that waits, a server that minds the nonce takes this for a late one.
-        let mut withheld = std::mem::take(&mut self.conversation.unsubscribe);
-        if self.conversation.verdicts.is_held() {
-            self.conversation.unheard.append(&mut withheld);
+        let mut withheld = std::mem::take(&mut self.per_stream.unsubscribe);
+        if self.per_stream.verdicts.is_held() {
+            self.per_stream.unheard.append(&mut withheld);
         }
         let mut subscribe = self.whole_list(type_url, naming);
         let whole = subscribe.len();
         subscribe.retain(|locator| !withheld.contains(locator));
         let nack = self.give_verdict();
-        self.conversation.changed = subscribe.len() < whole;
+        self.per_stream.changed = subscribe.len() < whole;
         Request {
             type_url: type_url.clone(),
             first: false,
-            version: Arc::clone(&self.conversation.version),
-            nonce: Arc::clone(&self.conversation.nonce),
+            version: Arc::clone(&self.per_stream.version),
+            nonce: Arc::clone(&self.per_stream.nonce),
             nack,
             subscribe,
             unsubscribe: Vec::new(),
@@ -86,10 +86,10 @@ impl Logical {
 
     /// SotW: answers the next response that may be answered. Why it is rejected, if it is.
     fn give_verdict(&mut self) -> Option<String> {
-        let verdict = self.conversation.verdicts.pop()?;
-        self.conversation.nonce = verdict.nonce.unwrap_or_default();
+        let verdict = self.per_stream.verdicts.pop()?;
+        self.per_stream.nonce = verdict.nonce.unwrap_or_default();
         if verdict.nack.is_none() {
-            self.conversation.version = verdict.version;
+            self.per_stream.version = verdict.version;
         }
         verdict.nack
     }
@@ -101,30 +101,30 @@ impl Logical {
         list.sort_unstable();
         let only_wildcard = matches!(&list[..], [only] if only.is_wildcard());
         let plain = matches!(naming, Naming::Names { .. });
-        if plain && only_wildcard && type_url.has_legacy_wildcard() && !self.conversation.named {
+        if plain && only_wildcard && type_url.has_legacy_wildcard() && !self.per_stream.named {
             list.clear();
-            self.conversation.implicit = true;
+            self.per_stream.implicit = true;
         }
         if !list.is_empty() {
-            self.conversation.named = true;
-            self.conversation.implicit = false;
-            self.conversation.lingers = false;
+            self.per_stream.named = true;
+            self.per_stream.implicit = false;
+            self.per_stream.lingers = false;
         }
         list
     }
 
     fn delta_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
-        let first = !std::mem::replace(&mut self.conversation.opened, true);
+        let first = !std::mem::replace(&mut self.per_stream.opened, true);
         let (subscribe, initial_versions) = if first {
             let mut all: Vec<_> = self.locators().map(|(locator, _)| locator).collect();
             all.sort_unstable();
-            self.conversation.subscribe.clear();
+            self.per_stream.subscribe.clear();
             (all, self.initial_versions(naming))
         } else {
-            (std::mem::take(&mut self.conversation.subscribe).into_iter().collect(), Vec::new())
+            (std::mem::take(&mut self.per_stream.subscribe).into_iter().collect(), Vec::new())
         };
-        self.conversation.changed = false;
-        let given_up = &mut self.conversation.unsubscribe;
+        self.per_stream.changed = false;
+        let given_up = &mut self.per_stream.unsubscribe;
         // A server may forget what only the glob, or only the name, covered, before it reads what is subscribed
         // in its place; so that goes first, by itself.
         let apart = !subscribe.is_empty()
@@ -132,7 +132,7 @@ impl Logical {
             && subscribe.iter().chain(&*given_up).any(|locator| locator.breadth() == Breadth::Glob);
         let unsubscribe =
             if apart { Vec::new() } else { std::mem::take(given_up).into_iter().collect::<Vec<_>>() };
-        let verdict = self.conversation.verdicts.pop();
+        let verdict = self.per_stream.verdicts.pop();
         let (nonce, nack) = verdict.map(|verdict| (verdict.nonce, verdict.nack)).unwrap_or_default();
         Request {
             type_url: type_url.clone(),
@@ -169,9 +169,8 @@ impl Logical {
         // A server that is stated all it has may say nothing, and a collection waits for its answer; and so does
         // what is remembered, to be vouched for.
         let remembered = self.held.remembered() > 0;
-        let unanswered =
-            remembered || self.locators().any(|(l, interest)| l.is_collection() && !interest.answered);
-        if let Some(first) = stated.first_mut().filter(|_| unanswered || self.conversation.pressed) {
+        let unanswered = remembered || self.locators().any(|(l, state)| l.is_collection() && !state.answered);
+        if let Some(first) = stated.first_mut().filter(|_| unanswered || self.per_stream.pressed) {
             first.1 = Arc::from(UNSTATABLE_VERSION);
         }
         stated
@@ -180,7 +179,7 @@ impl Logical {
     /// Whether an error is the last word on a name: it is over when the resource is sent again, changed or not.
     fn is_failing(&self, name: &Name, aliases: &[Name]) -> bool {
         let mut asking = self.asking(name, aliases).flat_map(|name| self.wanted[name].values());
-        asking.any(|interest| interest.error.is_some())
+        asking.any(|state| state.error.is_some())
     }
 
     /// Notes what the server was asked for; gives the locators whose answer is waited for until `deadline`.
@@ -196,30 +195,30 @@ impl Logical {
         let wildcard = wildcard.map(|(parameters, _)| ResourceLocator::new(WILDCARD, parameters.clone()));
         let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
         let mut watched = Vec::new();
-        self.conversation.requests += 1;
-        let request = self.conversation.requests;
+        self.per_stream.requests += 1;
+        let request = self.per_stream.requests;
         for locator in sent {
             // What answers a collection says nothing of what else there is.
             let served = !locator.is_collection()
                 && self.is_served(naming, &locator.name, &locator.parameters)
                 && !self.is_fleeting(naming, &locator);
             let borrowed = served && !in_first && self.is_served_by_this_stream(naming, &locator);
-            let Some(interest) = self.interest(&locator) else { continue };
-            if interest.requested {
+            let Some(state) = self.locator_state(&locator) else { continue };
+            if state.requested {
                 continue;
             }
-            let waits = !interest.answered && !served || interest.partial;
-            *interest = Interest {
+            let waits = !state.answered && !served || state.partial;
+            *state = LocatorState {
                 told: true,
                 requested: true,
                 in_first,
                 request,
-                answered: interest.answered || served,
+                answered: state.answered || served,
                 borrowed,
-                absence: interest.absence,
-                error: interest.error.take(),
+                absence: state.absence,
+                error: state.error.take(),
                 deadline: waits.then_some(deadline),
-                partial: interest.partial,
+                partial: state.partial,
                 completes: None,
             };
             if waits {

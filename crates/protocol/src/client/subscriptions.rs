@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
 use super::held::HeldVariant;
-use super::logical::{Interest, Logical};
+use super::logical::{LocatorState, Logical};
 use super::verdicts::Verdicts;
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;
@@ -35,25 +35,25 @@ impl ClientStream {
         }
         logical.unsettle();
         let sets = logical.wanted.entry(locator.name.clone()).or_default();
-        let known = sets.insert(locator.parameters.clone(), Interest::default());
-        if !logical.conversation.opened || self.connection == Connection::Away {
+        let known = sets.insert(locator.parameters.clone(), LocatorState::default());
+        if !logical.per_stream.opened || self.connection == Connection::Away {
             return;
         }
         if self.settings.dialect == Dialect::Sotw {
-            logical.conversation.changed = true;
-            logical.conversation.exhausted |= logical.conversation.lingers && locator.is_wildcard();
+            logical.per_stream.changed = true;
+            logical.per_stream.exhausted |= logical.per_stream.lingers && locator.is_wildcard();
             return;
         }
         if known.is_none() && matches!(self.settings.naming, Naming::Locators) {
             logical.settle_before(&locator);
         }
-        let given_up = logical.conversation.unsubscribe.remove(&locator);
+        let given_up = logical.per_stream.unsubscribe.remove(&locator);
         // The server never hears that it was given up, and need not send it again.
-        logical.conversation.exhausted |= given_up && locator.is_collection();
-        if let Some(interest) = logical.interest(&locator) {
-            interest.told = given_up || known.is_some_and(|known| known.told);
+        logical.per_stream.exhausted |= given_up && locator.is_collection();
+        if let Some(state) = logical.locator_state(&locator) {
+            state.told = given_up || known.is_some_and(|known| known.told);
         }
-        logical.conversation.subscribe.insert(locator);
+        logical.per_stream.subscribe.insert(locator);
     }
 
     /// No longer wants `locator`. What only it asked for is forgotten.
@@ -61,20 +61,20 @@ impl ClientStream {
         let Some(logical) = self.types.get_mut(type_url) else { return };
         logical.check(self.settings.dialect);
         let Some(sets) = logical.wanted.get_mut(&locator.name) else { return };
-        let Some(interest) = sets.remove(&locator.parameters) else { return };
+        let Some(state) = sets.remove(&locator.parameters) else { return };
         if sets.is_empty() {
             logical.wanted.remove(&locator.name);
         }
         logical.forget_unreached(&self.settings.naming, &locator.name);
         logical.orphan_borrowed(&self.settings.naming, locator);
-        let conversation = &mut logical.conversation;
-        conversation.changed |= conversation.opened;
-        conversation.lingers |= conversation.implicit && locator.is_wildcard();
-        conversation.subscribe.remove(locator);
-        if interest.told {
-            conversation.unsubscribe.insert(locator.clone());
+        let per_stream = &mut logical.per_stream;
+        per_stream.changed |= per_stream.opened;
+        per_stream.lingers |= per_stream.implicit && locator.is_wildcard();
+        per_stream.subscribe.remove(locator);
+        if state.told {
+            per_stream.unsubscribe.insert(locator.clone());
         }
-        if logical.is_idle() && !logical.conversation.opened {
+        if logical.is_idle() && !logical.per_stream.opened {
             self.types.remove(type_url);
         }
     }
@@ -90,17 +90,17 @@ impl ClientStream {
         }
         let served = logical.is_served(naming, &locator.name, &locator.parameters);
         let mut batch = Batch::new(type_url.clone(), logical.reach());
-        let interest = logical.interest(locator).filter(|interest| interest.answered)?;
-        if let Some(error) = &interest.error {
+        let state = logical.locator_state(locator).filter(|state| state.answered)?;
+        if let Some(error) = &state.error {
             let (name, scope) = (locator.name.clone(), naming.scope(&locator.parameters));
             batch.errors.push(Failed { name, scope, error: Arc::clone(error) });
         }
         if locator.is_collection() {
-            let timed_out = interest.absence == Absence::TimedOut;
+            let timed_out = state.absence == Absence::TimedOut;
             let absence = if timed_out { Absence::TimedOut } else { Absence::Known };
             batch.answered.push(naming.answered(locator, absence));
-        } else if !served && interest.absence != Absence::Unknown {
-            batch.absent.push(naming.absent(&locator.name, &locator.parameters, interest.absence));
+        } else if !served && state.absence != Absence::Unknown {
+            batch.absent.push(naming.absent(&locator.name, &locator.parameters, state.absence));
         }
         (!batch.is_empty()).then_some(batch)
     }
@@ -111,7 +111,7 @@ impl ClientStream {
         let mut logical = self.types.remove(type_url)?;
         logical.close();
         // Whoever would release them knows of this stream only.
-        logical.conversation.verdicts = Verdicts::default();
+        logical.per_stream.verdicts = Verdicts::default();
         (!logical.is_idle()).then(|| Handover { type_url: type_url.clone(), logical })
     }
 
@@ -139,7 +139,7 @@ impl Logical {
             sets.map(|(parameters, _)| ResourceLocator::new(name.clone(), parameters.clone()))
         });
         let all: Vec<_> = all.collect();
-        self.conversation.subscribe.extend(all);
+        self.per_stream.subscribe.extend(all);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 
-use super::logical::{Interest, Logical};
+use super::logical::{LocatorState, Logical};
 use super::{ClientStream, Naming, Types};
 
 /// When a locator will be taken to be absent, or complete. All wait equally long for either, so that they lie in order
@@ -35,15 +35,15 @@ impl ClientStream {
         while self.next_deadline().is_some_and(|at| at <= now) {
             let Some(Deadline { type_url, locator, .. }) = self.deadlines.pop_front() else { break };
             let Some(logical) = self.types.get_mut(&type_url) else { continue };
-            let Some(interest) = logical.interest(&locator) else { continue };
-            interest.deadline = None;
-            interest.answered = true;
-            interest.borrowed = false;
+            let Some(state) = logical.locator_state(&locator) else { continue };
+            state.deadline = None;
+            state.answered = true;
+            state.borrowed = false;
             // Nothing tells the answer to a wildcard that came late from what came for others, and who has sent a part
             // of it on an earlier stream may have nothing to add: so that silence is an answer.
-            let proves = locator.is_collection() && (!interest.in_first || interest.partial);
-            interest.partial = false;
-            interest.absence = if proves { Absence::Unknown } else { Absence::TimedOut };
+            let proves = locator.is_collection() && (!state.in_first || state.partial);
+            state.partial = false;
+            state.absence = if proves { Absence::Unknown } else { Absence::TimedOut };
             let silence = if proves { Absence::Known } else { Absence::TimedOut };
             let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
             let naming = &self.settings.naming;
@@ -64,8 +64,8 @@ impl ClientStream {
         while self.next_completion().is_some_and(|at| at <= now) {
             let Some(Deadline { type_url, locator, .. }) = self.completions.pop_front() else { break };
             let Some(logical) = self.types.get_mut(&type_url) else { continue };
-            let Some(interest) = logical.interest(&locator) else { continue };
-            interest.answer_whole();
+            let Some(state) = logical.locator_state(&locator) else { continue };
+            state.answer_whole();
             let batch = batch_of(&mut batches, type_url, logical);
             batch.answered.push(self.settings.naming.answered(&locator, Absence::Known));
         }
@@ -74,12 +74,12 @@ impl ClientStream {
 
     /// When the first collection is complete, of those that are not yet.
     pub(super) fn next_completion(&mut self) -> Option<Instant> {
-        first_that_counts(&mut self.completions, &mut self.types, |interest| interest.completes)
+        first_that_counts(&mut self.completions, &mut self.types, |state| state.completes)
     }
 
     /// The first deadline that still counts.
     pub(super) fn next_deadline(&mut self) -> Option<Instant> {
-        first_that_counts(&mut self.deadlines, &mut self.types, |interest| interest.deadline)
+        first_that_counts(&mut self.deadlines, &mut self.types, |state| state.deadline)
     }
 }
 
@@ -87,11 +87,11 @@ impl ClientStream {
 fn first_that_counts(
     queue: &mut VecDeque<Deadline>,
     types: &mut Types,
-    time: fn(&Interest) -> Option<Instant>,
+    time: fn(&LocatorState) -> Option<Instant>,
 ) -> Option<Instant> {
     while let Some(Deadline { at, type_url, locator }) = queue.front() {
-        let interest = types.get_mut(type_url).and_then(|logical| logical.interest(locator));
-        if interest.is_some_and(|interest| time(interest) == Some(*at)) {
+        let state = types.get_mut(type_url).and_then(|logical| logical.locator_state(locator));
+        if state.is_some_and(|state| time(state) == Some(*at)) {
             return Some(*at);
         }
         queue.pop_front();

@@ -121,14 +121,14 @@ impl Verdicts {
 impl ClientStream {
     /// When the next deferred rejection is sent.
     pub(super) fn next_deferred(&self) -> Option<Instant> {
-        let until = self.types.values().filter_map(|logical| logical.conversation.verdicts.deferred_until());
+        let until = self.types.values().filter_map(|logical| logical.per_stream.verdicts.deferred_until());
         until.min().filter(|_| self.connection != Connection::Away)
     }
 
     /// Lets the rejections go that were deferred until `now`.
     pub(super) fn end_deferral(&mut self, now: Instant) {
         for logical in self.types.values_mut() {
-            let first = logical.conversation.verdicts.queue.front_mut();
+            let first = logical.per_stream.verdicts.queue.front_mut();
             if let Some(first) = first.filter(|first| first.deferred_until.is_some_and(|until| until <= now))
             {
                 first.deferred_until = None;
@@ -141,7 +141,7 @@ impl ClientStream {
     /// brings is not answered before either.
     pub fn hold(&mut self, ticket: &Ticket) {
         let logical = self.types.get_mut(&ticket.type_url);
-        if let Some(verdict) = logical.and_then(|logical| logical.conversation.verdicts.find(ticket)) {
+        if let Some(verdict) = logical.and_then(|logical| logical.per_stream.verdicts.find(ticket)) {
             verdict.held = true;
         }
     }
@@ -154,10 +154,10 @@ impl ClientStream {
         if rejection.is_some() {
             logical.version = None;
         }
-        let conversation = &mut logical.conversation;
-        conversation.verdicts.release(ticket, rejection);
-        if !conversation.verdicts.is_held() {
-            conversation.unsubscribe.append(&mut conversation.unheard);
+        let per_stream = &mut logical.per_stream;
+        per_stream.verdicts.release(ticket, rejection);
+        if !per_stream.verdicts.is_held() {
+            per_stream.unsubscribe.append(&mut per_stream.unheard);
         }
     }
 }
