@@ -7,7 +7,7 @@ use weir_types::xdstp::glob_of;
 use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator, VariantKey};
 
 use super::Naming;
-use super::logical::LocatorState;
+use super::locator_state::LocatorState;
 use super::progress::Progress;
 use super::responses::{Application, Said};
 use super::timers::Deadline;

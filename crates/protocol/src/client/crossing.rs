@@ -13,7 +13,8 @@ use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 
 use super::Naming;
 use super::held::HeldVariant;
-use super::logical::{LocatorState, Logical};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
 use super::responses::{Application, Said};
 use super::timers::Deadline;
 

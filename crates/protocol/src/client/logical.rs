@@ -1,87 +1,19 @@
-//! One type on a stream: what is wanted of it, what is held, and how far the conversation has come.
+//! One type on a stream: what is wanted of it, what is held, and how far the stream has come.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Absence, Constraints, DynamicParameters, Name, Reach, ResourceError, ResourceLocator, Variant, VariantKey,
+    Absence, Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey,
 };
 
 use super::Naming;
 use super::held::{Held, HeldVariant};
+use super::locator_state::LocatorState;
+use super::per_stream::PerStreamState;
 use super::progress::Progress;
 use super::shrink::Withheld;
-use super::verdicts::Verdicts;
-
-/// How a locator stands.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LocatorState {
-    /// The server believes it to be wanted.
-    pub(super) told: bool,
-    /// It was sent to the server on this stream, since it is wanted.
-    pub(super) requested: bool,
-    /// It was part of the first request of its type on this stream.
-    pub(super) in_first: bool,
-    /// The number of the request of its type, on this stream, with which it was first sent.
-    pub(super) request: u32,
-    /// Something is known of it: a variant came, or it is known or taken to be absent.
-    pub(super) answered: bool,
-    /// What is known of it came on this stream for others, and the server has not spoken of it since it was asked.
-    pub(super) borrowed: bool,
-    /// What that is, while nothing matches.
-    pub(super) absence: Absence,
-    /// What the server last said to be wrong with it, while it is.
-    pub(super) error: Option<Arc<ResourceError>>,
-    /// When it will be taken to be absent.
-    pub(super) deadline: Option<Instant>,
-    /// Of a collection: some of it has come, and there may be more.
-    pub(super) partial: bool,
-    /// When all that has come of it is taken for all there is.
-    pub(super) completes: Option<Instant>,
-}
-
-impl LocatorState {
-    /// Whether the server has not spoken of it, though its silence may have been taken for an answer.
-    pub(super) fn is_open(&self) -> bool {
-        !self.answered || self.absence == Absence::TimedOut
-    }
-}
-
-/// What is over when the stream is.
-#[derive(Debug, Default)]
-pub(super) struct PerStreamState {
-    /// The first request was sent.
-    pub(super) opened: bool,
-    /// How many requests were sent.
-    pub(super) requests: u32,
-    /// A response has come.
-    pub(super) heard: bool,
-    /// Explicit names were sent, so that an empty list no longer means the wildcard.
-    pub(super) named: bool,
-    /// SotW: the server takes the empty list for a wildcard, and will until there is a name in it.
-    pub(super) implicit: bool,
-    /// The wildcard of the empty list was given up, which the server cannot be told.
-    pub(super) lingers: bool,
-    /// It is wanted again, which the server cannot be told either.
-    pub(super) exhausted: bool,
-    /// Not all that is held is stated, so that there is something to answer.
-    pub(super) pressed: bool,
-    /// SotW: the list has to be sent.
-    pub(super) changed: bool,
-    /// Of the last response that was answered.
-    pub(super) nonce: Arc<str>,
-    /// SotW: of the last accepted response.
-    pub(super) version: Arc<str>,
-    pub(super) verdicts: Verdicts,
-    /// Delta: what has to be asked for.
-    pub(super) subscribe: BTreeSet<ResourceLocator>,
-    /// What the server believes to be wanted and is not, or was not for a moment.
-    pub(super) unsubscribe: BTreeSet<ResourceLocator>,
-    /// SotW: what was not wanted for a moment while an answer was held back.
-    pub(super) unheard: BTreeSet<ResourceLocator>,
-}
 
 /// One type on a stream.
 #[derive(Debug, Default)]
@@ -119,7 +51,7 @@ impl Logical {
         })
     }
 
-    /// Forgets the conversation; what is held stays.
+    /// Forgets the stream; what is held stays.
     pub(super) fn close(&mut self) {
         let verdicts = std::mem::take(&mut self.per_stream.verdicts).outliving();
         if !verdicts.is_empty() {

@@ -2,7 +2,8 @@
 
 use weir_types::{DynamicParameters, Name};
 
-use super::logical::{LocatorState, Logical};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
 
 /// How far the answers have come, as of the last look.
 #[derive(Debug, Default)]

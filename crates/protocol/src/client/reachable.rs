@@ -2,7 +2,9 @@
 
 use weir_types::{Absence, Breadth};
 
-use super::logical::{LocatorState, Logical, PerStreamState};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
+use super::per_stream::PerStreamState;
 use crate::Dialect;
 
 /// The most locators of a type whose states are checked: checking them all would make every operation linear.

@@ -2,7 +2,8 @@
 
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
-use super::logical::{LocatorState, Logical};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;
 

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use weir_types::{Breadth, Name, ResourceLocator, TypeUrl, WILDCARD};
 
-use super::logical::{LocatorState, Logical};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
 use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
 use crate::Dialect;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
 use super::held::HeldVariant;
-use super::logical::{LocatorState, Logical};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
 use super::verdicts::Verdicts;
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 
-use super::logical::{LocatorState, Logical};
+use super::locator_state::LocatorState;
+use super::logical::Logical;
 use super::{ClientStream, Naming, Types};
 
 /// When a locator will be taken to be absent, or complete. All wait equally long for either, so that they lie in order
