@@ -87,14 +87,17 @@ impl Application<'_> {
                 let matches = |constraints: &Constraints| constraints.matches(parameters);
                 let answered = match breadth {
                     Breadth::Name => continue,
-                    _ if !state.requested => false,
+                    _ if !state.request.is_sent() => false,
                     Breadth::Wildcard => {
                         let mut sent = self.batch.upserts.iter().map(|variant| &variant.key().constraints);
-                        state.in_first || by_node || removed.contains(name) || sent.any(matches)
+                        state.request.is_in_first() || by_node || removed.contains(name) || sent.any(matches)
                     }
                     Breadth::Glob => {
                         let mut sent = brought.get(name).into_iter().flatten();
-                        alone || whole && state.in_first || removed.contains(name) || sent.any(matches)
+                        alone
+                            || whole && state.request.is_in_first()
+                            || removed.contains(name)
+                            || sent.any(matches)
                     }
                 };
                 let complete = answered && (whole || empty || removed.contains(name));

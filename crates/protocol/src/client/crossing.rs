@@ -43,10 +43,11 @@ impl Application<'_> {
             |parameters: &DynamicParameters| doubt.is_some_and(|doubt| doubt.concerns(naming, parameters));
         let open =
             |(parameters, state): &&(&DynamicParameters, &LocatorState)| state.is_open() || lost(parameters);
-        let Some(oldest) = unserved.iter().filter(open).map(|(_, state)| state.request).min() else {
+        let Some(oldest) = unserved.iter().filter(open).filter_map(|(_, state)| state.request.number()).min()
+        else {
             return unserved.into_iter().map(|(parameters, _)| parameters.clone()).collect();
         };
-        let meant = unserved.iter().filter(open).filter(|(_, state)| state.request == oldest);
+        let meant = unserved.iter().filter(open).filter(|(_, state)| state.request.number() == Some(oldest));
         meant.map(|(parameters, _)| DynamicParameters::clone(parameters)).collect()
     }
 
@@ -56,7 +57,7 @@ impl Application<'_> {
         name: &'a Name,
     ) -> impl Iterator<Item = (&'a DynamicParameters, &'a LocatorState)> {
         let sets = self.logical.wanted.get(name).into_iter().flatten();
-        let requested = sets.filter(|(_, state)| state.requested);
+        let requested = sets.filter(|(_, state)| state.request.is_sent());
         requested.filter(|(parameters, _)| !self.logical.is_served(&self.settings.naming, name, parameters))
     }
 
@@ -75,7 +76,7 @@ impl Application<'_> {
             for (parameters, state) in &mut sets {
                 let locator = ResourceLocator::new(name.clone(), parameters.clone());
                 let naming = &self.settings.naming;
-                let waits = state.requested
+                let waits = state.request.is_sent()
                     && state.deadline.is_none()
                     && self.logical.is_served(naming, &name, parameters)
                     && !self.logical.is_served_by_this_stream(naming, &locator);
@@ -125,7 +126,7 @@ impl Logical {
         let is_answer = |resource: &Name, held: &HeldVariant| {
             let asking = self.asking(resource, &held.aliases).flat_map(|name| &self.wanted[name]);
             let mut asking = asking.filter(|(parameters, _)| naming.matches(&held.constraints, parameters));
-            asking.any(|(_, state)| state.requested && !state.borrowed)
+            asking.any(|(_, state)| state.request.is_sent() && !state.borrowed)
         };
         let came = self.held.answering(&given_up.name);
         let came = came.filter(|(_, held)| naming.matches(&held.constraints, &given_up.parameters));

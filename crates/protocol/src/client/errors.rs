@@ -111,7 +111,7 @@ impl Application<'_> {
         };
         let asking = self.logical.wanted.get(&key.name).into_iter().flatten();
         let asking = asking.filter(|(parameters, state)| {
-            state.requested && naming.matches(&key.constraints, parameters) && !brought(parameters)
+            state.request.is_sent() && naming.matches(&key.constraints, parameters) && !brought(parameters)
         });
         let asking: Vec<DynamicParameters> = asking.map(|(parameters, _)| parameters.clone()).collect();
         let served = |parameters: &DynamicParameters| self.logical.is_served(naming, &key.name, parameters);

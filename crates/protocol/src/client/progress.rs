@@ -21,7 +21,7 @@ impl LocatorState {
     /// Whether it was asked for on this stream, and something is known of it: of a collection, that no more of it is to
     /// come.
     fn is_settled(&self) -> bool {
-        self.requested && self.answered && !self.partial
+        self.request.is_sent() && self.answered && !self.partial
     }
 }
 

@@ -20,7 +20,7 @@ impl Logical {
         self.per_stream.check(dialect);
         for (locator, state) in self.locators().take(MAX_CHECKED) {
             state.check(locator.breadth());
-            debug_assert!(self.per_stream.opened || !state.told, "{locator:?} {state:?}");
+            debug_assert!(self.per_stream.opened || !state.request.is_subscribed(), "{locator:?} {state:?}");
         }
     }
 }
@@ -54,9 +54,8 @@ impl PerStreamState {
 impl LocatorState {
     fn check(&self, breadth: Breadth) {
         let name = breadth == Breadth::Name;
-        let Self { told, requested, answered, borrowed, absence, deadline, partial, completes, .. } = *self;
-        debug_assert!(!requested || told, "{self:?}");
-        debug_assert_eq!(self.in_first, requested && self.request == 1, "{self:?}");
+        let Self { answered, borrowed, absence, deadline, partial, completes, .. } = *self;
+        let requested = self.request.is_sent();
         debug_assert!(requested || deadline.is_none() && completes.is_none() && !borrowed, "{self:?}");
         debug_assert!(answered || requested == deadline.is_some(), "{self:?}");
         debug_assert!(answered || absence == Absence::Unknown && !borrowed && !partial, "{self:?}");

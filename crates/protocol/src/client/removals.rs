@@ -104,7 +104,7 @@ impl Application<'_> {
                 {
                     continue;
                 }
-                if !state.requested {
+                if !state.request.is_sent() {
                     let scope = naming.scope(parameters);
                     self.batch.undecided.push(Undecided { name: name.clone(), scope });
                     continue;

@@ -16,7 +16,7 @@ impl ClientStream {
     pub fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let Some(logical) = self.types.get_mut(type_url) else { return };
         let Some(state) = logical.locator_state(locator) else { return };
-        *state = LocatorState { told: state.told, ..LocatorState::default() };
+        *state = LocatorState { request: state.request.renewed(), ..LocatorState::default() };
         logical.unsettle();
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_types::{Breadth, Name, ResourceLocator, TypeUrl, WILDCARD};
 
-use super::locator_state::LocatorState;
+use super::locator_state::{LocatorState, RequestState};
 use super::logical::Logical;
 use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
@@ -24,14 +24,13 @@ impl ClientStream {
         }
         let (type_url, logical) = self.types.iter_mut().find(|(_, logical)| logical.has_request())?;
         logical.check(self.settings.dialect);
-        let opens = !logical.per_stream.opened;
         let mut request = match self.settings.dialect {
             Dialect::Sotw => logical.sotw_request(type_url, &self.settings.naming),
             Dialect::Delta => logical.delta_request(type_url, &self.settings.naming),
         };
         request.first = std::mem::replace(&mut self.connection, Connection::Open) == Connection::New;
         let deadline = now + self.settings.does_not_exist;
-        let watched = logical.note_requested(&self.settings.naming, &request.subscribe, opens, deadline);
+        let watched = logical.note_requested(&self.settings.naming, &request.subscribe, deadline);
         self.deadlines.extend(watched.into_iter().map(|locator| Deadline {
             at: deadline,
             type_url: type_url.clone(),
@@ -188,7 +187,6 @@ impl Logical {
         &mut self,
         naming: &Naming,
         sent: &[ResourceLocator],
-        in_first: bool,
         deadline: Instant,
     ) -> Vec<ResourceLocator> {
         // The legacy wildcard is sent as an empty list, but it is sent.
@@ -197,22 +195,20 @@ impl Logical {
         let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
         let mut watched = Vec::new();
         self.per_stream.requests += 1;
-        let request = self.per_stream.requests;
+        let request = RequestState::Sent { request: self.per_stream.requests };
         for locator in sent {
             // What answers a collection says nothing of what else there is.
             let served = !locator.is_collection()
                 && self.is_served(naming, &locator.name, &locator.parameters)
                 && !self.is_fleeting(naming, &locator);
-            let borrowed = served && !in_first && self.is_served_by_this_stream(naming, &locator);
+            let borrowed =
+                served && !request.is_in_first() && self.is_served_by_this_stream(naming, &locator);
             let Some(state) = self.locator_state(&locator) else { continue };
-            if state.requested {
+            if state.request.is_sent() {
                 continue;
             }
             let waits = !state.answered && !served || state.partial;
             *state = LocatorState {
-                told: true,
-                requested: true,
-                in_first,
                 request,
                 answered: state.answered || served,
                 borrowed,

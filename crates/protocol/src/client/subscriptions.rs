@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
 use super::held::HeldVariant;
-use super::locator_state::LocatorState;
+use super::locator_state::{LocatorState, RequestState};
 use super::logical::Logical;
 use super::verdicts::Verdicts;
 use super::{ClientStream, Connection, Naming};
@@ -52,7 +52,8 @@ impl ClientStream {
         // The server never hears that it was given up, and need not send it again.
         logical.per_stream.exhausted |= given_up && locator.is_collection();
         if let Some(state) = logical.locator_state(&locator) {
-            state.told = given_up || known.is_some_and(|known| known.told);
+            let known = known.map_or(RequestState::NotSent, |known| known.request.renewed());
+            state.request = if given_up { RequestState::Stale } else { known };
         }
         logical.per_stream.subscribe.insert(locator);
     }
@@ -72,7 +73,7 @@ impl ClientStream {
         per_stream.changed |= per_stream.opened;
         per_stream.lingers |= per_stream.implicit && locator.is_wildcard();
         per_stream.subscribe.remove(locator);
-        if state.told {
+        if state.request.is_subscribed() {
             per_stream.unsubscribe.insert(locator.clone());
         }
         if logical.is_idle() && !logical.per_stream.opened {

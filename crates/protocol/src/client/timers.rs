@@ -42,7 +42,7 @@ impl ClientStream {
             state.borrowed = false;
             // Nothing tells the answer to a wildcard that came late from what came for others, and who has sent a part
             // of it on an earlier stream may have nothing to add: so that silence is an answer.
-            let proves = locator.is_collection() && (!state.in_first || state.partial);
+            let proves = locator.is_collection() && (!state.request.is_in_first() || state.partial);
             state.partial = false;
             state.absence = if proves { Absence::Unknown } else { Absence::TimedOut };
             let silence = if proves { Absence::Known } else { Absence::TimedOut };
