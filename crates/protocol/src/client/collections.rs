@@ -7,7 +7,6 @@ use weir_types::xdstp::glob_of;
 use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator, VariantKey};
 
 use super::Naming;
-use super::locator_state::LocatorState;
 use super::progress::Progress;
 use super::responses::{Application, Said};
 use super::timers::Deadline;
@@ -15,31 +14,6 @@ use crate::Dialect;
 
 /// For how long nothing more of a collection comes when all of it has.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
-
-impl LocatorState {
-    /// All there is of the collection has come.
-    pub(super) fn answer_whole(&mut self) {
-        self.answered = true;
-        self.deadline = None;
-        self.absence = Absence::Unknown;
-        self.partial = false;
-        self.completes = None;
-    }
-
-    /// Some of the collection has come. Whether the time begins in which more of it may come: anew, if what is held
-    /// `grows`.
-    fn answer_in_part(&mut self, now: Instant, grows: bool) -> bool {
-        self.answered = true;
-        self.deadline = None;
-        self.absence = Absence::TimedOut;
-        self.partial = true;
-        let begins = grows || self.completes.is_none();
-        if begins {
-            self.completes = Some(now + QUIET);
-        }
-        begins
-    }
-}
 
 impl Application<'_> {
     /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
@@ -87,15 +61,18 @@ impl Application<'_> {
                 let matches = |constraints: &Constraints| constraints.matches(parameters);
                 let answered = match breadth {
                     Breadth::Name => continue,
-                    _ if !state.request.is_sent() => false,
+                    _ if !state.request().is_sent() => false,
                     Breadth::Wildcard => {
                         let mut sent = self.batch.upserts.iter().map(|variant| &variant.key().constraints);
-                        state.request.is_in_first() || by_node || removed.contains(name) || sent.any(matches)
+                        state.request().is_in_first()
+                            || by_node
+                            || removed.contains(name)
+                            || sent.any(matches)
                     }
                     Breadth::Glob => {
                         let mut sent = brought.get(name).into_iter().flatten();
                         alone
-                            || whole && state.request.is_in_first()
+                            || whole && state.request().is_in_first()
                             || removed.contains(name)
                             || sent.any(matches)
                     }
@@ -105,10 +82,10 @@ impl Application<'_> {
                 if !answered {
                     continue;
                 }
-                let news = complete || !state.answered;
+                let news = complete || !state.is_answered();
                 if complete {
-                    state.answer_whole();
-                } else if state.answer_in_part(now, grows) {
+                    state.receive_whole();
+                } else if state.receive_part(now, grows) {
                     self.logical.progress = Progress::Unknown;
                     let locator = ResourceLocator::new(name.clone(), parameters.clone());
                     let type_url = self.batch.type_url.clone();

@@ -43,11 +43,13 @@ impl Application<'_> {
             |parameters: &DynamicParameters| doubt.is_some_and(|doubt| doubt.concerns(naming, parameters));
         let open =
             |(parameters, state): &&(&DynamicParameters, &LocatorState)| state.is_open() || lost(parameters);
-        let Some(oldest) = unserved.iter().filter(open).filter_map(|(_, state)| state.request.number()).min()
+        let Some(oldest) =
+            unserved.iter().filter(open).filter_map(|(_, state)| state.request().number()).min()
         else {
             return unserved.into_iter().map(|(parameters, _)| parameters.clone()).collect();
         };
-        let meant = unserved.iter().filter(open).filter(|(_, state)| state.request.number() == Some(oldest));
+        let meant =
+            unserved.iter().filter(open).filter(|(_, state)| state.request().number() == Some(oldest));
         meant.map(|(parameters, _)| DynamicParameters::clone(parameters)).collect()
     }
 
@@ -57,7 +59,7 @@ impl Application<'_> {
         name: &'a Name,
     ) -> impl Iterator<Item = (&'a DynamicParameters, &'a LocatorState)> {
         let sets = self.logical.wanted.get(name).into_iter().flatten();
-        let requested = sets.filter(|(_, state)| state.request.is_sent());
+        let requested = sets.filter(|(_, state)| state.request().is_sent());
         requested.filter(|(parameters, _)| !self.logical.is_served(&self.settings.naming, name, parameters))
     }
 
@@ -76,12 +78,12 @@ impl Application<'_> {
             for (parameters, state) in &mut sets {
                 let locator = ResourceLocator::new(name.clone(), parameters.clone());
                 let naming = &self.settings.naming;
-                let waits = state.request.is_sent()
-                    && state.deadline.is_none()
+                let waits = state.request().is_sent()
+                    && state.deadline().is_none()
                     && self.logical.is_served(naming, &name, parameters)
                     && !self.logical.is_served_by_this_stream(naming, &locator);
                 if waits {
-                    state.deadline = Some(at);
+                    state.wait(at);
                     let type_url = self.batch.type_url.clone();
                     deadlines.push_back(Deadline { at, type_url, locator });
                 }
@@ -108,10 +110,10 @@ impl Application<'_> {
         deadlines: &mut VecDeque<Deadline>,
     ) {
         for locator in undecided {
-            let Some(state) = self.logical.locator_state(locator).filter(|state| !state.answered) else {
+            let Some(state) = self.logical.locator_state(locator).filter(|state| !state.is_answered()) else {
                 continue;
             };
-            state.deadline = Some(at);
+            state.wait(at);
             let scope = self.settings.naming.scope(&locator.parameters);
             self.batch.undecided.push(Undecided { name: locator.name.clone(), scope });
             let type_url = self.batch.type_url.clone();
@@ -126,7 +128,7 @@ impl Logical {
         let is_answer = |resource: &Name, held: &HeldVariant| {
             let asking = self.asking(resource, &held.aliases).flat_map(|name| &self.wanted[name]);
             let mut asking = asking.filter(|(parameters, _)| naming.matches(&held.constraints, parameters));
-            asking.any(|(_, state)| state.request.is_sent() && !state.borrowed)
+            asking.any(|(_, state)| state.request().is_sent() && !state.is_borrowed())
         };
         let came = self.held.answering(&given_up.name);
         let came = came.filter(|(_, held)| naming.matches(&held.constraints, &given_up.parameters));

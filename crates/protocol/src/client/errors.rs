@@ -44,7 +44,7 @@ impl ClientStream {
     fn of_unknown(&self, error: fn(Constraints) -> ResourceError) -> Vec<Batch> {
         let of_type = |(type_url, logical): (&TypeUrl, &Logical)| {
             let mut batch = Batch::new(type_url.clone(), logical.reach());
-            let unknown = logical.locators().filter(|(_, state)| !state.answered);
+            let unknown = logical.locators().filter(|(_, state)| !state.is_answered());
             batch.errors.extend(unknown.map(|(locator, _)| self.failed(locator, error)));
             (!batch.is_empty()).then_some(batch)
         };
@@ -81,10 +81,7 @@ impl Application<'_> {
                 }
                 let sets = self.logical.wanted.get_mut(&key.name);
                 let Some(state) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
-                state.answered = true;
-                state.borrowed = false;
-                state.deadline = None;
-                state.error = Some(Arc::clone(&error));
+                state.receive_error(Arc::clone(&error));
                 let (name, scope) = (key.name.clone(), self.settings.naming.scope(&parameters));
                 self.batch.errors.push(Failed { name, scope, error: Arc::clone(&error) });
             }
@@ -111,7 +108,7 @@ impl Application<'_> {
         };
         let asking = self.logical.wanted.get(&key.name).into_iter().flatten();
         let asking = asking.filter(|(parameters, state)| {
-            state.request.is_sent() && naming.matches(&key.constraints, parameters) && !brought(parameters)
+            state.request().is_sent() && naming.matches(&key.constraints, parameters) && !brought(parameters)
         });
         let asking: Vec<DynamicParameters> = asking.map(|(parameters, _)| parameters.clone()).collect();
         let served = |parameters: &DynamicParameters| self.logical.is_served(naming, &key.name, parameters);

@@ -1,48 +1,31 @@
-//! State of one wanted locator.
+//! State of one wanted locator: what was sent of it, and what the server has answered.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Absence, ResourceError};
+use weir_types::{Absence, Breadth, ResourceError};
 
-/// How a locator stands.
+use super::collections::QUIET;
+
+/// State of one wanted locator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LocatorState {
-    pub(super) request: RequestState,
-    /// Something is known of it: a variant came, or it is known or taken to be absent.
-    pub(super) answered: bool,
-    /// What is known of it came on this stream for others, and the server has not spoken of it since it was asked.
-    pub(super) borrowed: bool,
-    /// What that is, while nothing matches.
-    pub(super) absence: Absence,
-    /// What the server last said to be wrong with it, while it is.
-    pub(super) error: Option<Arc<ResourceError>>,
-    /// When it will be taken to be absent.
-    pub(super) deadline: Option<Instant>,
-    /// Of a collection: some of it has come, and there may be more.
-    pub(super) partial: bool,
-    /// When all that has come of it is taken for all there is.
-    pub(super) completes: Option<Instant>,
-}
-
-impl LocatorState {
-    /// Whether the server has not spoken of it, though its silence may have been taken for an answer.
-    pub(super) fn is_open(&self) -> bool {
-        !self.answered || self.absence == Absence::TimedOut
-    }
+    request: RequestState,
+    answer: AnswerState,
+    /// The time at which silence is taken for an answer. Of a name that is answered already: at which the variants of
+    /// earlier streams are dropped that the server has not sent again.
+    deadline: Option<Instant>,
+    /// The last error of the server, until a variant or the absence of one takes its place.
+    error: Option<Arc<ResourceError>>,
 }
 
 /// What was sent of a locator on the current stream.
 ///
 /// ```text
-///                send                     renew
-///   NotSent ──────────────► Sent ──────────────────► Stale
-///    ▲ ▲ │                  │  ▲                     │ ▲ │
-///    │ │ │                  │  └──────── send ───────┘ │ │
-///    │ │ └───── subscribe before the server has ───────┘ │
-///    │ │        read that it was unsubscribed            │
-///    │ └─────── end of stream ─┘                         │
-///    └───────── end of stream ───────────────────────────┘
+///   NotSent ─┬─ send ──────────────────────────────────────────────► Sent ─ renew, subscribe again ─► Stale
+///            └─ subscribe again before the unsubscription was sent ► Stale ─ send ──────────────────► Sent
+///
+///   any ─ end of stream ► NotSent
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RequestState {
@@ -60,6 +43,42 @@ pub(super) enum RequestState {
 
 /// The number of the first request of a type on a stream.
 pub(super) const FIRST_REQUEST: u32 = 1;
+
+/// What is known of a locator. It outlives streams.
+///
+/// ```text
+///   Pending ─┬─ variant, error, whole collection ────► Answered
+///            ├─ sent, while what came for others serves ► Borrowed ─ variant, error ──────────► Answered
+///            ├─ part of a collection ────────────────► Partial ─ whole, quiet, silence ──────► Answered
+///            ├─ silence ─────────────────────────────► TimedOut ─ variant, part, whole ──────► Answered, Partial
+///            └─ absence ─────────────────────────────► Absent ─ variant ─────────────────────► Answered
+///
+///   Answered, Borrowed, TimedOut ─ absence ──────────► Absent
+///   Answered, Borrowed ─ not sent again after a reconnect ► TimedOut
+///   Answered, Borrowed ─ retract ────────────────────► Pending
+///   Answered ─ sent, while what came for others serves ► Borrowed ─ end of stream ───────────► Answered
+///   any ─ renew ─────────────────────────────────────► Pending
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AnswerState {
+    /// Nothing is known.
+    #[default]
+    Pending,
+    /// Some of a collection has come, and there may be more.
+    Partial {
+        /// The time at which that is taken for all there is; none on a stream that has brought nothing of it yet.
+        completes: Option<Instant>,
+    },
+    /// A variant has come, or an error, or all of a collection.
+    Answered,
+    /// The variant that serves a name came on this stream for other locators, and the server has not answered the
+    /// request for this one.
+    Borrowed,
+    /// The server was silent, which proves nothing.
+    TimedOut,
+    /// The server has answered that nothing matches the name.
+    Absent,
+}
 
 impl RequestState {
     /// Whether the server takes the locator for subscribed.
@@ -86,7 +105,187 @@ impl RequestState {
     }
 
     /// The state of a locator that has to be sent once more.
-    pub(super) fn renewed(self) -> Self {
+    fn renewed(self) -> Self {
         if self.is_subscribed() { Self::Stale } else { Self::NotSent }
+    }
+}
+
+impl From<Absence> for AnswerState {
+    fn from(absence: Absence) -> Self {
+        match absence {
+            Absence::Unknown => Self::Answered,
+            Absence::TimedOut => Self::TimedOut,
+            Absence::Known => Self::Absent,
+        }
+    }
+}
+
+impl LocatorState {
+    /// What was sent of the locator.
+    pub(super) fn request(&self) -> RequestState {
+        self.request
+    }
+
+    /// When silence is taken for an answer.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// When all that has come of a collection is taken for all there is.
+    pub(super) fn completes(&self) -> Option<Instant> {
+        match self.answer {
+            AnswerState::Partial { completes } => completes,
+            _ => None,
+        }
+    }
+
+    /// The last error of the server.
+    pub(super) fn error(&self) -> Option<&Arc<ResourceError>> {
+        self.error.as_ref()
+    }
+
+    /// Whether anything is known.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answer != AnswerState::Pending
+    }
+
+    /// Whether the server has not answered, though its silence may have been taken for an answer.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.answer, AnswerState::Pending | AnswerState::Partial { .. } | AnswerState::TimedOut)
+    }
+
+    /// Whether the locator was sent on this stream, and everything is known that is to come.
+    pub(super) fn is_settled(&self) -> bool {
+        let waits = matches!(self.answer, AnswerState::Pending | AnswerState::Partial { .. });
+        self.request.is_sent() && !waits
+    }
+
+    /// Whether what serves the locator came for others.
+    pub(super) fn is_borrowed(&self) -> bool {
+        self.answer == AnswerState::Borrowed
+    }
+
+    /// What is known of the locator while no variant matches.
+    pub(super) fn absence(&self) -> Absence {
+        match self.answer {
+            AnswerState::Pending | AnswerState::Answered | AnswerState::Borrowed => Absence::Unknown,
+            AnswerState::Partial { .. } | AnswerState::TimedOut => Absence::TimedOut,
+            AnswerState::Absent => Absence::Known,
+        }
+    }
+
+    /// Starts from a subscription that the server has already.
+    pub(super) fn assume_subscribed(&mut self) {
+        self.request = RequestState::Stale;
+    }
+
+    /// Starts over: the server has to send again what it has.
+    pub(super) fn renew(&mut self) {
+        *self = Self { request: self.request.renewed(), ..Self::default() };
+    }
+
+    /// Records that the locator was sent in a request. `held` is the answer by the variants that are held already:
+    /// [`AnswerState::Pending`] if none serves. Whether there is an answer to wait for until `deadline`.
+    pub(super) fn send(&mut self, request: u32, held: AnswerState, deadline: Instant) -> bool {
+        self.request = RequestState::Sent { request };
+        self.answer = match (self.answer, held) {
+            (AnswerState::Pending, held) => held,
+            (AnswerState::Answered, AnswerState::Borrowed) => AnswerState::Borrowed,
+            (answer, _) => answer,
+        };
+        let waits = !self.is_settled();
+        self.deadline = waits.then_some(deadline);
+        waits
+    }
+
+    /// Records a variant that matches. Whether it is the first answer.
+    pub(super) fn receive_variant(&mut self) -> bool {
+        let first = !self.is_answered();
+        (self.answer, self.deadline, self.error) = (AnswerState::Answered, None, None);
+        first
+    }
+
+    /// Records that the server has nothing for the name.
+    pub(super) fn receive_absence(&mut self) {
+        (self.answer, self.deadline, self.error) = (AnswerState::Absent, None, None);
+    }
+
+    /// Records an error. What was known besides stays known.
+    pub(super) fn receive_error(&mut self, error: Arc<ResourceError>) {
+        if matches!(self.answer, AnswerState::Pending | AnswerState::Borrowed) {
+            self.answer = AnswerState::Answered;
+        }
+        (self.deadline, self.error) = (None, Some(error));
+    }
+
+    /// Records that the error is over.
+    pub(super) fn clear_error(&mut self) {
+        self.error = None;
+    }
+
+    /// Records that all of the collection has come.
+    pub(super) fn receive_whole(&mut self) {
+        (self.answer, self.deadline) = (AnswerState::Answered, None);
+    }
+
+    /// Records that some of the collection has come. Whether the time begins in which more of it may come: anew, if what
+    /// is held `grows`.
+    pub(super) fn receive_part(&mut self, now: Instant, grows: bool) -> bool {
+        let running = self.completes().filter(|_| !grows);
+        let completes = Some(running.unwrap_or(now + QUIET));
+        (self.answer, self.deadline) = (AnswerState::Partial { completes }, None);
+        running.is_none()
+    }
+
+    /// Takes in what an earlier process knew.
+    pub(super) fn restore(&mut self, answer: AnswerState) {
+        (self.answer, self.deadline) = (answer, None);
+    }
+
+    /// Takes back the answer: what served the locator is gone, and the server may have something else for it.
+    pub(super) fn retract(&mut self) {
+        self.answer = AnswerState::Pending;
+    }
+
+    /// Waits for the server until `deadline`.
+    pub(super) fn wait(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+    }
+
+    /// Takes silence for the answer. What it proves: nothing tells the answer to a wildcard that came late from what
+    /// came for others, and a server that has sent a part of it on an earlier stream may have nothing to add, so that
+    /// silence is an answer there.
+    pub(super) fn time_out(&mut self, is_collection: bool) -> Absence {
+        let partial = matches!(self.answer, AnswerState::Partial { .. });
+        let proves = is_collection && (partial || !self.request.is_in_first());
+        self.deadline = None;
+        self.answer = if proves { AnswerState::Answered } else { AnswerState::TimedOut };
+        if proves { Absence::Known } else { Absence::TimedOut }
+    }
+
+    /// Forgets the stream; what is known stays.
+    pub(super) fn close(&mut self) {
+        (self.request, self.deadline) = (RequestState::NotSent, None);
+        self.answer = match self.answer {
+            AnswerState::Borrowed => AnswerState::Answered,
+            AnswerState::Partial { .. } => AnswerState::Partial { completes: None },
+            answer => answer,
+        };
+    }
+
+    /// Panics in debug builds where the parts of the state contradict each other.
+    pub(super) fn check(&self, breadth: Breadth) {
+        let (name, sent, deadline) =
+            (breadth == Breadth::Name, self.request.is_sent(), self.deadline.is_some());
+        let consistent = match self.answer {
+            AnswerState::Pending => deadline == sent,
+            AnswerState::Partial { completes } => {
+                !name && (completes.is_none() || sent && !deadline) && (sent || !deadline)
+            }
+            AnswerState::Answered | AnswerState::TimedOut => !deadline || name && sent,
+            AnswerState::Borrowed => name && sent,
+            AnswerState::Absent => name && !deadline,
+        };
+        debug_assert!(consistent, "{breadth:?} {self:?}");
     }
 }

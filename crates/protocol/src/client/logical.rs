@@ -4,9 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
-use weir_types::{
-    Absence, Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey,
-};
+use weir_types::{Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey};
 
 use super::Naming;
 use super::held::{Held, HeldVariant};
@@ -62,10 +60,7 @@ impl Logical {
         self.held.close();
         self.unsettle();
         self.withheld.close();
-        for state in self.wanted.values_mut().flat_map(HashMap::values_mut) {
-            let LocatorState { answered, absence, error, partial, .. } = std::mem::take(state);
-            *state = LocatorState { answered, absence, error, partial, ..LocatorState::default() };
-        }
+        self.wanted.values_mut().flat_map(HashMap::values_mut).for_each(LocatorState::close);
     }
 
     /// Whether any subscription asks for a variant with this name, these aliases and constraints.
@@ -138,16 +133,12 @@ impl Logical {
         for name in names {
             for (parameters, state) in self.wanted.get_mut(name).into_iter().flatten() {
                 if naming.matches(&variant.key().constraints, parameters) {
-                    first |= !std::mem::replace(&mut state.answered, true);
-                    state.borrowed = false;
-                    state.absence = Absence::Unknown;
-                    state.error = None;
-                    state.deadline = None;
+                    first |= state.receive_variant();
                 }
             }
         }
         for glob in collections_of(variant.name()).filter(|collection| collection != Name::wildcard()) {
-            self.wanted.get_mut(&glob).into_iter().flatten().for_each(|(_, state)| state.error = None);
+            self.wanted.get_mut(&glob).into_iter().flatten().for_each(|(_, state)| state.clear_error());
         }
         first
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, Variant, VariantKey};
 
+use super::locator_state::AnswerState;
 use super::{ClientStream, Connection};
 use crate::Dialect;
 
@@ -63,18 +64,17 @@ impl ClientStream {
         }
         for (locator, absence) in known {
             let served = logical.is_served(naming, &locator.name, &locator.parameters);
-            let Some(state) = logical.locator_state(&locator).filter(|state| !state.answered) else {
+            let Some(state) = logical.locator_state(&locator).filter(|state| !state.is_answered()) else {
                 continue;
             };
             if !locator.is_collection() && served {
                 continue;
             }
-            state.answered = true;
-            state.deadline = None;
             if locator.is_collection() {
+                state.restore(AnswerState::Answered);
                 batch.answered.push(naming.answered(&locator, Absence::Known));
             } else {
-                state.absence = absence;
+                state.restore(absence.into());
                 batch.absent.push(naming.absent(&locator.name, &locator.parameters, absence));
             }
         }

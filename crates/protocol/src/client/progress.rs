@@ -2,7 +2,6 @@
 
 use weir_types::{DynamicParameters, Name};
 
-use super::locator_state::LocatorState;
 use super::logical::Logical;
 
 /// How far the answers have come, as of the last look.
@@ -15,14 +14,6 @@ pub(super) enum Progress {
     Waits(Name, DynamicParameters),
     /// All were. That stays so until something is asked for, or asked for again.
     Done,
-}
-
-impl LocatorState {
-    /// Whether it was asked for on this stream, and something is known of it: of a collection, that no more of it is to
-    /// come.
-    fn is_settled(&self) -> bool {
-        self.request.is_sent() && self.answered && !self.partial
-    }
 }
 
 impl Logical {

@@ -1,8 +1,5 @@
 //! The states that a sequence of operations can lead to, checked in debug builds.
 
-use weir_types::{Absence, Breadth};
-
-use super::locator_state::LocatorState;
 use super::logical::Logical;
 use super::per_stream::PerStreamState;
 use crate::Dialect;
@@ -20,7 +17,10 @@ impl Logical {
         self.per_stream.check(dialect);
         for (locator, state) in self.locators().take(MAX_CHECKED) {
             state.check(locator.breadth());
-            debug_assert!(self.per_stream.opened || !state.request.is_subscribed(), "{locator:?} {state:?}");
+            debug_assert!(
+                self.per_stream.opened || !state.request().is_subscribed(),
+                "{locator:?} {state:?}"
+            );
         }
     }
 }
@@ -48,21 +48,5 @@ impl PerStreamState {
         debug_assert!(self.unheard.is_empty() || self.verdicts.is_held(), "{self:?}");
         let sets = [&self.subscribe, &self.unsubscribe, &self.unheard];
         debug_assert!(self.opened || sets.iter().all(|set| set.is_empty()), "{self:?}");
-    }
-}
-
-impl LocatorState {
-    fn check(&self, breadth: Breadth) {
-        let name = breadth == Breadth::Name;
-        let Self { answered, borrowed, absence, deadline, partial, completes, .. } = *self;
-        let requested = self.request.is_sent();
-        debug_assert!(requested || deadline.is_none() && completes.is_none() && !borrowed, "{self:?}");
-        debug_assert!(answered || requested == deadline.is_some(), "{self:?}");
-        debug_assert!(answered || absence == Absence::Unknown && !borrowed && !partial, "{self:?}");
-        debug_assert!(!borrowed || name && absence == Absence::Unknown, "{self:?}");
-        debug_assert!(!partial || !name && absence == Absence::TimedOut, "{self:?}");
-        debug_assert!(completes.is_none() || partial && deadline.is_none(), "{self:?}");
-        debug_assert!(absence != Absence::Known || name && deadline.is_none(), "{self:?}");
-        debug_assert!(!answered || deadline.is_none() || partial || name, "{self:?}");
     }
 }

@@ -104,22 +104,18 @@ impl Application<'_> {
                 {
                     continue;
                 }
-                if !state.request.is_sent() {
+                if !state.request().is_sent() {
                     let scope = naming.scope(parameters);
                     self.batch.undecided.push(Undecided { name: name.clone(), scope });
                     continue;
                 }
-                let borrowed = std::mem::take(&mut state.borrowed);
-                if borrowed && crossed.contains(&name) || spared.contains(&name) {
-                    state.answered = false;
+                if state.is_borrowed() && crossed.contains(&name) || spared.contains(&name) {
+                    state.retract();
                     self.logical.unsettle();
                     undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
                     continue;
                 }
-                state.answered = true;
-                state.absence = Absence::Known;
-                state.error = None;
-                state.deadline = None;
+                state.receive_absence();
                 self.batch.absent.push(naming.absent(&name, parameters, Absence::Known));
             }
             self.logical.wanted.insert(name, sets);

@@ -2,7 +2,6 @@
 
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
-use super::locator_state::LocatorState;
 use super::logical::Logical;
 use super::{ClientStream, Connection, Naming};
 use crate::Dialect;
@@ -16,7 +15,7 @@ impl ClientStream {
     pub fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let Some(logical) = self.types.get_mut(type_url) else { return };
         let Some(state) = logical.locator_state(locator) else { return };
-        *state = LocatorState { request: state.request.renewed(), ..LocatorState::default() };
+        state.renew();
         logical.unsettle();
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());

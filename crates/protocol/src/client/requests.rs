@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use weir_types::{Breadth, Name, ResourceLocator, TypeUrl, WILDCARD};
 
-use super::locator_state::{LocatorState, RequestState};
+use super::locator_state::{AnswerState, FIRST_REQUEST};
 use super::logical::Logical;
 use super::timers::Deadline;
 use super::{ClientStream, Connection, Naming, Request};
@@ -57,7 +57,7 @@ impl Logical {
         if !std::mem::replace(&mut self.per_stream.opened, true) {
             // An equal version may go unanswered, so nothing may be left that has to be answered.
             let mut states = self.wanted.values().flat_map(HashMap::values);
-            let complete = states.all(|state| state.answered && state.error.is_none());
+            let complete = states.all(|state| state.is_answered() && state.error().is_none());
             let complete = complete && self.held.is_statable() && !self.per_stream.pressed;
             self.per_stream.version = self.version.clone().filter(|_| complete).unwrap_or_default();
         }
@@ -169,7 +169,8 @@ impl Logical {
         // A server that is stated all it has may say nothing, and a collection waits for its answer; and so does
         // what is remembered, to be vouched for.
         let remembered = self.held.remembered() > 0;
-        let unanswered = remembered || self.locators().any(|(l, state)| l.is_collection() && !state.answered);
+        let unanswered =
+            remembered || self.locators().any(|(l, state)| l.is_collection() && !state.is_answered());
         if let Some(first) = stated.first_mut().filter(|_| unanswered || self.per_stream.pressed) {
             first.1 = Arc::from(UNSTATABLE_VERSION);
         }
@@ -179,7 +180,7 @@ impl Logical {
     /// Whether an error is the last word on a name: it is over when the resource is sent again, changed or not.
     fn is_failing(&self, name: &Name, aliases: &[Name]) -> bool {
         let mut asking = self.asking(name, aliases).flat_map(|name| self.wanted[name].values());
-        asking.any(|state| state.error.is_some())
+        asking.any(|state| state.error().is_some())
     }
 
     /// Notes what the server was asked for; gives the locators whose answer is waited for until `deadline`.
@@ -195,33 +196,30 @@ impl Logical {
         let sent: Vec<ResourceLocator> = sent.iter().cloned().chain(wildcard).collect();
         let mut watched = Vec::new();
         self.per_stream.requests += 1;
-        let request = RequestState::Sent { request: self.per_stream.requests };
+        let request = self.per_stream.requests;
         for locator in sent {
-            // What answers a collection says nothing of what else there is.
-            let served = !locator.is_collection()
-                && self.is_served(naming, &locator.name, &locator.parameters)
-                && !self.is_fleeting(naming, &locator);
-            let borrowed =
-                served && !request.is_in_first() && self.is_served_by_this_stream(naming, &locator);
-            let Some(state) = self.locator_state(&locator) else { continue };
-            if state.request.is_sent() {
-                continue;
-            }
-            let waits = !state.answered && !served || state.partial;
-            *state = LocatorState {
-                request,
-                answered: state.answered || served,
-                borrowed,
-                absence: state.absence,
-                error: state.error.take(),
-                deadline: waits.then_some(deadline),
-                partial: state.partial,
-                completes: None,
-            };
-            if waits {
+            let held = self.answer_of_held(naming, &locator);
+            let state = self.locator_state(&locator).filter(|state| !state.request().is_sent());
+            if state.is_some_and(|state| state.send(request, held, deadline)) {
                 watched.push(locator);
             }
         }
         watched
+    }
+
+    /// The answer that what is held gives to a locator which is sent now. What answers a collection says nothing of what
+    /// else there is.
+    fn answer_of_held(&self, naming: &Naming, locator: &ResourceLocator) -> AnswerState {
+        let served = !locator.is_collection()
+            && self.is_served(naming, &locator.name, &locator.parameters)
+            && !self.is_fleeting(naming, locator);
+        let in_first = self.per_stream.requests == FIRST_REQUEST;
+        if !served {
+            AnswerState::Pending
+        } else if !in_first && self.is_served_by_this_stream(naming, locator) {
+            AnswerState::Borrowed
+        } else {
+            AnswerState::Answered
+        }
     }
 }

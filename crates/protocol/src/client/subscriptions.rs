@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
 use super::held::HeldVariant;
-use super::locator_state::{LocatorState, RequestState};
+use super::locator_state::LocatorState;
 use super::logical::Logical;
 use super::verdicts::Verdicts;
 use super::{ClientStream, Connection, Naming};
@@ -51,9 +51,9 @@ impl ClientStream {
         let given_up = logical.per_stream.unsubscribe.remove(&locator);
         // The server never hears that it was given up, and need not send it again.
         logical.per_stream.exhausted |= given_up && locator.is_collection();
-        if let Some(state) = logical.locator_state(&locator) {
-            let known = known.map_or(RequestState::NotSent, |known| known.request.renewed());
-            state.request = if given_up { RequestState::Stale } else { known };
+        let subscribed = given_up || known.is_some_and(|known| known.request().is_subscribed());
+        if let Some(state) = logical.locator_state(&locator).filter(|_| subscribed) {
+            state.assume_subscribed();
         }
         logical.per_stream.subscribe.insert(locator);
     }
@@ -73,7 +73,7 @@ impl ClientStream {
         per_stream.changed |= per_stream.opened;
         per_stream.lingers |= per_stream.implicit && locator.is_wildcard();
         per_stream.subscribe.remove(locator);
-        if state.request.is_subscribed() {
+        if state.request().is_subscribed() {
             per_stream.unsubscribe.insert(locator.clone());
         }
         if logical.is_idle() && !logical.per_stream.opened {
@@ -92,17 +92,17 @@ impl ClientStream {
         }
         let served = logical.is_served(naming, &locator.name, &locator.parameters);
         let mut batch = Batch::new(type_url.clone(), logical.reach());
-        let state = logical.locator_state(locator).filter(|state| state.answered)?;
-        if let Some(error) = &state.error {
+        let state = logical.locator_state(locator).filter(|state| state.is_answered())?;
+        if let Some(error) = state.error() {
             let (name, scope) = (locator.name.clone(), naming.scope(&locator.parameters));
             batch.errors.push(Failed { name, scope, error: Arc::clone(error) });
         }
         if locator.is_collection() {
-            let timed_out = state.absence == Absence::TimedOut;
+            let timed_out = state.absence() == Absence::TimedOut;
             let absence = if timed_out { Absence::TimedOut } else { Absence::Known };
             batch.answered.push(naming.answered(locator, absence));
-        } else if !served && state.absence != Absence::Unknown {
-            batch.absent.push(naming.absent(&locator.name, &locator.parameters, state.absence));
+        } else if !served && state.absence() != Absence::Unknown {
+            batch.absent.push(naming.absent(&locator.name, &locator.parameters, state.absence()));
         }
         (!batch.is_empty()).then_some(batch)
     }

@@ -37,15 +37,7 @@ impl ClientStream {
             let Some(Deadline { type_url, locator, .. }) = self.deadlines.pop_front() else { break };
             let Some(logical) = self.types.get_mut(&type_url) else { continue };
             let Some(state) = logical.locator_state(&locator) else { continue };
-            state.deadline = None;
-            state.answered = true;
-            state.borrowed = false;
-            // Nothing tells the answer to a wildcard that came late from what came for others, and who has sent a part
-            // of it on an earlier stream may have nothing to add: so that silence is an answer.
-            let proves = locator.is_collection() && (!state.request.is_in_first() || state.partial);
-            state.partial = false;
-            state.absence = if proves { Absence::Unknown } else { Absence::TimedOut };
-            let silence = if proves { Absence::Known } else { Absence::TimedOut };
+            let silence = state.time_out(locator.is_collection());
             let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
             let naming = &self.settings.naming;
             let batch = batch_of(&mut batches, type_url, logical);
@@ -66,7 +58,7 @@ impl ClientStream {
             let Some(Deadline { type_url, locator, .. }) = self.completions.pop_front() else { break };
             let Some(logical) = self.types.get_mut(&type_url) else { continue };
             let Some(state) = logical.locator_state(&locator) else { continue };
-            state.answer_whole();
+            state.receive_whole();
             let batch = batch_of(&mut batches, type_url, logical);
             batch.answered.push(self.settings.naming.answered(&locator, Absence::Known));
         }
@@ -75,12 +67,12 @@ impl ClientStream {
 
     /// When the first collection is complete, of those that are not yet.
     pub(super) fn next_completion(&mut self) -> Option<Instant> {
-        first_that_counts(&mut self.completions, &mut self.types, |state| state.completes)
+        first_that_counts(&mut self.completions, &mut self.types, LocatorState::completes)
     }
 
     /// The first deadline that still counts.
     pub(super) fn next_deadline(&mut self) -> Option<Instant> {
-        first_that_counts(&mut self.deadlines, &mut self.types, |state| state.deadline)
+        first_that_counts(&mut self.deadlines, &mut self.types, LocatorState::deadline)
     }
 }
 
