@@ -105,7 +105,7 @@ impl RequestState {
     }
 
     /// The state of a locator that has to be sent once more.
-    fn renewed(self) -> Self {
+    pub(super) fn renewed(self) -> Self {
         if self.is_subscribed() { Self::Stale } else { Self::NotSent }
     }
 }
@@ -174,9 +174,9 @@ impl LocatorState {
         }
     }
 
-    /// Starts from a subscription that the server has already.
-    pub(super) fn assume_subscribed(&mut self) {
-        self.request = RequestState::Stale;
+    /// Starts from what was sent of an earlier subscription.
+    pub(super) fn start_from(&mut self, request: RequestState) {
+        self.request = request;
     }
 
     /// Starts over: the server has to send again what it has.

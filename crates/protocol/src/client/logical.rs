@@ -12,9 +12,10 @@ use super::locator_state::LocatorState;
 use super::per_stream::PerStreamState;
 use super::progress::Progress;
 use super::shrink::Withheld;
+use crate::Dialect;
 
 /// One type on a stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Logical {
     pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, LocatorState>>,
     /// The wanted collections of which a locator may be unanswered: responses look at no others.
@@ -28,6 +29,13 @@ pub(super) struct Logical {
 }
 
 impl Logical {
+    /// A type of which nothing is wanted.
+    pub(super) fn new(dialect: Dialect) -> Self {
+        let (wanted, open_collections, progress, held, version, withheld) = Default::default();
+        let per_stream = PerStreamState::new(dialect);
+        Self { wanted, open_collections, progress, held, version, per_stream, withheld }
+    }
+
     pub(super) fn reach(&self) -> Reach {
         if self.wanted.contains_key(Name::wildcard()) { Reach::Wildcard } else { Reach::Named }
     }
@@ -51,12 +59,10 @@ impl Logical {
 
     /// Forgets the stream; what is held stays.
     pub(super) fn close(&mut self) {
-        let verdicts = std::mem::take(&mut self.per_stream.verdicts).outliving();
-        if !verdicts.is_empty() {
+        if self.per_stream.close() {
             // What is held is more than what was accepted.
             self.version = None;
         }
-        self.per_stream = PerStreamState { verdicts, ..PerStreamState::default() };
         self.held.close();
         self.unsettle();
         self.withheld.close();

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, Variant, VariantKey};
 
+use super::ClientStream;
 use super::locator_state::AnswerState;
-use super::{ClientStream, Connection};
+use super::per_stream::ExchangeState;
 use crate::Dialect;
 
 /// Whether what an earlier process knew of a locator can be taken in.
@@ -27,15 +28,11 @@ impl ClientStream {
     pub fn may_remember(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Memory> {
         let logical = self.types.get(type_url)?;
         logical.wanted.get(&locator.name)?.get(&locator.parameters)?;
-        let per_stream = &logical.per_stream;
-        Some(if self.connection == Connection::Away || !per_stream.opened {
-            Memory::Welcome
-        } else if per_stream.heard {
-            Memory::Outdated
-        } else if self.settings.dialect == Dialect::Delta && locator.is_collection() {
-            Memory::Undecided
-        } else {
-            Memory::Welcome
+        let may_be_stated = self.settings.dialect == Dialect::Delta && locator.is_collection();
+        Some(match logical.per_stream.exchange {
+            ExchangeState::Responded => Memory::Outdated,
+            ExchangeState::Requested if may_be_stated => Memory::Undecided,
+            ExchangeState::NotStarted { .. } | ExchangeState::Requested => Memory::Welcome,
         })
     }
 

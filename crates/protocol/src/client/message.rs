@@ -29,6 +29,14 @@ pub struct Request {
     pub initial_versions: Vec<(Name, Arc<str>)>,
 }
 
+impl Request {
+    /// A request that asks for nothing and answers nothing.
+    pub(super) fn empty(type_url: TypeUrl) -> Self {
+        let (version, nonce, nack, subscribe, unsubscribe, initial_versions) = Default::default();
+        Self { type_url, first: false, version, nonce, nack, subscribe, unsubscribe, initial_versions }
+    }
+}
+
 /// A response in either dialect, after it was decoded.
 #[derive(Debug)]
 pub struct Response {

@@ -42,6 +42,7 @@ mod logical;
 mod memory;
 mod message;
 mod nack_backoff;
+mod outgoing;
 mod peers;
 mod per_stream;
 mod progress;
@@ -71,6 +72,7 @@ use weir_types::{
 pub use self::errors::Reported;
 pub use self::memory::Memory;
 pub use self::message::{Applied, Rejected, Request, Response};
+pub use self::per_stream::ReopenReason;
 pub use self::shrink::{Outcome, Shrink, ShrinkGuard};
 pub use self::subscriptions::Handover;
 pub use self::verdicts::Ticket;
@@ -243,18 +245,17 @@ impl ClientStream {
         open && self.types.values_mut().all(|logical| logical.is_idle() || logical.is_settled())
     }
 
-    /// Whether something is wanted that cannot be said on the current stream: it has to be closed, and another
-    /// one opened. A state-of-the-world server that takes the empty list for a wildcard cannot be told that
-    /// the wildcard is given up, and so not that it is wanted again; and no server has to send a collection again
-    /// on the stream that it was sent on.
-    ///
-    /// Or too much was said on the current stream of types that nobody wants any more. While there is that stream it
-    /// cannot be forgotten: whoever wants one of them again has to go on from the last nonce, and the server still knows
-    /// what it was told.
-    pub fn needs_new_stream(&self) -> bool {
+    /// Why the stream has to be replaced by another one, if it has to.
+    pub fn reopen_reason(&self) -> Option<ReopenReason> {
         let idle = || self.types.values().filter(|logical| logical.is_idle()).count();
         let heaped = self.types.len() > MAX_IDLE_TYPES && idle() > MAX_IDLE_TYPES;
-        heaped || self.types.values().any(|logical| logical.per_stream.exhausted)
+        let of_type = || self.types.values().find_map(|logical| logical.per_stream.reopen);
+        heaped.then_some(ReopenReason::IdleTypes).or_else(of_type)
+    }
+
+    /// Whether the stream has to be replaced by another one.
+    pub fn needs_new_stream(&self) -> bool {
+        self.reopen_reason().is_some()
     }
 
     /// Whether nothing is wanted.
@@ -264,7 +265,11 @@ impl ClientStream {
 
     /// Panics in debug builds where the state of a type contradicts itself.
     fn check(&self) {
-        self.types.values().for_each(|logical| logical.check(self.settings.dialect));
+        for logical in self.types.values() {
+            logical.check(self.settings.dialect);
+            let away = self.connection == Connection::Away;
+            debug_assert!(!away || !logical.per_stream.exchange.is_started(), "{logical:?}");
+        }
     }
 
     /// When [`Self::handle_timeout`] has something to do.

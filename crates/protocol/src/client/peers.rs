@@ -16,7 +16,7 @@ impl ClientStream {
     /// send it again. False where nothing is held.
     pub fn demand_answer(&mut self) -> bool {
         let mut holding = self.types.values_mut().filter(|logical| !logical.held.is_empty());
-        holding.next().map(|logical| logical.per_stream.pressed = true).is_some()
+        holding.next().map(|logical| logical.per_stream.exchange.force_response()).is_some()
     }
 
     /// A stream that holds nothing and wants, of what is wanted here, what a server is most likely to have and costs

@@ -3,7 +3,7 @@
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
 use super::logical::Logical;
-use super::{ClientStream, Connection, Naming};
+use super::{ClientStream, Naming, ReopenReason};
 use crate::Dialect;
 
 impl ClientStream {
@@ -21,17 +21,14 @@ impl ClientStream {
             logical.open_collections.insert(locator.name.clone());
         }
         let per_stream = &mut logical.per_stream;
-        if !per_stream.opened || self.connection == Connection::Away {
+        if !per_stream.exchange.is_started() {
             return;
         }
         let listed = self.settings.dialect == Dialect::Sotw;
         if locator.is_collection() || listed && (type_url.is_full_state() || self.settings.polled) {
-            per_stream.exhausted = true;
-        } else if listed {
-            per_stream.unsubscribe.insert(locator.clone());
-            per_stream.changed = true;
+            per_stream.reopen = Some(ReopenReason::Renewal);
         } else {
-            per_stream.subscribe.insert(locator.clone());
+            per_stream.resend(locator);
         }
     }
 }

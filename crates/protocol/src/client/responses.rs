@@ -19,7 +19,8 @@ const MAX_NACK_LENGTH: usize = 64 * 1024;
 impl ClientStream {
     /// Applies a response that came at `now`. Unacceptable resources change nothing, the others are applied.
     pub fn handle_response(&mut self, response: Response, now: Instant) -> Applied {
-        let opened = self.types.get_mut(&response.type_url).filter(|logical| logical.per_stream.opened);
+        let opened =
+            self.types.get_mut(&response.type_url).filter(|logical| logical.per_stream.exchange.is_started());
         let Some(logical) = opened else {
             tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
             let batch = Batch::new(response.type_url, Reach::Named);
@@ -316,14 +317,13 @@ impl<'a> Application<'a> {
             // What is held is neither what the last accepted version stood for, nor what this one stands for.
             self.logical.version = None;
         }
-        self.logical.per_stream.heard = true;
         // In state of the world, what is left out of a type without full state is neither there nor gone.
         if self.settings.dialect == Dialect::Delta || self.batch.type_url.is_full_state() {
             self.logical.held.vouch();
         }
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });
-        self.logical.per_stream.verdicts.push(number, said.nonce, said.version, nack, now);
+        self.logical.per_stream.receive(number, said.nonce, said.version, nack, now);
         Applied {
             batch: self.batch,
             rejected: said.rejected,

@@ -9,7 +9,7 @@ use super::held::HeldVariant;
 use super::locator_state::LocatorState;
 use super::logical::Logical;
 use super::verdicts::Verdicts;
-use super::{ClientStream, Connection, Naming};
+use super::{ClientStream, Naming};
 use crate::Dialect;
 
 /// A type with all that is wanted and held of it, on its way from one stream to another.
@@ -29,7 +29,8 @@ impl Handover {
 impl ClientStream {
     /// Wants `locator`. A locator that is wanted already is asked for again.
     pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
-        let logical = self.types.entry(type_url.clone()).or_default();
+        let logical =
+            self.types.entry(type_url.clone()).or_insert_with(|| Logical::new(self.settings.dialect));
         logical.check(self.settings.dialect);
         if locator.is_collection() {
             logical.open_collections.insert(locator.name.clone());
@@ -37,25 +38,18 @@ impl ClientStream {
         logical.unsettle();
         let sets = logical.wanted.entry(locator.name.clone()).or_default();
         let known = sets.insert(locator.parameters.clone(), LocatorState::default());
-        if !logical.per_stream.opened || self.connection == Connection::Away {
+        if !logical.per_stream.exchange.is_started() {
             return;
         }
-        if self.settings.dialect == Dialect::Sotw {
-            logical.per_stream.changed = true;
-            logical.per_stream.exhausted |= logical.per_stream.lingers && locator.is_wildcard();
-            return;
+        let again = match (self.settings.dialect, &self.settings.naming, &known) {
+            (Dialect::Delta, Naming::Locators, None) => logical.in_doubt_with(&locator),
+            _ => Vec::new(),
+        };
+        let before = known.map(|known| known.request()).unwrap_or_default();
+        let request = logical.per_stream.subscribe(&locator, before, again);
+        if let Some(state) = logical.locator_state(&locator) {
+            state.start_from(request);
         }
-        if known.is_none() && matches!(self.settings.naming, Naming::Locators) {
-            logical.settle_before(&locator);
-        }
-        let given_up = logical.per_stream.unsubscribe.remove(&locator);
-        // The server never hears that it was given up, and need not send it again.
-        logical.per_stream.exhausted |= given_up && locator.is_collection();
-        let subscribed = given_up || known.is_some_and(|known| known.request().is_subscribed());
-        if let Some(state) = logical.locator_state(&locator).filter(|_| subscribed) {
-            state.assume_subscribed();
-        }
-        logical.per_stream.subscribe.insert(locator);
     }
 
     /// No longer wants `locator`. What only it asked for is forgotten.
@@ -69,14 +63,8 @@ impl ClientStream {
         }
         logical.forget_unreached(&self.settings.naming, &locator.name);
         logical.orphan_borrowed(&self.settings.naming, locator);
-        let per_stream = &mut logical.per_stream;
-        per_stream.changed |= per_stream.opened;
-        per_stream.lingers |= per_stream.implicit && locator.is_wildcard();
-        per_stream.subscribe.remove(locator);
-        if state.request().is_subscribed() {
-            per_stream.unsubscribe.insert(locator.clone());
-        }
-        if logical.is_idle() && !logical.per_stream.opened {
+        logical.per_stream.unsubscribe(locator, state.request());
+        if logical.is_idle() && !logical.per_stream.exchange.is_started() {
             self.types.remove(type_url);
         }
     }
@@ -124,10 +112,10 @@ impl ClientStream {
 }
 
 impl Logical {
-    /// Before another locator of a name is asked for: a variant of that name in its answer would look like the
-    /// successor of those that are held from an earlier stream. So the server is asked for all of the name
-    /// again. The same goes for collections, which have many names.
-    fn settle_before(&mut self, locator: &ResourceLocator) {
+    /// What has to be asked for again with another locator of a name: a variant of that name in its answer would look
+    /// like the successor of those that are held from an earlier stream. The same goes for collections, which have many
+    /// names.
+    fn in_doubt_with(&self, locator: &ResourceLocator) -> Vec<ResourceLocator> {
         let doubtful: HashSet<&Name> = match locator.breadth() {
             Breadth::Wildcard => before(self.held.iter()).collect(),
             Breadth::Glob => before(self.held.members(&locator.name)).collect(),
@@ -140,8 +128,7 @@ impl Logical {
             let sets = self.wanted.get(name).into_iter().flatten();
             sets.map(|(parameters, _)| ResourceLocator::new(name.clone(), parameters.clone()))
         });
-        let all: Vec<_> = all.collect();
-        self.per_stream.subscribe.extend(all);
+        all.collect()
     }
 }
 

@@ -154,10 +154,7 @@ impl ClientStream {
         if rejection.is_some() {
             logical.version = None;
         }
-        let per_stream = &mut logical.per_stream;
-        per_stream.verdicts.release(ticket, rejection);
-        if !per_stream.verdicts.is_held() {
-            per_stream.unsubscribe.append(&mut per_stream.unheard);
-        }
+        logical.per_stream.verdicts.release(ticket, rejection);
+        logical.per_stream.end_hold();
     }
 }

@@ -124,7 +124,12 @@ fn u06_a_nameless_wildcard_that_is_wanted_again_takes_a_new_stream() {
     assert_eq!(f.request().subscribe, [], "the server goes on to send everything");
     assert!(!f.stream.needs_new_stream() && f.respond(&cds(), vec![variant("a", "2")], &[]).batch.is_empty());
     f.subscribe(&cds(), &["*{env=prod}"]);
-    assert!(f.stream.needs_new_stream(), "the server may take this for an acknowledgement, and be silent");
+    let reason = f.stream.reopen_reason();
+    assert_eq!(
+        reason,
+        Some(ReopenReason::ImplicitWildcard),
+        "the server may take this for an ACK, and be silent"
+    );
     let requests = f.connect();
     assert!(!f.stream.needs_new_stream());
     assert_eq!((&*requests[0].version, requests[0].subscribe.len()), ("", 0), "nothing is held");
