@@ -14,6 +14,9 @@ use super::progress::Progress;
 use super::shrink::Withheld;
 use crate::Dialect;
 
+/// The most locators of a type whose states are checked: checking them all would make every operation linear.
+const MAX_CHECKED: usize = 64;
+
 /// One type on a stream.
 #[derive(Debug)]
 pub(super) struct Logical {
@@ -147,5 +150,21 @@ impl Logical {
             self.wanted.get_mut(&glob).into_iter().flatten().for_each(|(_, state)| state.clear_error());
         }
         first
+    }
+
+    /// Panics in debug builds where the state contradicts itself. Each operation calls it before it changes the state
+    /// that the last one has left.
+    pub(super) fn check(&self, dialect: Dialect) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        self.per_stream.check(dialect);
+        for (locator, state) in self.locators().take(MAX_CHECKED) {
+            state.check(locator.breadth());
+            debug_assert!(
+                self.per_stream.exchange.is_started() || !state.request().is_subscribed(),
+                "{locator:?} {state:?}"
+            );
+        }
     }
 }

@@ -46,7 +46,6 @@ mod outgoing;
 mod peers;
 mod per_stream;
 mod progress;
-mod reachable;
 mod removals;
 mod renewal;
 mod requests;

@@ -36,10 +36,53 @@ pub(super) struct Verdict {
     pub(super) version: Arc<str>,
     pub(super) nack: Option<String>,
     number: u64,
-    held: bool,
     received: Instant,
-    /// A repeated rejection is not sent on its own before this time.
-    deferred_until: Option<Instant>,
+    state: VerdictState,
+}
+
+/// When an answer may be given.
+///
+/// ```text
+///   response ─┬─ accepted, or rejected for a new reason ► Due ─ hold ► Held
+///             └─ rejected for a repeated reason ────────► Deferred ─ time, too many answers ► Due
+///
+///   Held ─ release ► Due, Deferred
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VerdictState {
+    /// With the next request.
+    Due,
+    /// With the next request that there is another reason for: a repeated rejection is not sent on its own before this
+    /// time.
+    Deferred { until: Instant },
+    /// Not before it is released.
+    Held,
+}
+
+impl VerdictState {
+    fn new(deferred_until: Option<Instant>) -> Self {
+        deferred_until.map_or(Self::Due, |until| Self::Deferred { until })
+    }
+
+    /// Ends the deferral. Held answers stay held.
+    fn undefer(&mut self) {
+        if let Self::Deferred { .. } = self {
+            *self = Self::Due;
+        }
+    }
+}
+
+impl Verdict {
+    fn is_held(&self) -> bool {
+        self.state == VerdictState::Held
+    }
+
+    fn deferred_until(&self) -> Option<Instant> {
+        match self.state {
+            VerdictState::Deferred { until } => Some(until),
+            VerdictState::Due | VerdictState::Held => None,
+        }
+    }
 }
 
 /// The answers of one type that are still to be given, the oldest first.
@@ -60,9 +103,10 @@ impl Verdicts {
     ) {
         let deferred_until = nack.as_deref().and_then(|nack| self.backoff.until(nack, received));
         let nonce = Some(nonce);
-        self.queue.push_back(Verdict { nonce, version, nack, number, held: false, received, deferred_until });
+        let state = VerdictState::new(deferred_until);
+        self.queue.push_back(Verdict { nonce, version, nack, number, received, state });
         if self.queue.len() > MAX_DEFERRED {
-            self.queue.iter_mut().for_each(|verdict| verdict.deferred_until = None);
+            self.queue.iter_mut().for_each(|verdict| verdict.state.undefer());
         }
     }
 
@@ -72,28 +116,28 @@ impl Verdicts {
 
     /// Whether there is one to give now, though there is no other request.
     pub(super) fn is_due(&self) -> bool {
-        self.queue.front().is_some_and(|first| !first.held && first.deferred_until.is_none())
+        self.queue.front().is_some_and(|first| first.state == VerdictState::Due)
     }
 
     /// Until when the next one is deferred.
     fn deferred_until(&self) -> Option<Instant> {
-        self.queue.front().filter(|first| !first.held)?.deferred_until
+        self.queue.front()?.deferred_until()
     }
 
     /// Whether one has to wait.
     pub(super) fn is_held(&self) -> bool {
-        self.queue.front().is_some_and(|first| first.held)
+        self.queue.front().is_some_and(Verdict::is_held)
     }
 
     /// The one to give with the next request. A deferred one goes too: a request has to name the newest response.
     pub(super) fn pop(&mut self) -> Option<Verdict> {
-        self.queue.front().filter(|first| !first.held)?;
+        self.queue.front().filter(|first| !first.is_held())?;
         self.queue.pop_front()
     }
 
     /// What is left of them when their stream is gone.
     pub(super) fn outliving(self) -> Self {
-        let held = self.queue.into_iter().filter(|verdict| verdict.held);
+        let held = self.queue.into_iter().filter(Verdict::is_held);
         let queue = held.map(|verdict| Verdict { nonce: None, ..verdict }).collect();
         Self { queue, backoff: NackBackoff::default() }
     }
@@ -108,11 +152,10 @@ impl Verdicts {
             .map(|verdict| verdict.received)
             .and_then(|received| rejection.as_deref().and_then(|nack| self.backoff.until(nack, received)));
         if let Some(verdict) = self.find(ticket) {
-            verdict.held = false;
             verdict.nack = verdict.nack.take().or(rejection);
-            verdict.deferred_until = deferred_until;
+            verdict.state = VerdictState::new(deferred_until);
         }
-        while self.queue.front().is_some_and(|first| !first.held && first.nonce.is_none()) {
+        while self.queue.front().is_some_and(|first| !first.is_held() && first.nonce.is_none()) {
             self.queue.pop_front();
         }
     }
@@ -129,10 +172,8 @@ impl ClientStream {
     pub(super) fn end_deferral(&mut self, now: Instant) {
         for logical in self.types.values_mut() {
             let first = logical.per_stream.verdicts.queue.front_mut();
-            if let Some(first) = first.filter(|first| first.deferred_until.is_some_and(|until| until <= now))
-            {
-                first.deferred_until = None;
-            }
+            let first = first.filter(|first| first.deferred_until().is_some_and(|until| until <= now));
+            first.into_iter().for_each(|first| first.state.undefer());
         }
     }
 
@@ -142,7 +183,7 @@ impl ClientStream {
     pub fn hold(&mut self, ticket: &Ticket) {
         let logical = self.types.get_mut(&ticket.type_url);
         if let Some(verdict) = logical.and_then(|logical| logical.per_stream.verdicts.find(ticket)) {
-            verdict.held = true;
+            verdict.state = VerdictState::Held;
         }
     }
 
