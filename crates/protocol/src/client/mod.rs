@@ -248,7 +248,7 @@ impl ClientStream {
     pub fn reopen_reason(&self) -> Option<ReopenReason> {
         let idle = || self.types.values().filter(|logical| logical.is_idle()).count();
         let heaped = self.types.len() > MAX_IDLE_TYPES && idle() > MAX_IDLE_TYPES;
-        let of_type = || self.types.values().find_map(|logical| logical.per_stream.reopen);
+        let of_type = || self.types.values().find_map(|logical| logical.per_stream.reopen_reason());
         heaped.then_some(ReopenReason::IdleTypes).or_else(of_type)
     }
 

@@ -20,9 +20,9 @@ pub(super) struct PerStreamState {
     /// A subscription was added or given up since the last request.
     changed: bool,
     /// Why the stream has to be replaced by another one.
-    pub(super) reopen: Option<ReopenReason>,
+    reopen: Option<ReopenReason>,
     pub(super) verdicts: Verdicts,
-    pub(super) outgoing: Outgoing,
+    outgoing: Outgoing,
 }
 
 /// How far the exchange of requests and responses has come.
@@ -103,6 +103,16 @@ impl PerStreamState {
     /// The number of the last request.
     pub(super) fn requests(&self) -> u32 {
         self.requests
+    }
+
+    /// Why the stream has to be replaced by another one, if it has to.
+    pub(super) fn reopen_reason(&self) -> Option<ReopenReason> {
+        self.reopen
+    }
+
+    /// Has the stream replaced by another one.
+    pub(super) fn reopen(&mut self, reason: ReopenReason) {
+        self.reopen = Some(reason);
     }
 
     /// Whether there is a request to send after the first one.

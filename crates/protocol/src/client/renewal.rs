@@ -26,7 +26,7 @@ impl ClientStream {
         }
         let listed = self.settings.dialect == Dialect::Sotw;
         if locator.is_collection() || listed && (type_url.is_full_state() || self.settings.polled) {
-            per_stream.reopen = Some(ReopenReason::Renewal);
+            per_stream.reopen(ReopenReason::Renewal);
         } else {
             per_stream.resend(locator);
         }

@@ -9,7 +9,7 @@ use weir_types::{Name, ResourceLocator, TypeUrl, WILDCARD};
 use super::locator_state::{AnswerState, FIRST_REQUEST};
 use super::logical::Logical;
 use super::timers::Deadline;
-use super::{ClientStream, Connection, Naming, Request};
+use super::{ClientStream, Connection, Naming, Request, Settings};
 use crate::Dialect;
 
 /// Stated for a name whose held variants cannot be stated, would die if a server had nothing to say of them, or must
@@ -24,7 +24,7 @@ impl ClientStream {
         }
         let (type_url, logical) = self.types.iter_mut().find(|(_, logical)| logical.has_request())?;
         logical.check(self.settings.dialect);
-        let mut request = logical.next_request(type_url, &self.settings.naming);
+        let mut request = logical.next_request(type_url, &self.settings);
         request.first = std::mem::replace(&mut self.connection, Connection::Open) == Connection::New;
         let deadline = now + self.settings.does_not_exist;
         let watched = logical.note_requested(&self.settings.naming, &request.subscribe, deadline);
@@ -43,10 +43,10 @@ impl Logical {
         if self.per_stream.exchange.is_started() { self.per_stream.has_request() } else { !self.is_idle() }
     }
 
-    fn next_request(&mut self, type_url: &TypeUrl, naming: &Naming) -> Request {
+    fn next_request(&mut self, type_url: &TypeUrl, settings: &Settings) -> Request {
         let first = !self.per_stream.exchange.is_started();
         let mut request = Request::empty(type_url.clone());
-        match self.per_stream.outgoing.dialect() {
+        match settings.dialect {
             Dialect::Sotw => {
                 request.subscribe = self.sorted_locators();
                 if first {
@@ -55,12 +55,12 @@ impl Logical {
             }
             Dialect::Delta if first => {
                 request.subscribe = self.sorted_locators();
-                request.initial_versions = self.initial_versions(naming);
+                request.initial_versions = self.initial_versions(&settings.naming);
             }
             Dialect::Delta => {}
         }
         // Older servers know the wildcard only as the empty list ("How the client specifies what resources to return").
-        let plain = matches!(naming, Naming::Names { .. });
+        let plain = matches!(settings.naming, Naming::Names { .. });
         self.per_stream.send(&mut request, plain && type_url.has_legacy_wildcard());
         request
     }
