@@ -19,11 +19,11 @@ impl Application<'_> {
     /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
     /// several parameter sets is meant, and what is asked for by its own name too has an answer of its own.
     pub(super) fn empty(&mut self, glob: &Name, said: &Said, sent: &HashSet<VariantKey>) {
-        let wanted = &self.logical.wanted;
+        let wanted = &self.upstream_type.wanted;
         if Breadth::of(glob) != Breadth::Glob || wanted.get(glob).is_none_or(|sets| sets.len() != 1) {
             return;
         }
-        let members = self.logical.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
+        let members = self.upstream_type.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
         let members = members.map(|(name, held)| held.key(name));
         let came = |key: &VariantKey| sent.contains(key) || said.spoiled.contains(&key.name);
         let gone: Vec<_> = members.filter(|key| !came(key)).collect();
@@ -50,11 +50,11 @@ impl Application<'_> {
         let removed: HashSet<&Name> = said.removed.iter().map(|removed| &removed.name).collect();
         let whole = self.settings.dialect == Dialect::Sotw && self.batch.type_url.is_full_state();
         let empty = said.is_empty();
-        let alone = self.logical.locators().take(2).count() == 1;
+        let alone = self.upstream_type.locators().take(2).count() == 1;
         let by_node = matches!(self.settings.naming, Naming::Names { .. });
-        let mut open = std::mem::take(&mut self.logical.open_collections);
+        let mut open = std::mem::take(&mut self.upstream_type.open_collections);
         open.retain(|name| {
-            let Some(sets) = self.logical.wanted.get_mut(name) else { return false };
+            let Some(sets) = self.upstream_type.wanted.get_mut(name) else { return false };
             let breadth = Breadth::of(name);
             let mut unanswered = false;
             for (parameters, state) in sets.iter_mut().filter(|(_, i)| i.is_open()) {
@@ -86,7 +86,7 @@ impl Application<'_> {
                 if complete {
                     state.receive_whole();
                 } else if state.receive_part(now, grows) {
-                    self.logical.progress = Progress::Unknown;
+                    self.upstream_type.progress = Progress::Unknown;
                     let locator = ResourceLocator::new(name.clone(), parameters.clone());
                     let type_url = self.batch.type_url.clone();
                     completions.push_back(Deadline { at: now + QUIET, type_url, locator });
@@ -99,7 +99,7 @@ impl Application<'_> {
             }
             unanswered
         });
-        self.logical.open_collections = open;
+        self.upstream_type.open_collections = open;
     }
 
     /// What came, by the glob that it belongs to: what cannot be accepted is an answer too.

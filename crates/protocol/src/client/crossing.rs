@@ -14,9 +14,9 @@ use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 use super::Naming;
 use super::held::HeldVariant;
 use super::locator_state::LocatorState;
-use super::logical::Logical;
 use super::responses::{Application, Said};
 use super::timers::Deadline;
+use super::upstream_type::UpstreamType;
 
 impl Application<'_> {
     /// Which locators the bare names of the response are meant for: as removals, and as errors.
@@ -58,14 +58,15 @@ impl Application<'_> {
         &'a self,
         name: &'a Name,
     ) -> impl Iterator<Item = (&'a DynamicParameters, &'a LocatorState)> {
-        let sets = self.logical.wanted.get(name).into_iter().flatten();
+        let sets = self.upstream_type.wanted.get(name).into_iter().flatten();
         let requested = sets.filter(|(_, state)| state.request().is_sent());
-        requested.filter(|(parameters, _)| !self.logical.is_served(&self.settings.naming, name, parameters))
+        requested
+            .filter(|(parameters, _)| !self.upstream_type.is_served(&self.settings.naming, name, parameters))
     }
 
     /// Whether locators that nothing serves are as many as there are bare names, which then say no more than that.
     pub(super) fn explains(&self, name: &Name, bare: usize) -> bool {
-        let several = self.logical.wanted.get(name).is_some_and(|sets| sets.len() > 1);
+        let several = self.upstream_type.wanted.get(name).is_some_and(|sets| sets.len() > 1);
         let located = matches!(self.settings.naming, Naming::Locators);
         located && several && self.unserved(name).count() >= bare
     }
@@ -74,21 +75,21 @@ impl Application<'_> {
     /// perhaps of other locators.
     pub(super) fn await_confirmations(&mut self, at: Instant, deadlines: &mut VecDeque<Deadline>) {
         for name in std::mem::take(&mut self.unconfirmed) {
-            let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
+            let Some(mut sets) = self.upstream_type.wanted.remove(&name) else { continue };
             for (parameters, state) in &mut sets {
                 let locator = ResourceLocator::new(name.clone(), parameters.clone());
                 let naming = &self.settings.naming;
                 let waits = state.request().is_sent()
                     && state.deadline().is_none()
-                    && self.logical.is_served(naming, &name, parameters)
-                    && !self.logical.is_served_by_this_stream(naming, &locator);
+                    && self.upstream_type.is_served(naming, &name, parameters)
+                    && !self.upstream_type.is_served_by_this_stream(naming, &locator);
                 if waits {
                     state.wait(at);
                     let type_url = self.batch.type_url.clone();
                     deadlines.push_back(Deadline { at, type_url, locator });
                 }
             }
-            self.logical.wanted.insert(name, sets);
+            self.upstream_type.wanted.insert(name, sets);
         }
     }
 
@@ -110,7 +111,8 @@ impl Application<'_> {
         deadlines: &mut VecDeque<Deadline>,
     ) {
         for locator in undecided {
-            let Some(state) = self.logical.locator_state(locator).filter(|state| !state.is_answered()) else {
+            let Some(state) = self.upstream_type.locator_state(locator).filter(|state| !state.is_answered())
+            else {
                 continue;
             };
             state.wait(at);
@@ -122,7 +124,7 @@ impl Application<'_> {
     }
 }
 
-impl Logical {
+impl UpstreamType {
     /// Notes which variants came for `given_up` and are only borrowed by those who still ask for them.
     pub(super) fn orphan_borrowed(&mut self, naming: &Naming, given_up: &ResourceLocator) {
         let is_answer = |resource: &Name, held: &HeldVariant| {

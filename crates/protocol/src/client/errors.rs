@@ -8,8 +8,8 @@ use weir_types::{
     VariantKey, WILDCARD,
 };
 
-use super::logical::Logical;
 use super::responses::Application;
+use super::upstream_type::UpstreamType;
 use super::{ClientStream, Settings};
 
 /// An error, as the server said it.
@@ -42,9 +42,9 @@ impl ClientStream {
     }
 
     fn of_unknown(&self, error: fn(Constraints) -> ResourceError) -> Vec<Batch> {
-        let of_type = |(type_url, logical): (&TypeUrl, &Logical)| {
-            let mut batch = Batch::new(type_url.clone(), logical.reach());
-            let unknown = logical.locators().filter(|(_, state)| !state.is_answered());
+        let of_type = |(type_url, upstream_type): (&TypeUrl, &UpstreamType)| {
+            let mut batch = Batch::new(type_url.clone(), upstream_type.reach());
+            let unknown = upstream_type.locators().filter(|(_, state)| !state.is_answered());
             batch.errors.extend(unknown.map(|(locator, _)| self.failed(locator, error)));
             (!batch.is_empty()).then_some(batch)
         };
@@ -75,11 +75,11 @@ impl Application<'_> {
             let brought = brought.get(&key.name).map(Vec::as_slice).unwrap_or_default();
             for parameters in self.concerned(key, brought) {
                 let locator = ResourceLocator::new(key.name.clone(), parameters.clone());
-                let served = || self.logical.is_served(&self.settings.naming, &key.name, &parameters);
+                let served = || self.upstream_type.is_served(&self.settings.naming, &key.name, &parameters);
                 if self.settings.drops(*code) && (undecided.contains(&locator) || served()) {
                     continue;
                 }
-                let sets = self.logical.wanted.get_mut(&key.name);
+                let sets = self.upstream_type.wanted.get_mut(&key.name);
                 let Some(state) = sets.and_then(|sets| sets.get_mut(&parameters)) else { continue };
                 state.receive_error(Arc::clone(&error));
                 let (name, scope) = (key.name.clone(), self.settings.naming.scope(&parameters));
@@ -106,12 +106,13 @@ impl Application<'_> {
         let brought = |parameters: &DynamicParameters| {
             brought.iter().any(|constraints| naming.matches(constraints, parameters))
         };
-        let asking = self.logical.wanted.get(&key.name).into_iter().flatten();
+        let asking = self.upstream_type.wanted.get(&key.name).into_iter().flatten();
         let asking = asking.filter(|(parameters, state)| {
             state.request().is_sent() && naming.matches(&key.constraints, parameters) && !brought(parameters)
         });
         let asking: Vec<DynamicParameters> = asking.map(|(parameters, _)| parameters.clone()).collect();
-        let served = |parameters: &DynamicParameters| self.logical.is_served(naming, &key.name, parameters);
+        let served =
+            |parameters: &DynamicParameters| self.upstream_type.is_served(naming, &key.name, parameters);
         let any_unserved = key.constraints.is_unconstrained() && !asking.iter().all(served);
         let meant = self.meant.get(&key.name).filter(|_| any_unserved);
         asking.into_iter().filter(|parameters| meant.is_none_or(|meant| meant.contains(parameters))).collect()

@@ -26,10 +26,10 @@ impl ClientStream {
     /// A server that is asked for a name anew says all of it. Of a collection it says in delta what there is, and
     /// what is gone only if it was stated to it, with the first request.
     pub fn may_remember(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Memory> {
-        let logical = self.types.get(type_url)?;
-        logical.wanted.get(&locator.name)?.get(&locator.parameters)?;
+        let upstream_type = self.types.get(type_url)?;
+        upstream_type.wanted.get(&locator.name)?.get(&locator.parameters)?;
         let may_be_stated = self.settings.dialect == Dialect::Delta && locator.is_collection();
-        Some(match logical.per_stream.exchange {
+        Some(match upstream_type.per_stream.exchange {
             ExchangeState::Responded => Memory::Outdated,
             ExchangeState::Requested if may_be_stated => Memory::Undecided,
             ExchangeState::NotStarted { .. } | ExchangeState::Requested => Memory::Welcome,
@@ -47,21 +47,22 @@ impl ClientStream {
         statable: bool,
     ) -> Option<Batch> {
         let naming = &self.settings.naming;
-        let logical = self.types.get_mut(type_url)?;
-        let mut batch = Batch::new(type_url.clone(), logical.reach());
+        let upstream_type = self.types.get_mut(type_url)?;
+        let mut batch = Batch::new(type_url.clone(), upstream_type.reach());
         for variant in variants {
             let (key, aliases) = (variant.key(), &variant.content().aliases);
-            let wanted = logical.reaches(naming, &key.name, aliases, &key.constraints);
-            if wanted && !logical.held.contains(key) && variant.content().body.is_some() {
-                logical.held.insert_remembered(&variant, statable);
-                logical.note_answer(naming, &variant);
-                logical.version = None;
+            let wanted = upstream_type.reaches(naming, &key.name, aliases, &key.constraints);
+            if wanted && !upstream_type.held.contains(key) && variant.content().body.is_some() {
+                upstream_type.held.insert_remembered(&variant, statable);
+                upstream_type.note_answer(naming, &variant);
+                upstream_type.version = None;
                 batch.upserts.push(variant);
             }
         }
         for (locator, absence) in known {
-            let served = logical.is_served(naming, &locator.name, &locator.parameters);
-            let Some(state) = logical.locator_state(&locator).filter(|state| !state.is_answered()) else {
+            let served = upstream_type.is_served(naming, &locator.name, &locator.parameters);
+            let Some(state) = upstream_type.locator_state(&locator).filter(|state| !state.is_answered())
+            else {
                 continue;
             };
             if !locator.is_collection() && served {
@@ -80,16 +81,16 @@ impl ClientStream {
 
     /// What is held of a locator.
     pub fn held_of(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> HashSet<VariantKey> {
-        let Some(logical) = self.types.get(type_url) else { return HashSet::new() };
+        let Some(upstream_type) = self.types.get(type_url) else { return HashSet::new() };
         if locator.is_wildcard() {
-            return logical.held.keys(|_, _| true).into_iter().collect();
+            return upstream_type.held.keys(|_, _| true).into_iter().collect();
         }
-        let held = logical.held.answering(&locator.name);
+        let held = upstream_type.held.answering(&locator.name);
         held.map(|(name, held)| held.key(name)).collect()
     }
 
     /// How many variants of a type are from an earlier process, and not vouched for by a server since.
     pub fn unconfirmed(&self, type_url: &TypeUrl) -> usize {
-        self.types.get(type_url).map_or(0, |logical| logical.held.remembered())
+        self.types.get(type_url).map_or(0, |upstream_type| upstream_type.held.remembered())
     }
 }

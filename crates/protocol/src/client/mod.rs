@@ -38,7 +38,6 @@ mod crossing;
 mod errors;
 mod held;
 mod locator_state;
-mod logical;
 mod memory;
 mod message;
 mod nack_backoff;
@@ -53,6 +52,7 @@ mod responses;
 mod shrink;
 mod subscriptions;
 mod timers;
+mod upstream_type;
 mod verdicts;
 
 #[cfg(test)]
@@ -76,8 +76,8 @@ pub use self::shrink::{Outcome, Shrink, ShrinkGuard};
 pub use self::subscriptions::Handover;
 pub use self::verdicts::Ticket;
 
-use self::logical::Logical;
 use self::timers::Deadline;
+use self::upstream_type::UpstreamType;
 use crate::Dialect;
 
 /// How many types a stream may know that nobody wants any more: clients make up as many as they like.
@@ -173,7 +173,7 @@ pub struct Settings {
     pub shrink_guard: Option<ShrinkGuard>,
 }
 
-type Types = BTreeMap<TypeUrl, Logical>;
+type Types = BTreeMap<TypeUrl, UpstreamType>;
 
 /// The client side of one stream. See the module for how to use it.
 #[derive(Debug)]
@@ -234,21 +234,25 @@ impl ClientStream {
         self.connection = Connection::Away;
         self.deadlines.clear();
         self.completions.clear();
-        self.types.retain(|_, logical| !logical.is_idle());
-        self.types.values_mut().for_each(Logical::close);
+        self.types.retain(|_, upstream_type| !upstream_type.is_idle());
+        self.types.values_mut().for_each(UpstreamType::close);
     }
 
     /// Whether every type that is wanted was answered on the current stream.
     pub fn is_in_sync(&mut self) -> bool {
         let open = self.connection == Connection::Open || self.types.is_empty();
-        open && self.types.values_mut().all(|logical| logical.is_idle() || logical.is_settled())
+        open && self
+            .types
+            .values_mut()
+            .all(|upstream_type| upstream_type.is_idle() || upstream_type.is_settled())
     }
 
     /// Why the stream has to be replaced by another one, if it has to.
     pub fn reopen_reason(&self) -> Option<ReopenReason> {
-        let idle = || self.types.values().filter(|logical| logical.is_idle()).count();
+        let idle = || self.types.values().filter(|upstream_type| upstream_type.is_idle()).count();
         let heaped = self.types.len() > MAX_IDLE_TYPES && idle() > MAX_IDLE_TYPES;
-        let of_type = || self.types.values().find_map(|logical| logical.per_stream.reopen_reason());
+        let of_type =
+            || self.types.values().find_map(|upstream_type| upstream_type.per_stream.reopen_reason());
         heaped.then_some(ReopenReason::IdleTypes).or_else(of_type)
     }
 
@@ -259,15 +263,15 @@ impl ClientStream {
 
     /// Whether nothing is wanted.
     pub fn is_idle(&self) -> bool {
-        self.types.values().all(Logical::is_idle)
+        self.types.values().all(UpstreamType::is_idle)
     }
 
     /// Panics in debug builds where the state of a type contradicts itself.
     fn check(&self) {
-        for logical in self.types.values() {
-            logical.check(self.settings.dialect);
+        for upstream_type in self.types.values() {
+            upstream_type.check(self.settings.dialect);
             let away = self.connection == Connection::Away;
-            debug_assert!(!away || !logical.per_stream.exchange.is_started(), "{logical:?}");
+            debug_assert!(!away || !upstream_type.per_stream.exchange.is_started(), "{upstream_type:?}");
         }
     }
 

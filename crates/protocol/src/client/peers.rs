@@ -6,17 +6,17 @@ impl ClientStream {
     /// What is held came from another server than the one that comes next, which may mean other things by the same
     /// versions. It will be stated none, and so has to send or remove all of it. Nothing is withdrawn.
     pub fn forget_versions(&mut self) {
-        for logical in self.types.values_mut() {
-            logical.held.forget_versions();
-            logical.version = None;
+        for upstream_type in self.types.values_mut() {
+            upstream_type.held.forget_versions();
+            upstream_type.version = None;
         }
     }
 
     /// Of a stream that was just opened: leaves out a little of what is held, so that a server that is alive has to
     /// send it again. False where nothing is held.
     pub fn demand_answer(&mut self) -> bool {
-        let mut holding = self.types.values_mut().filter(|logical| !logical.held.is_empty());
-        holding.next().map(|logical| logical.per_stream.exchange.force_response()).is_some()
+        let mut holding = self.types.values_mut().filter(|upstream_type| !upstream_type.held.is_empty());
+        holding.next().map(|upstream_type| upstream_type.per_stream.exchange.force_response()).is_some()
     }
 
     /// A stream that holds nothing and wants, of what is wanted here, what a server is most likely to have and costs
@@ -25,11 +25,13 @@ impl ClientStream {
         let mut sample = Self::new(self.settings.clone());
         let wanted = || {
             let types = self.types.iter();
-            types.flat_map(|(type_url, logical)| logical.locators().map(move |(l, _)| (type_url, logical, l)))
+            types.flat_map(|(type_url, upstream_type)| {
+                upstream_type.locators().map(move |(l, _)| (type_url, upstream_type, l))
+            })
         };
-        let served = wanted().find(|(_, logical, locator)| {
+        let served = wanted().find(|(_, upstream_type, locator)| {
             !locator.is_collection()
-                && logical.is_served(&self.settings.naming, &locator.name, &locator.parameters)
+                && upstream_type.is_served(&self.settings.naming, &locator.name, &locator.parameters)
         });
         match served {
             Some((type_url, _, locator)) => sample.subscribe(type_url, locator),

@@ -2,7 +2,7 @@
 
 use weir_types::{DynamicParameters, Name};
 
-use super::logical::Logical;
+use super::upstream_type::UpstreamType;
 
 /// How far the answers have come, as of the last look.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) enum Progress {
     Done,
 }
 
-impl Logical {
+impl UpstreamType {
     /// Whether everything that is wanted is settled.
     pub(super) fn is_settled(&mut self) -> bool {
         match &self.progress {

@@ -55,10 +55,10 @@ impl Application<'_> {
     /// confirmed.
     fn drop_before(&mut self, name: &Name, said: &Said, explained: bool) {
         let stays = |resource: &Name, held: &HeldVariant| {
-            let mut asking = self.logical.asking(resource, &held.aliases);
+            let mut asking = self.upstream_type.asking(resource, &held.aliases);
             said.spoiled.contains(resource) || asking.any(|asking| asking != name)
         };
-        let before = self.logical.held.answering(name).filter(|(_, held)| held.is_from_before());
+        let before = self.upstream_type.held.answering(name).filter(|(_, held)| held.is_from_before());
         let before = before.filter(|(_, held)| !explained || held.is_orphaned());
         let before = before.filter(|(resource, held)| *resource == name || !stays(resource, held));
         let before: Vec<_> = before.map(|(resource, held)| held.key(resource)).collect();
@@ -68,7 +68,7 @@ impl Application<'_> {
 
     /// Forgets a variant that the server has no more.
     pub(super) fn drop_held(&mut self, key: VariantKey) {
-        if let Some(held) = self.logical.held.remove(&key) {
+        if let Some(held) = self.upstream_type.held.remove(&key) {
             for name in std::iter::once(&key.name).chain(&*held.aliases) {
                 self.doubtful.entry(name.clone()).or_default().gone.push(key.constraints.clone());
             }
@@ -92,7 +92,7 @@ impl Application<'_> {
     ) -> Vec<ResourceLocator> {
         let mut undecided = Vec::new();
         for (name, doubt) in std::mem::take(&mut self.doubtful) {
-            let Some(mut sets) = self.logical.wanted.remove(&name) else { continue };
+            let Some(mut sets) = self.upstream_type.wanted.remove(&name) else { continue };
             let naming = &self.settings.naming;
             let meant = self.meant.get(&name).filter(|_| doubt.bare);
             for (parameters, state) in &mut sets {
@@ -100,7 +100,7 @@ impl Application<'_> {
                 let concerned = lost || meant.is_some_and(|meant| meant.contains(parameters));
                 if !concerned
                     || Breadth::of(&name) != Breadth::Name
-                    || self.logical.is_served(naming, &name, parameters)
+                    || self.upstream_type.is_served(naming, &name, parameters)
                 {
                     continue;
                 }
@@ -111,14 +111,14 @@ impl Application<'_> {
                 }
                 if state.is_borrowed() && crossed.contains(&name) || spared.contains(&name) {
                     state.retract();
-                    self.logical.unsettle();
+                    self.upstream_type.unsettle();
                     undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));
                     continue;
                 }
                 state.receive_absence();
                 self.batch.absent.push(naming.absent(&name, parameters, Absence::Known));
             }
-            self.logical.wanted.insert(name, sets);
+            self.upstream_type.wanted.insert(name, sets);
         }
         undecided
     }

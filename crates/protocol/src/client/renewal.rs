@@ -2,7 +2,7 @@
 
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
-use super::logical::Logical;
+use super::upstream_type::UpstreamType;
 use super::{ClientStream, Naming, ReopenReason};
 use crate::Dialect;
 
@@ -13,14 +13,14 @@ impl ClientStream {
     /// says nothing of the resource unless a response is the full state. A collection that is named once more may go
     /// unanswered, and so may a poll: these are asked for on a new stream ([`Self::needs_new_stream`]).
     pub fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
-        let Some(logical) = self.types.get_mut(type_url) else { return };
-        let Some(state) = logical.locator_state(locator) else { return };
+        let Some(upstream_type) = self.types.get_mut(type_url) else { return };
+        let Some(state) = upstream_type.locator_state(locator) else { return };
         state.renew();
-        logical.unsettle();
+        upstream_type.unsettle();
         if locator.is_collection() {
-            logical.open_collections.insert(locator.name.clone());
+            upstream_type.open_collections.insert(locator.name.clone());
         }
-        let per_stream = &mut logical.per_stream;
+        let per_stream = &mut upstream_type.per_stream;
         if !per_stream.exchange.is_started() {
             return;
         }
@@ -33,7 +33,7 @@ impl ClientStream {
     }
 }
 
-impl Logical {
+impl UpstreamType {
     /// Whether anything that answers `locator` was only for those who had asked for it when it came.
     pub(super) fn is_fleeting(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
         let fleeting = |held: &super::held::HeldVariant| {

@@ -7,8 +7,8 @@ use std::time::Instant;
 use weir_types::{Name, ResourceLocator, TypeUrl, WILDCARD};
 
 use super::locator_state::{AnswerState, FIRST_REQUEST};
-use super::logical::Logical;
 use super::timers::Deadline;
+use super::upstream_type::UpstreamType;
 use super::{ClientStream, Connection, Naming, Request, Settings};
 use crate::Dialect;
 
@@ -22,23 +22,24 @@ impl ClientStream {
         if self.connection == Connection::Away {
             return None;
         }
-        let (type_url, logical) = self.types.iter_mut().find(|(_, logical)| logical.has_request())?;
-        logical.check(self.settings.dialect);
-        let mut request = logical.next_request(type_url, &self.settings);
+        let (type_url, upstream_type) =
+            self.types.iter_mut().find(|(_, upstream_type)| upstream_type.has_request())?;
+        upstream_type.check(self.settings.dialect);
+        let mut request = upstream_type.next_request(type_url, &self.settings);
         request.first = std::mem::replace(&mut self.connection, Connection::Open) == Connection::New;
         let deadline = now + self.settings.does_not_exist;
-        let watched = logical.note_requested(&self.settings.naming, &request.subscribe, deadline);
+        let watched = upstream_type.note_requested(&self.settings.naming, &request.subscribe, deadline);
         self.deadlines.extend(watched.into_iter().map(|locator| Deadline {
             at: deadline,
             type_url: type_url.clone(),
             locator,
         }));
-        logical.check(self.settings.dialect);
+        upstream_type.check(self.settings.dialect);
         Some(request)
     }
 }
 
-impl Logical {
+impl UpstreamType {
     fn has_request(&self) -> bool {
         if self.per_stream.exchange.is_started() { self.per_stream.has_request() } else { !self.is_idle() }
     }

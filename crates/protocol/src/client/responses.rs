@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use weir_types::{Batch, DynamicParameters, Heartbeat, Name, Reach, Variant, VariantKey};
 
 use super::held::HeldVariant;
-use super::logical::Logical;
 use super::message::{Applied, Rejected, Response};
 use super::removals::Doubt;
+use super::upstream_type::UpstreamType;
 use super::{ClientStream, Naming, Reported, Settings, Ticket};
 use crate::Dialect;
 
@@ -19,18 +19,20 @@ const MAX_NACK_LENGTH: usize = 64 * 1024;
 impl ClientStream {
     /// Applies a response that came at `now`. Unacceptable resources change nothing, the others are applied.
     pub fn handle_response(&mut self, response: Response, now: Instant) -> Applied {
-        let opened =
-            self.types.get_mut(&response.type_url).filter(|logical| logical.per_stream.exchange.is_started());
-        let Some(logical) = opened else {
+        let opened = self
+            .types
+            .get_mut(&response.type_url)
+            .filter(|upstream_type| upstream_type.per_stream.exchange.is_started());
+        let Some(upstream_type) = opened else {
             tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
             let batch = Batch::new(response.type_url, Reach::Named);
             return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None, answers: false };
         };
-        logical.check(self.settings.dialect);
-        let mut batch = Batch::new(response.type_url.clone(), logical.reach());
+        upstream_type.check(self.settings.dialect);
+        let mut batch = Batch::new(response.type_url.clone(), upstream_type.reach());
         batch.received = Some(now);
-        let before = logical.held.len();
-        let mut application = Application::new(&self.settings, logical, batch);
+        let before = upstream_type.held.len();
+        let mut application = Application::new(&self.settings, upstream_type, batch);
         let mut said = Said::sort_out(response, &self.settings);
         application.refresh(&said, self.settings.dialect);
         application.upsert(&mut said);
@@ -48,7 +50,7 @@ impl ClientStream {
         let crossed = application.crossed(&said);
         let undecided = application.mark_absent(&crossed, &said.spared());
         application.tell_errors(&said.errors, &undecided);
-        let grows = application.logical.held.len() > before;
+        let grows = application.upstream_type.held.len() > before;
         application.answer_collections(&said, grows, now, &mut self.completions);
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);
@@ -203,7 +205,7 @@ impl Said {
 /// A response on its way into the state.
 pub(super) struct Application<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) logical: &'a mut Logical,
+    pub(super) upstream_type: &'a mut UpstreamType,
     pub(super) batch: Batch,
     /// Names of which some locators may have lost their variant, or never had one.
     pub(super) doubtful: BTreeMap<Name, Doubt>,
@@ -221,20 +223,30 @@ pub(super) struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    pub(super) fn new(settings: &'a Settings, logical: &'a mut Logical, batch: Batch) -> Self {
+    pub(super) fn new(settings: &'a Settings, upstream_type: &'a mut UpstreamType, batch: Batch) -> Self {
         let (doubtful, withdrawn, dropped, meant, unconfirmed) = Default::default();
-        Self { settings, logical, batch, doubtful, withdrawn, dropped, meant, unconfirmed, answers: false }
+        Self {
+            settings,
+            upstream_type,
+            batch,
+            doubtful,
+            withdrawn,
+            dropped,
+            meant,
+            unconfirmed,
+            answers: false,
+        }
     }
 
     /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
     fn refresh(&mut self, said: &Said, dialect: Dialect) {
         let of_response = |version: &str| {
             dialect == Dialect::Sotw
-                && (version == &*said.version || self.logical.version.as_deref() == Some(version))
+                && (version == &*said.version || self.upstream_type.version.as_deref() == Some(version))
         };
         for Beat { key, version, ttl } in &said.heartbeats {
             let unsaid = version.is_empty() || of_response(version);
-            if self.logical.held.refresh(key, |held| unsaid || *held == **version) {
+            if self.upstream_type.held.refresh(key, |held| unsaid || *held == **version) {
                 self.batch.heartbeats.push(Heartbeat { key: key.clone(), ttl: *ttl });
             } else {
                 tracing::debug!(?key, %version, "ignores a heartbeat of something else than what is held");
@@ -245,9 +257,9 @@ impl<'a> Application<'a> {
     fn upsert(&mut self, said: &mut Said) {
         for variant in said.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
-            if self.logical.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
-                self.logical.held.insert(&variant);
-                self.answers |= self.logical.note_answer(&self.settings.naming, &variant);
+            if self.upstream_type.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
+                self.upstream_type.held.insert(&variant);
+                self.answers |= self.upstream_type.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }
         }
@@ -257,7 +269,7 @@ impl<'a> Application<'a> {
     /// the server goes by the `Node`, so that there is one asker.
     fn sweep_before(&mut self, said: &Said) {
         for name in said.mentioned.difference(&said.spoiled) {
-            let before = self.logical.held.variants(name).iter().filter(|held| held.is_from_before());
+            let before = self.upstream_type.held.variants(name).iter().filter(|held| held.is_from_before());
             let swept: Vec<_> = before.map(|held| held.key(name)).collect();
             swept.into_iter().for_each(|key| self.drop_held(key));
         }
@@ -272,7 +284,7 @@ impl<'a> Application<'a> {
         let mut present: HashSet<&VariantKey> = self.batch.upserts.iter().map(Variant::key).collect();
         present.extend(said.heartbeats.iter().map(|beat| &beat.key));
         let gone = self
-            .logical
+            .upstream_type
             .held
             .keys(|name, held| !present.contains(&held.key(name)) && !said.spoiled.contains(name));
         gone.into_iter().for_each(|key| self.drop_held(key));
@@ -281,7 +293,7 @@ impl<'a> Application<'a> {
     /// Whether the response is about times to live alone, of the state that is held already. Of what has no time
     /// to live, some control planes then say nothing.
     fn only_beats(&self, said: &Said) -> bool {
-        let same_state = self.logical.version.as_ref() == Some(&said.version);
+        let same_state = self.upstream_type.version.as_ref() == Some(&said.version);
         same_state && !said.heartbeats.is_empty() && self.batch.upserts.is_empty() && said.rejected.is_empty()
     }
 
@@ -292,13 +304,13 @@ impl<'a> Application<'a> {
         let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
         for name in names.difference(&said.spoiled) {
             let is_new = |held: &&HeldVariant| sent.contains(&held.key(name));
-            let variants = self.logical.held.variants(name);
+            let variants = self.upstream_type.held.variants(name);
             let (new, old): (Vec<_>, Vec<_>) = variants.iter().partition(is_new);
             let superseded = old.iter().filter(|held| {
                 let later = old.iter().filter(|other| held.is_from_before() && !other.is_from_before());
                 let later = new.iter().chain(later);
-                let asking = self.logical.asking(name, &held.aliases);
-                let asking = asking.flat_map(|name| self.logical.wanted[name].keys());
+                let asking = self.upstream_type.asking(name, &held.aliases);
+                let asking = asking.flat_map(|name| self.upstream_type.wanted[name].keys());
                 let mut matching = asking.filter(|parameters| held.constraints.matches(parameters));
                 matching.all(|parameters| later.clone().any(|other| other.constraints.matches(parameters)))
             });
@@ -311,19 +323,19 @@ impl<'a> Application<'a> {
         let nack = said.nack();
         if nack.is_none() {
             // What is withheld is more than what the version stands for.
-            let stands = self.logical.withheld.is_empty();
-            self.logical.version = stands.then(|| Arc::clone(&said.version));
+            let stands = self.upstream_type.withheld.is_empty();
+            self.upstream_type.version = stands.then(|| Arc::clone(&said.version));
         } else if !self.batch.is_empty() {
             // What is held is neither what the last accepted version stood for, nor what this one stands for.
-            self.logical.version = None;
+            self.upstream_type.version = None;
         }
         // In state of the world, what is left out of a type without full state is neither there nor gone.
         if self.settings.dialect == Dialect::Delta || self.batch.type_url.is_full_state() {
-            self.logical.held.vouch();
+            self.upstream_type.held.vouch();
         }
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });
-        self.logical.per_stream.receive(number, said.nonce, said.version, nack, now);
+        self.upstream_type.per_stream.receive(number, said.nonce, said.version, nack, now);
         Applied {
             batch: self.batch,
             rejected: said.rejected,

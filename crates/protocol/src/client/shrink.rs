@@ -112,14 +112,14 @@ impl Application<'_> {
         let sent: HashSet<&Name> = self.batch.upserts.iter().map(|variant| variant.name()).collect();
         let back = self.batch.upserts.iter().map(|variant| variant.key());
         let back = back.chain(self.batch.heartbeats.iter().map(|heartbeat| &heartbeat.key));
-        let keys = &mut self.logical.withheld.keys;
+        let keys = &mut self.upstream_type.withheld.keys;
         let back: Vec<VariantKey> = back.filter_map(|key| keys.take(key)).collect();
         let dropped = dropped.into_iter().filter(|(key, _)| !sent.contains(&key.name));
         let (repeated, fresh): (Vec<_>, Vec<_>) = dropped.partition(|(key, _)| keys.remove(key));
         let repeated: Vec<VariantKey> = repeated.into_iter().map(|(key, _)| key).collect();
         let of = before.saturating_sub(repeated.len());
         let withheld = if guard.withholds(fresh.len(), of) { self.put_back(fresh) } else { Vec::new() };
-        let waiting = &mut self.logical.withheld;
+        let waiting = &mut self.upstream_type.withheld;
         if !withheld.is_empty() {
             waiting.until = None;
         }
@@ -136,9 +136,9 @@ impl Application<'_> {
         let keys: BTreeSet<VariantKey> = dropped.iter().map(|(key, _)| key.clone()).collect();
         self.batch.removals.retain(|key| !keys.contains(key));
         for (key, held) in dropped {
-            self.logical.held.put(&key.name, held);
+            self.upstream_type.held.put(&key.name, held);
         }
-        self.logical.withheld.keys.extend(keys.iter().cloned());
+        self.upstream_type.withheld.keys.extend(keys.iter().cloned());
         keys.into_iter().collect()
     }
 }
@@ -171,24 +171,25 @@ impl ClientStream {
 
     /// When withheld removals will be believed.
     pub(super) fn next_belief(&self) -> Option<Instant> {
-        let until = self.types.values().filter_map(|logical| logical.withheld.until);
+        let until = self.types.values().filter_map(|upstream_type| upstream_type.withheld.until);
         until.min().filter(|_| self.connection != Connection::Away)
     }
 
     /// Believes the withheld removals whose time is over.
     pub(super) fn believe_overdue(&mut self, now: Instant) -> Vec<Batch> {
         let overdue = self.types.iter();
-        let overdue = overdue.filter(|(_, logical)| logical.withheld.until.is_some_and(|until| until <= now));
+        let overdue = overdue
+            .filter(|(_, upstream_type)| upstream_type.withheld.until.is_some_and(|until| until <= now));
         let overdue: Vec<TypeUrl> = overdue.map(|(type_url, _)| type_url.clone()).collect();
         overdue.iter().filter_map(|type_url| self.believe(type_url, Outcome::Overdue)).collect()
     }
 
     fn believe(&mut self, type_url: &TypeUrl, outcome: Outcome) -> Option<Batch> {
-        let logical = self.types.get_mut(type_url)?;
-        let keys = std::mem::take(&mut logical.withheld).keys;
-        let of = logical.held.len();
-        let batch = Batch::new(type_url.clone(), logical.reach());
-        let mut application = Application::new(&self.settings, logical, batch);
+        let upstream_type = self.types.get_mut(type_url)?;
+        let keys = std::mem::take(&mut upstream_type.withheld).keys;
+        let of = upstream_type.held.len();
+        let batch = Batch::new(type_url.clone(), upstream_type.reach());
+        let mut application = Application::new(&self.settings, upstream_type, batch);
         keys.into_iter().for_each(|key| application.drop_held(key));
         application.mark_absent(&HashSet::new(), &HashSet::new());
         let batch = application.batch;

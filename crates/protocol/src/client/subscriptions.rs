@@ -7,7 +7,7 @@ use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl
 
 use super::held::HeldVariant;
 use super::locator_state::LocatorState;
-use super::logical::Logical;
+use super::upstream_type::UpstreamType;
 use super::verdicts::Verdicts;
 use super::{ClientStream, Naming};
 use crate::Dialect;
@@ -16,7 +16,7 @@ use crate::Dialect;
 #[derive(Debug)]
 pub struct Handover {
     type_url: TypeUrl,
-    logical: Logical,
+    upstream_type: UpstreamType,
 }
 
 impl Handover {
@@ -29,42 +29,42 @@ impl Handover {
 impl ClientStream {
     /// Wants `locator`. A locator that is wanted already is asked for again.
     pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
-        let logical =
-            self.types.entry(type_url.clone()).or_insert_with(|| Logical::new(self.settings.dialect));
-        logical.check(self.settings.dialect);
+        let upstream_type =
+            self.types.entry(type_url.clone()).or_insert_with(|| UpstreamType::new(self.settings.dialect));
+        upstream_type.check(self.settings.dialect);
         if locator.is_collection() {
-            logical.open_collections.insert(locator.name.clone());
+            upstream_type.open_collections.insert(locator.name.clone());
         }
-        logical.unsettle();
-        let sets = logical.wanted.entry(locator.name.clone()).or_default();
+        upstream_type.unsettle();
+        let sets = upstream_type.wanted.entry(locator.name.clone()).or_default();
         let known = sets.insert(locator.parameters.clone(), LocatorState::default());
-        if !logical.per_stream.exchange.is_started() {
+        if !upstream_type.per_stream.exchange.is_started() {
             return;
         }
         let again = match (self.settings.dialect, &self.settings.naming, &known) {
-            (Dialect::Delta, Naming::Locators, None) => logical.in_doubt_with(&locator),
+            (Dialect::Delta, Naming::Locators, None) => upstream_type.in_doubt_with(&locator),
             _ => Vec::new(),
         };
         let before = known.map(|known| known.request()).unwrap_or_default();
-        let request = logical.per_stream.subscribe(&locator, before, again);
-        if let Some(state) = logical.locator_state(&locator) {
+        let request = upstream_type.per_stream.subscribe(&locator, before, again);
+        if let Some(state) = upstream_type.locator_state(&locator) {
             state.start_from(request);
         }
     }
 
     /// No longer wants `locator`. What only it asked for is forgotten.
     pub fn unsubscribe(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
-        let Some(logical) = self.types.get_mut(type_url) else { return };
-        logical.check(self.settings.dialect);
-        let Some(sets) = logical.wanted.get_mut(&locator.name) else { return };
+        let Some(upstream_type) = self.types.get_mut(type_url) else { return };
+        upstream_type.check(self.settings.dialect);
+        let Some(sets) = upstream_type.wanted.get_mut(&locator.name) else { return };
         let Some(state) = sets.remove(&locator.parameters) else { return };
         if sets.is_empty() {
-            logical.wanted.remove(&locator.name);
+            upstream_type.wanted.remove(&locator.name);
         }
-        logical.forget_unreached(&self.settings.naming, &locator.name);
-        logical.orphan_borrowed(&self.settings.naming, locator);
-        logical.per_stream.unsubscribe(locator, state.request());
-        if logical.is_idle() && !logical.per_stream.exchange.is_started() {
+        upstream_type.forget_unreached(&self.settings.naming, &locator.name);
+        upstream_type.orphan_borrowed(&self.settings.naming, locator);
+        upstream_type.per_stream.unsubscribe(locator, state.request());
+        if upstream_type.is_idle() && !upstream_type.per_stream.exchange.is_started() {
             self.types.remove(type_url);
         }
     }
@@ -73,14 +73,14 @@ impl ClientStream {
     /// nothing is, or when the server has to send it again.
     pub fn recall(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Batch> {
         let naming = &self.settings.naming;
-        let logical = self.types.get_mut(type_url)?;
-        if logical.is_fleeting(naming, locator) {
+        let upstream_type = self.types.get_mut(type_url)?;
+        if upstream_type.is_fleeting(naming, locator) {
             self.renew(type_url, locator);
             return None;
         }
-        let served = logical.is_served(naming, &locator.name, &locator.parameters);
-        let mut batch = Batch::new(type_url.clone(), logical.reach());
-        let state = logical.locator_state(locator).filter(|state| state.is_answered())?;
+        let served = upstream_type.is_served(naming, &locator.name, &locator.parameters);
+        let mut batch = Batch::new(type_url.clone(), upstream_type.reach());
+        let state = upstream_type.locator_state(locator).filter(|state| state.is_answered())?;
         if let Some(error) = state.error() {
             let (name, scope) = (locator.name.clone(), naming.scope(&locator.parameters));
             batch.errors.push(Failed { name, scope, error: Arc::clone(error) });
@@ -98,20 +98,20 @@ impl ClientStream {
     /// Gives up a type for another stream to continue with. The server still sends it on this one until the
     /// stream is closed, and it is ignored.
     pub fn hand_over(&mut self, type_url: &TypeUrl) -> Option<Handover> {
-        let mut logical = self.types.remove(type_url)?;
-        logical.close();
+        let mut upstream_type = self.types.remove(type_url)?;
+        upstream_type.close();
         // Whoever would release them knows of this stream only.
-        logical.per_stream.verdicts = Verdicts::default();
-        (!logical.is_idle()).then(|| Handover { type_url: type_url.clone(), logical })
+        upstream_type.per_stream.verdicts = Verdicts::default();
+        (!upstream_type.is_idle()).then(|| Handover { type_url: type_url.clone(), upstream_type })
     }
 
     /// Continues with what another stream has given up. The type must not be wanted here yet.
     pub fn take_over(&mut self, handover: Handover) {
-        self.types.insert(handover.type_url, handover.logical);
+        self.types.insert(handover.type_url, handover.upstream_type);
     }
 }
 
-impl Logical {
+impl UpstreamType {
     /// What has to be asked for again with another locator of a name: a variant of that name in its answer would look
     /// like the successor of those that are held from an earlier stream. The same goes for collections, which have many
     /// names.

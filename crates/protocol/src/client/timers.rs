@@ -7,7 +7,7 @@ use std::time::Instant;
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 
 use super::locator_state::LocatorState;
-use super::logical::Logical;
+use super::upstream_type::UpstreamType;
 use super::{ClientStream, Naming, Types};
 
 /// When a locator will be taken to be absent, or complete. All wait equally long for either, so that they lie in order
@@ -35,12 +35,12 @@ impl ClientStream {
         let mut batches: Vec<Batch> = Vec::new();
         while self.next_deadline().is_some_and(|at| at <= now) {
             let Some(Deadline { type_url, locator, .. }) = self.deadlines.pop_front() else { break };
-            let Some(logical) = self.types.get_mut(&type_url) else { continue };
-            let Some(state) = logical.locator_state(&locator) else { continue };
+            let Some(upstream_type) = self.types.get_mut(&type_url) else { continue };
+            let Some(state) = upstream_type.locator_state(&locator) else { continue };
             let silence = state.time_out(locator.is_collection());
-            let unconfirmed = logical.drop_unconfirmed(&self.settings.naming, &locator);
+            let unconfirmed = upstream_type.drop_unconfirmed(&self.settings.naming, &locator);
             let naming = &self.settings.naming;
-            let batch = batch_of(&mut batches, type_url, logical);
+            let batch = batch_of(&mut batches, type_url, upstream_type);
             batch.removals.extend(unconfirmed);
             if locator.is_collection() {
                 batch.answered.push(naming.answered(&locator, silence));
@@ -56,10 +56,10 @@ impl ClientStream {
         let mut batches = Vec::new();
         while self.next_completion().is_some_and(|at| at <= now) {
             let Some(Deadline { type_url, locator, .. }) = self.completions.pop_front() else { break };
-            let Some(logical) = self.types.get_mut(&type_url) else { continue };
-            let Some(state) = logical.locator_state(&locator) else { continue };
+            let Some(upstream_type) = self.types.get_mut(&type_url) else { continue };
+            let Some(state) = upstream_type.locator_state(&locator) else { continue };
             state.receive_whole();
-            let batch = batch_of(&mut batches, type_url, logical);
+            let batch = batch_of(&mut batches, type_url, upstream_type);
             batch.answered.push(self.settings.naming.answered(&locator, Absence::Known));
         }
         batches
@@ -83,7 +83,7 @@ fn first_that_counts(
     time: fn(&LocatorState) -> Option<Instant>,
 ) -> Option<Instant> {
     while let Some(Deadline { at, type_url, locator }) = queue.front() {
-        let state = types.get_mut(type_url).and_then(|logical| logical.locator_state(locator));
+        let state = types.get_mut(type_url).and_then(|upstream_type| upstream_type.locator_state(locator));
         if state.is_some_and(|state| time(state) == Some(*at)) {
             return Some(*at);
         }
@@ -93,16 +93,20 @@ fn first_that_counts(
 }
 
 /// The batch of a type, of which there is one.
-fn batch_of<'a>(batches: &'a mut Vec<Batch>, type_url: TypeUrl, logical: &Logical) -> &'a mut Batch {
+fn batch_of<'a>(
+    batches: &'a mut Vec<Batch>,
+    type_url: TypeUrl,
+    upstream_type: &UpstreamType,
+) -> &'a mut Batch {
     let known = batches.iter().position(|batch| batch.type_url == type_url);
     let index = known.unwrap_or_else(|| {
-        batches.push(Batch::new(type_url, logical.reach()));
+        batches.push(Batch::new(type_url, upstream_type.reach()));
         batches.len() - 1
     });
     &mut batches[index]
 }
 
-impl Logical {
+impl UpstreamType {
     /// Forgets what an earlier stream has brought for a locator, and the server was asked for and did not send again.
     fn drop_unconfirmed(&mut self, naming: &Naming, locator: &ResourceLocator) -> Vec<VariantKey> {
         if locator.is_collection() {

@@ -164,14 +164,17 @@ impl Verdicts {
 impl ClientStream {
     /// When the next deferred rejection is sent.
     pub(super) fn next_deferred(&self) -> Option<Instant> {
-        let until = self.types.values().filter_map(|logical| logical.per_stream.verdicts.deferred_until());
+        let until = self
+            .types
+            .values()
+            .filter_map(|upstream_type| upstream_type.per_stream.verdicts.deferred_until());
         until.min().filter(|_| self.connection != Connection::Away)
     }
 
     /// Lets the rejections go that were deferred until `now`.
     pub(super) fn end_deferral(&mut self, now: Instant) {
-        for logical in self.types.values_mut() {
-            let first = logical.per_stream.verdicts.queue.front_mut();
+        for upstream_type in self.types.values_mut() {
+            let first = upstream_type.per_stream.verdicts.queue.front_mut();
             let first = first.filter(|first| first.deferred_until().is_some_and(|until| until <= now));
             first.into_iter().for_each(|first| first.state.undefer());
         }
@@ -181,8 +184,10 @@ impl ClientStream {
     /// To be called before the next [`poll_transmit`](Self::poll_transmit). Outlives the stream: what a new one
     /// brings is not answered before either.
     pub fn hold(&mut self, ticket: &Ticket) {
-        let logical = self.types.get_mut(&ticket.type_url);
-        if let Some(verdict) = logical.and_then(|logical| logical.per_stream.verdicts.find(ticket)) {
+        let upstream_type = self.types.get_mut(&ticket.type_url);
+        if let Some(verdict) =
+            upstream_type.and_then(|upstream_type| upstream_type.per_stream.verdicts.find(ticket))
+        {
             verdict.state = VerdictState::Held;
         }
     }
@@ -190,12 +195,12 @@ impl ClientStream {
     /// Lets a held answer go: the response is accepted, or rejected for a reason. What it has brought is held
     /// all the same, so that in SotW no version stands for that any more.
     pub fn release(&mut self, ticket: &Ticket, rejection: Option<String>) {
-        let Some(logical) = self.types.get_mut(&ticket.type_url) else { return };
-        logical.check(self.settings.dialect);
+        let Some(upstream_type) = self.types.get_mut(&ticket.type_url) else { return };
+        upstream_type.check(self.settings.dialect);
         if rejection.is_some() {
-            logical.version = None;
+            upstream_type.version = None;
         }
-        logical.per_stream.verdicts.release(ticket, rejection);
-        logical.per_stream.end_hold();
+        upstream_type.per_stream.verdicts.release(ticket, rejection);
+        upstream_type.per_stream.end_hold();
     }
 }

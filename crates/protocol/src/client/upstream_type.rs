@@ -19,7 +19,7 @@ const MAX_CHECKED: usize = 64;
 
 /// One type on a stream.
 #[derive(Debug)]
-pub(super) struct Logical {
+pub(super) struct UpstreamType {
     pub(super) wanted: HashMap<Name, HashMap<DynamicParameters, LocatorState>>,
     /// The wanted collections of which a locator may be unanswered: responses look at no others.
     pub(super) open_collections: HashSet<Name>,
@@ -31,7 +31,7 @@ pub(super) struct Logical {
     pub(super) withheld: Withheld,
 }
 
-impl Logical {
+impl UpstreamType {
     /// A type of which nothing is wanted.
     pub(super) fn new(dialect: Dialect) -> Self {
         let (wanted, open_collections, progress, held, version, withheld) = Default::default();
