@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use weir_protocol::client::{ClientStream, Naming};
+use weir_protocol::client::{Naming, UpstreamSession};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use crate::Lane;
@@ -60,7 +60,7 @@ impl Client {
             last: None,
             memory: None,
             settings: Arc::new(settings),
-            stream: ClientStream::new(machine),
+            stream: UpstreamSession::new(machine),
             commands: receiver,
             waiting: Waiting::default(),
             answered: Arc::default(),

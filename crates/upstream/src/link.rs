@@ -1,4 +1,4 @@
-//! One upstream stream, kept open: the thin shell around a [`ClientStream`].
+//! One upstream stream, kept open: the thin shell around a [`UpstreamSession`].
 //!
 //! Owns which endpoint is tried when, and obeys commands at any time, connected or not.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 use weir_database::{Observer, Watch};
-use weir_protocol::client::{Applied, ClientStream, Handover, Shrink};
+use weir_protocol::client::{Applied, Handover, Shrink, UpstreamSession};
 use weir_types::{Batch, DynamicParameters, ResourceLocator, TypeUrl, with_causes};
 
 use crate::acknowledgement::{About, Release, Waiting};
@@ -92,7 +92,7 @@ pub(crate) struct Link<F> {
     pub(crate) settings: Arc<Settings>,
     pub(crate) method: Method,
     pub(crate) writer: Writer,
-    pub(crate) stream: ClientStream,
+    pub(crate) stream: UpstreamSession,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     /// The acknowledgements that are held back.
     pub(crate) waiting: Waiting,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use weir_database::{Database, DemandChange};
-use weir_protocol::client::{self, ClientStream};
+use weir_protocol::client::{self, UpstreamSession};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use self::set::LinkSet;
@@ -239,7 +239,7 @@ impl Context {
             method,
             settings: Arc::clone(settings),
             writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
-            stream: ClientStream::new(machine),
+            stream: UpstreamSession::new(machine),
             commands: receiver,
             waiting: Waiting::default(),
             answered,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
-use weir_protocol::client::{ClientStream, Request};
+use weir_protocol::client::{Request, UpstreamSession};
 
 use crate::Settings;
 use crate::codec::Writer;
@@ -20,7 +20,7 @@ pub(crate) struct Probe {
     pub(crate) method: Method,
     pub(crate) writer: Writer,
     /// Wants something that an endpoint has to answer. What comes is looked at by nobody.
-    pub(crate) stream: ClientStream,
+    pub(crate) stream: UpstreamSession,
     /// How long a stream has to last once it has answered.
     pub(crate) lasting: Duration,
 }

@@ -10,7 +10,7 @@ use weir_types::{
 
 use super::responses::Application;
 use super::upstream_type::UpstreamType;
-use super::{ClientStream, Settings};
+use super::{Settings, UpstreamSession};
 
 /// An error, as the server said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Settings {
     }
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// That nothing can be had for the moment of what is wanted and not known. One batch for each type.
     pub fn away(&self) -> Vec<Batch> {
         self.of_unknown(ResourceError::away)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, Variant, VariantKey};
 
-use super::ClientStream;
+use super::UpstreamSession;
 use super::locator_state::AnswerState;
 use super::per_stream::ExchangeState;
 use crate::Dialect;
@@ -20,7 +20,7 @@ pub enum Memory {
     Outdated,
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// Whether what an earlier process knew of `locator` can be taken in. None when it is not wanted.
     ///
     /// A server that is asked for a name anew says all of it. Of a collection it says in delta what there is, and

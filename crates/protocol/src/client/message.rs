@@ -72,7 +72,7 @@ impl fmt::Display for Rejected {
 /// What a response comes to.
 #[derive(Debug)]
 pub struct Applied {
-    /// What has to be committed before the next [`poll_transmit`](super::ClientStream::poll_transmit), which
+    /// What has to be committed before the next [`poll_transmit`](super::UpstreamSession::poll_transmit), which
     /// gives the acknowledgement.
     pub batch: Batch,
     /// What is not accepted; the acknowledgement will be a NACK that says so.

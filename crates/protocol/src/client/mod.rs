@@ -1,37 +1,37 @@
 //! The client side of one xDS stream, in both dialects, without IO.
 //!
 //! Owns what is subscribed, what is held and what was said. Knows nothing of transports, of the database, or
-//! of other streams. A [`ClientStream`] outlives its connection: what it holds is what it tells the next one.
+//! of other streams. A [`UpstreamSession`] outlives its connection: what it holds is what it tells the next one.
 //!
 //! # Contract
-//! - [`subscribe`](ClientStream::subscribe) and [`unsubscribe`](ClientStream::unsubscribe) at any time.
+//! - [`subscribe`](UpstreamSession::subscribe) and [`unsubscribe`](UpstreamSession::unsubscribe) at any time.
 //!   Wildcards and explicit names of one type belong on different streams: what a response brings cannot be
 //!   told apart otherwise. The caller sees to that. Globs go with the names: what belongs to one can be told
 //!   by its name.
-//! - [`connected`](ClientStream::connected) when a new stream is open, [`disconnected`] when it is gone.
+//! - [`connected`](UpstreamSession::connected) when a new stream is open, [`disconnected`] when it is gone.
 //!   Nothing is withdrawn in between.
 //! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
 //!   [`poll_transmit`], which acknowledges it.
-//! - [`remember`](ClientStream::remember) what an earlier process knew of a locator, when
-//!   [`may_remember`](ClientStream::may_remember) says so.
-//! - [`hold`](ClientStream::hold) before that, if others have to be asked first;
-//!   [`release`](ClientStream::release) when they have answered.
+//! - [`remember`](UpstreamSession::remember) what an earlier process knew of a locator, when
+//!   [`may_remember`](UpstreamSession::may_remember) says so.
+//! - [`hold`](UpstreamSession::hold) before that, if others have to be asked first;
+//!   [`release`](UpstreamSession::release) when they have answered.
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
-//! - [`poll_shrink`](ClientStream::poll_shrink) after these, for whoever watches over removals.
-//! - [`renew`](ClientStream::renew) when somebody needs what came already and must not be cached.
-//! - [`forget_versions`](ClientStream::forget_versions) before that, if the server is another one;
-//!   [`demand_answer`](ClientStream::demand_answer) after it, if a server that says nothing is to be told from one
+//! - [`poll_shrink`](UpstreamSession::poll_shrink) after these, for whoever watches over removals.
+//! - [`renew`](UpstreamSession::renew) when somebody needs what came already and must not be cached.
+//! - [`forget_versions`](UpstreamSession::forget_versions) before that, if the server is another one;
+//!   [`demand_answer`](UpstreamSession::demand_answer) after it, if a server that says nothing is to be told from one
 //!   that has nothing to say.
-//! - A new stream in place of the current one when [`needs_new_stream`](ClientStream::needs_new_stream) after any of
-//!   these: subscribing, unsubscribing, [`recall`](ClientStream::recall), [`renew`](ClientStream::renew).
+//! - A new stream in place of the current one when [`needs_new_stream`](UpstreamSession::needs_new_stream) after any
+//!   of these: subscribing, unsubscribing, [`recall`](UpstreamSession::recall), [`renew`](UpstreamSession::renew).
 //!
-//! [`disconnected`]: ClientStream::disconnected
-//! [`handle_response`]: ClientStream::handle_response
-//! [`handle_timeout`]: ClientStream::handle_timeout
-//! [`poll_timeout`]: ClientStream::poll_timeout
-//! [`poll_transmit`]: ClientStream::poll_transmit
+//! [`disconnected`]: UpstreamSession::disconnected
+//! [`handle_response`]: UpstreamSession::handle_response
+//! [`handle_timeout`]: UpstreamSession::handle_timeout
+//! [`poll_timeout`]: UpstreamSession::poll_timeout
+//! [`poll_transmit`]: UpstreamSession::poll_transmit
 
 mod collections;
 mod crossing;
@@ -155,7 +155,7 @@ impl Naming {
     }
 }
 
-/// What a [`ClientStream`] goes by.
+/// What a [`UpstreamSession`] goes by.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How the two sides speak.
@@ -177,7 +177,7 @@ type Types = BTreeMap<TypeUrl, UpstreamType>;
 
 /// The client side of one stream. See the module for how to use it.
 #[derive(Debug)]
-pub struct ClientStream {
+pub struct UpstreamSession {
     settings: Settings,
     types: Types,
     connection: Connection,
@@ -198,7 +198,7 @@ enum Connection {
     Open,
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// A stream that is not connected and wants nothing.
     pub fn new(settings: Settings) -> Self {
         let (types, deadlines, completions, shrinks) = Default::default();

@@ -1,8 +1,8 @@
 //! Servers that stand in for each other: what is said to another one, and what makes one show that it is alive.
 
-use super::ClientStream;
+use super::UpstreamSession;
 
-impl ClientStream {
+impl UpstreamSession {
     /// What is held came from another server than the one that comes next, which may mean other things by the same
     /// versions. It will be stated none, and so has to send or remove all of it. Nothing is withdrawn.
     pub fn forget_versions(&mut self) {

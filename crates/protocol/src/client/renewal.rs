@@ -3,10 +3,10 @@
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
 use super::upstream_type::UpstreamType;
-use super::{ClientStream, Naming, ReopenReason};
+use super::{Naming, ReopenReason, UpstreamSession};
 use crate::Dialect;
 
-impl ClientStream {
+impl UpstreamSession {
     /// Has the server send again what it has for `locator`, if that is wanted.
     ///
     /// A name is subscribed to once more; in state of the world it has to be missing from the list for that, which

@@ -9,14 +9,14 @@ use weir_types::{Name, ResourceLocator, TypeUrl, WILDCARD};
 use super::locator_state::{AnswerState, FIRST_REQUEST};
 use super::timers::Deadline;
 use super::upstream_type::UpstreamType;
-use super::{ClientStream, Connection, Naming, Request, Settings};
+use super::{Connection, Naming, Request, Settings, UpstreamSession};
 use crate::Dialect;
 
 /// Stated for a name whose held variants cannot be stated, would die if a server had nothing to say of them, or must
 /// not be cached: no server gives this version, so all that the name has is sent again.
 pub(super) const UNSTATABLE_VERSION: &str = "weir: not statable";
 
-impl ClientStream {
+impl UpstreamSession {
     /// The next request, if there is one to send. Types come in make-before-break order.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Request> {
         if self.connection == Connection::Away {

@@ -10,13 +10,13 @@ use super::held::HeldVariant;
 use super::message::{Applied, Rejected, Response};
 use super::removals::Doubt;
 use super::upstream_type::UpstreamType;
-use super::{ClientStream, Naming, Reported, Settings, Ticket};
+use super::{Naming, Reported, Settings, Ticket, UpstreamSession};
 use crate::Dialect;
 
 /// How long the message of a NACK may get, in bytes; the rest is counted.
 const MAX_NACK_LENGTH: usize = 64 * 1024;
 
-impl ClientStream {
+impl UpstreamSession {
     /// Applies a response that came at `now`. Unacceptable resources change nothing, the others are applied.
     pub fn handle_response(&mut self, response: Response, now: Instant) -> Applied {
         let opened = self

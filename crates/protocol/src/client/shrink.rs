@@ -13,7 +13,7 @@ use weir_types::{Batch, Name, TypeUrl, VariantKey};
 
 use super::held::HeldVariant;
 use super::responses::Application;
-use super::{ClientStream, Connection};
+use super::{Connection, UpstreamSession};
 
 /// How many names are told.
 const MAX_NAMES: usize = 5;
@@ -158,7 +158,7 @@ impl Shrink {
     }
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// What became of removals since this was asked last.
     pub fn poll_shrink(&mut self) -> Option<Shrink> {
         self.shrinks.pop_front()

@@ -9,7 +9,7 @@ use super::held::HeldVariant;
 use super::locator_state::LocatorState;
 use super::upstream_type::UpstreamType;
 use super::verdicts::Verdicts;
-use super::{ClientStream, Naming};
+use super::{Naming, UpstreamSession};
 use crate::Dialect;
 
 /// A type with all that is wanted and held of it, on its way from one stream to another.
@@ -26,7 +26,7 @@ impl Handover {
     }
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// Wants `locator`. A locator that is wanted already is asked for again.
     pub fn subscribe(&mut self, type_url: &TypeUrl, locator: ResourceLocator) {
         let upstream_type =

@@ -62,7 +62,7 @@ fn variant(name: &str, version: &str) -> Variant {
 
 /// A stream with a clock, and a count of the responses it got.
 struct Fixture {
-    stream: ClientStream,
+    stream: UpstreamSession,
     now: Instant,
     responses: usize,
 }
@@ -78,7 +78,7 @@ impl Fixture {
             drop_on_errors,
             shrink_guard: None,
         };
-        Self { stream: ClientStream::new(settings), now: Instant::now(), responses: 0 }
+        Self { stream: UpstreamSession::new(settings), now: Instant::now(), responses: 0 }
     }
 
     fn native(dialect: Dialect) -> Self {

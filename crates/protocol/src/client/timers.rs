@@ -8,7 +8,7 @@ use weir_types::{Absence, Batch, ResourceLocator, TypeUrl, VariantKey};
 
 use super::locator_state::LocatorState;
 use super::upstream_type::UpstreamType;
-use super::{ClientStream, Naming, Types};
+use super::{Naming, Types, UpstreamSession};
 
 /// When a locator will be taken to be absent, or complete. All wait equally long for either, so that they lie in order
 /// of time; one that was answered is left where it is and passed over.
@@ -19,7 +19,7 @@ pub(super) struct Deadline {
     pub(super) locator: ResourceLocator,
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// Takes the locators whose time is up to be absent, one batch for each type, and removals whose time is up for
     /// what they are. Requests may be due afterwards.
     pub fn handle_timeout(&mut self, now: Instant) -> Vec<Batch> {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use weir_types::TypeUrl;
 
 use super::nack_backoff::NackBackoff;
-use super::{ClientStream, Connection};
+use super::{Connection, UpstreamSession};
 
 /// How many answers may wait behind a rejection that is deferred.
 const MAX_DEFERRED: usize = 32;
@@ -161,7 +161,7 @@ impl Verdicts {
     }
 }
 
-impl ClientStream {
+impl UpstreamSession {
     /// When the next deferred rejection is sent.
     pub(super) fn next_deferred(&self) -> Option<Instant> {
         let until = self

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::client::{self, ClientStream, Naming, Reported, Request, Settings};
+use weir_protocol::client::{self, Naming, Reported, Request, Settings, UpstreamSession};
 use weir_protocol::server::{Inbound, Nack, Names};
 use weir_types::{
     Batch, Code, Constraints, Content, DynamicParameters, Kind, ResourceLocator, Selector, Variant,
@@ -17,7 +17,7 @@ use crate::model::{Response, Sent};
 
 /// One stream, which outlives its connections.
 pub(super) struct Upstream {
-    pub(super) machine: ClientStream,
+    pub(super) machine: UpstreamSession,
     pub(super) dialect: Dialect,
     /// What the server makes of the `Node`.
     pub(super) parameters: DynamicParameters,
@@ -39,7 +39,7 @@ impl Upstream {
             drop_on_errors,
             shrink_guard: None,
         };
-        let machine = ClientStream::new(settings);
+        let machine = UpstreamSession::new(settings);
         let mut line = Line::default();
         line.of_proxy();
         Self { machine, dialect, parameters, line, collecting: false, naming }

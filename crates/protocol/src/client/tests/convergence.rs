@@ -151,7 +151,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 struct World {
-    stream: ClientStream,
+    stream: UpstreamSession,
     server: Server,
     /// What a database would hold.
     committed: BTreeMap<VariantKey, String>,
@@ -171,7 +171,7 @@ impl World {
             shrink_guard: None,
         };
         let (server, wanted, committed) = Default::default();
-        Self { stream: ClientStream::new(settings), server, committed, nonce: 0, dialect, wanted }
+        Self { stream: UpstreamSession::new(settings), server, committed, nonce: 0, dialect, wanted }
     }
 
     fn step(&mut self, step: Step) {
