@@ -34,9 +34,9 @@
 //! [`poll_transmit`]: UpstreamSession::poll_transmit
 
 mod collections;
-mod crossing;
 mod errors;
 mod held;
+mod in_flight_removals;
 mod locator_state;
 mod memory;
 mod message;

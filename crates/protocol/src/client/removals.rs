@@ -83,11 +83,12 @@ impl Application<'_> {
         }
     }
 
-    /// The locators that the server has answered and that nothing matches, now that all is applied. Returns those
-    /// that it has not: it may have `crossed` the request for them, or has `spared` what cannot be accepted.
+    /// Marks the locators absent that the server has answered and that nothing matches, now that all is applied. Returns
+    /// those that it has not answered: of names whose removal was `in_flight` with the request for them, and of names
+    /// that are `spared`, since what came of them cannot be accepted.
     pub(super) fn mark_absent(
         &mut self,
-        crossed: &HashSet<Name>,
+        in_flight: &HashSet<Name>,
         spared: &HashSet<Name>,
     ) -> Vec<ResourceLocator> {
         let mut undecided = Vec::new();
@@ -109,7 +110,7 @@ impl Application<'_> {
                     self.batch.undecided.push(Undecided { name: name.clone(), scope });
                     continue;
                 }
-                if state.is_borrowed() && crossed.contains(&name) || spared.contains(&name) {
+                if state.is_borrowed() && in_flight.contains(&name) || spared.contains(&name) {
                     state.retract();
                     self.upstream_type.unsettle();
                     undecided.push(ResourceLocator::new(name.clone(), parameters.clone()));

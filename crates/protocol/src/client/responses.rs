@@ -47,8 +47,8 @@ impl UpstreamSession {
         application.remove(&said);
         application.guard(before, now, &mut self.shrinks);
         application.find_meant(&said);
-        let crossed = application.crossed(&said);
-        let undecided = application.mark_absent(&crossed, &said.spared());
+        let in_flight = application.in_flight(&said);
+        let undecided = application.mark_absent(&in_flight, &said.spared());
         application.tell_errors(&said.errors, &undecided);
         let grows = application.upstream_type.held.len() > before;
         application.answer_collections(&said, grows, now, &mut self.completions);

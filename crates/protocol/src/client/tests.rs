@@ -2,10 +2,10 @@
 
 mod collections;
 mod convergence;
-mod crossing;
 mod delta;
 mod errors;
 mod holding;
+mod in_flight_removals;
 mod made_up;
 mod memory;
 mod rejected;

@@ -1,4 +1,4 @@
-//! Answers that cross requests.
+//! Removals that are in flight while a request is: answers that cross requests.
 //!
 //! A locator that something on the stream matches already is served at once, while the server is asked for it. What
 //! the server says before it has read that may withdraw what serves it: to those it was sent for, that is a removal;
@@ -95,12 +95,12 @@ impl Application<'_> {
 
     /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
     /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
-    pub(super) fn crossed(&self, said: &Said) -> HashSet<Name> {
+    pub(super) fn in_flight(&self, said: &Said) -> HashSet<Name> {
         let bare = said.bare_removals();
         let bare = |name: &Name| bare.get(name).copied().unwrap_or_default();
         let withdrawn = self.withdrawn.iter();
-        let crossed = withdrawn.filter(|(name, is_bare)| bare(name) <= usize::from(**is_bare));
-        crossed.map(|(name, _)| name.clone()).collect()
+        let in_flight = withdrawn.filter(|(name, is_bare)| bare(name) <= usize::from(**is_bare));
+        in_flight.map(|(name, _)| name.clone()).collect()
     }
 
     /// Waits for the server's word on locators that have lost what served them.

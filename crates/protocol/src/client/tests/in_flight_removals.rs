@@ -3,7 +3,7 @@
 use super::*;
 
 /// A stream on which `a` came for one parameter set, and is asked for by another one since.
-fn crossing(dialect: Dialect, type_url: &TypeUrl) -> Fixture {
+fn in_flight(dialect: Dialect, type_url: &TypeUrl) -> Fixture {
     let mut f = Fixture::native(dialect).with(type_url, &["a{env=test}"], vec![variant("a", "1")]);
     f.subscribe(type_url, &["a{env=prod}"]);
     f.sent();
@@ -16,7 +16,7 @@ fn undecided(batch: &Batch) -> Vec<&Name> {
 
 #[test]
 fn u03_a_removal_that_crosses_a_request_is_no_answer_to_it() {
-    let mut f = crossing(Dialect::Delta, &eds());
+    let mut f = in_flight(Dialect::Delta, &eds());
     let applied = f.respond(&eds(), vec![variant("a[env=test]", "2")], &["a"]);
     assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
     assert_eq!(absent(&applied.batch, Absence::Known), []);
@@ -44,7 +44,7 @@ fn u03_a_removal_that_comes_before_the_request_has_left_is_no_answer_to_it() {
 
 #[test]
 fn u03_full_state_that_crosses_a_request_is_no_answer_to_it() {
-    let mut f = crossing(Dialect::Sotw, &cds());
+    let mut f = in_flight(Dialect::Sotw, &cds());
     let applied = f.respond(&cds(), vec![variant("a[env=test]", "2")], &[]);
     assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
     assert_eq!(absent(&f.time_out()[0], Absence::TimedOut), locators(&["a{env=prod}"]), "silence is one");
@@ -52,7 +52,7 @@ fn u03_full_state_that_crosses_a_request_is_no_answer_to_it() {
 
 #[test]
 fn u03_the_bare_name_beside_what_goes_is_an_answer() {
-    let mut f = crossing(Dialect::Delta, &eds());
+    let mut f = in_flight(Dialect::Delta, &eds());
     let applied = f.respond(&eds(), vec![], &["a", "a"]);
     assert_eq!(undecided(&applied.batch), Vec::<&Name>::new());
     assert_eq!(absent(&applied.batch, Absence::Known).len(), 2);
@@ -60,7 +60,7 @@ fn u03_the_bare_name_beside_what_goes_is_an_answer() {
 
 #[test]
 fn u03_what_goes_after_the_server_has_answered_is_gone() {
-    let mut f = crossing(Dialect::Delta, &eds());
+    let mut f = in_flight(Dialect::Delta, &eds());
     f.respond(&eds(), vec![variant("a", "1")], &[]);
     let applied = f.respond(&eds(), vec![], &["a"]);
     assert_eq!(undecided(&applied.batch), Vec::<&Name>::new());
@@ -70,7 +70,7 @@ fn u03_what_goes_after_the_server_has_answered_is_gone() {
 #[test]
 fn u03_what_is_held_from_an_earlier_stream_is_gone_when_the_server_says_so() {
     for dialect in [Dialect::Delta, Dialect::Sotw] {
-        let mut f = crossing(dialect, &cds());
+        let mut f = in_flight(dialect, &cds());
         f.stream.disconnected();
         f.connect();
         let applied = f.respond(&cds(), vec![], if dialect == Dialect::Delta { &["a"] } else { &[] });
@@ -81,7 +81,7 @@ fn u03_what_is_held_from_an_earlier_stream_is_gone_when_the_server_says_so() {
 
 #[test]
 fn u03_a_removal_that_is_said_as_an_error_is_no_answer_either() {
-    let mut f = crossing(Dialect::Sotw, &eds());
+    let mut f = in_flight(Dialect::Sotw, &eds());
     let gone = Reported { key: key("a"), code: Code::NOT_FOUND, message: "".into() };
     let applied = f.respond_in_full(&eds(), vec![Ok(variant("a[env=test]", "2"))], &[], vec![gone]);
     assert_eq!((removals(&applied.batch), undecided(&applied.batch)), (keys(&["a"]), vec![&Name::from("a")]));
