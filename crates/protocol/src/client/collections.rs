@@ -8,24 +8,24 @@ use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator,
 
 use super::Naming;
 use super::progress::Progress;
-use super::responses::{Application, Said};
+use super::responses::{ParsedResponse, ResponseApplication};
 use super::timers::Deadline;
 use crate::Dialect;
 
 /// For how long nothing more of a collection comes when all of it has.
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
-impl Application<'_> {
+impl ResponseApplication<'_> {
     /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
     /// several parameter sets is meant, and what is asked for by its own name too has an answer of its own.
-    pub(super) fn empty(&mut self, glob: &Name, said: &Said, sent: &HashSet<VariantKey>) {
+    pub(super) fn empty(&mut self, glob: &Name, parsed: &ParsedResponse, sent: &HashSet<VariantKey>) {
         let wanted = &self.upstream_type.wanted;
         if Breadth::of(glob) != Breadth::Glob || wanted.get(glob).is_none_or(|sets| sets.len() != 1) {
             return;
         }
         let members = self.upstream_type.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
         let members = members.map(|(name, held)| held.key(name));
-        let came = |key: &VariantKey| sent.contains(key) || said.spoiled.contains(&key.name);
+        let came = |key: &VariantKey| sent.contains(key) || parsed.spoiled.contains(&key.name);
         let gone: Vec<_> = members.filter(|key| !came(key)).collect();
         gone.into_iter().for_each(|key| self.drop_held(key));
     }
@@ -41,15 +41,15 @@ impl Application<'_> {
     /// nothing is proved to be missing.
     pub(super) fn answer_collections(
         &mut self,
-        said: &Said,
+        parsed: &ParsedResponse,
         grows: bool,
         now: Instant,
         completions: &mut VecDeque<Deadline>,
     ) {
-        let brought = self.brought(said);
-        let removed: HashSet<&Name> = said.removed.iter().map(|removed| &removed.name).collect();
+        let brought = self.brought(parsed);
+        let removed: HashSet<&Name> = parsed.removed.iter().map(|removed| &removed.name).collect();
         let whole = self.settings.dialect == Dialect::Sotw && self.batch.type_url.is_full_state();
-        let empty = said.is_empty();
+        let empty = parsed.is_empty();
         let alone = self.upstream_type.locators().take(2).count() == 1;
         let by_node = matches!(self.settings.naming, Naming::Names { .. });
         let mut open = std::mem::take(&mut self.upstream_type.open_collections);
@@ -103,9 +103,9 @@ impl Application<'_> {
     }
 
     /// What came, by the glob that it belongs to: what cannot be accepted is an answer too.
-    fn brought(&self, said: &Said) -> HashMap<Name, Vec<Constraints>> {
+    fn brought(&self, parsed: &ParsedResponse) -> HashMap<Name, Vec<Constraints>> {
         let mut brought = HashMap::<Name, Vec<Constraints>>::new();
-        let spoiled = said.spoiled.iter().map(|name| (name, Constraints::unconstrained()));
+        let spoiled = parsed.spoiled.iter().map(|name| (name, Constraints::unconstrained()));
         let sent =
             self.batch.upserts.iter().map(|variant| (variant.name(), variant.key().constraints.clone()));
         for (name, constraints) in sent.chain(spoiled) {

@@ -8,7 +8,7 @@ use weir_types::{
     VariantKey, WILDCARD,
 };
 
-use super::responses::Application;
+use super::responses::ResponseApplication;
 use super::upstream_type::UpstreamType;
 use super::{Settings, UpstreamSession};
 
@@ -59,7 +59,7 @@ impl UpstreamSession {
     }
 }
 
-impl Application<'_> {
+impl ResponseApplication<'_> {
     /// Passes errors on to those who asked, but for what the same response brings. One that is how a removal is said
     /// goes neither to those who are `undecided` about it, nor to those whom something else serves. Wildcards cannot
     /// have any (TP3, "Wildcard Subscriptions and Glob Collections").

@@ -14,11 +14,11 @@ use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 use super::Naming;
 use super::held::HeldVariant;
 use super::locator_state::LocatorState;
-use super::responses::{Application, Said};
+use super::responses::{ParsedResponse, ResponseApplication};
 use super::timers::Deadline;
 use super::upstream_type::UpstreamType;
 
-impl Application<'_> {
+impl ResponseApplication<'_> {
     /// Which locators the bare names of the response are meant for: as removals, and as errors.
     ///
     /// TP2 does not say which of several locators of a name a bare name answers. One whose request the server has not
@@ -26,8 +26,8 @@ impl Application<'_> {
     /// without an answer is one that the server has read, or it would have nothing to answer. A server that follows
     /// the same rule says the bare name when all locators that it has read are answered; see
     /// docs/dynamic-parameters.md.
-    pub(super) fn find_meant(&mut self, said: &Said) {
-        let removed = said.removed.iter().chain(said.errors.iter().map(|error| &error.key));
+    pub(super) fn find_meant(&mut self, parsed: &ParsedResponse) {
+        let removed = parsed.removed.iter().chain(parsed.errors.iter().map(|error| &error.key));
         let bare = removed.filter(|key| key.constraints.is_unconstrained()).map(|key| key.name.clone());
         for name in bare.collect::<HashSet<_>>() {
             let meant = self.meant_by(&name);
@@ -95,8 +95,8 @@ impl Application<'_> {
 
     /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
     /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
-    pub(super) fn in_flight(&self, said: &Said) -> HashSet<Name> {
-        let bare = said.bare_removals();
+    pub(super) fn in_flight(&self, parsed: &ParsedResponse) -> HashSet<Name> {
+        let bare = parsed.bare_removals();
         let bare = |name: &Name| bare.get(name).copied().unwrap_or_default();
         let withdrawn = self.withdrawn.iter();
         let in_flight = withdrawn.filter(|(name, is_bare)| bare(name) <= usize::from(**is_bare));

@@ -8,7 +8,7 @@ use weir_types::{
 
 use super::Naming;
 use super::held::HeldVariant;
-use super::responses::{Application, Said};
+use super::responses::{ParsedResponse, ResponseApplication};
 
 /// Which locators of a name may be left with nothing.
 #[derive(Debug, Default)]
@@ -26,11 +26,11 @@ impl Doubt {
     }
 }
 
-impl Application<'_> {
-    pub(super) fn remove(&mut self, said: &Said) {
+impl ResponseApplication<'_> {
+    pub(super) fn remove(&mut self, parsed: &ParsedResponse) {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
-        let mut bare = said.bare_removals();
-        for removed in said.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
+        let mut bare = parsed.bare_removals();
+        for removed in parsed.removed.iter().filter(|removed| &*removed.name != WILDCARD) {
             let stored = self.settings.naming.stored(removed);
             if sent.contains(&stored) {
                 continue;
@@ -38,7 +38,7 @@ impl Application<'_> {
             let count = bare.remove(&removed.name).filter(|_| Breadth::of(&removed.name) == Breadth::Name);
             if let Some(count) = count {
                 let explained = self.explains(&removed.name, count);
-                self.drop_before(&removed.name, said, explained);
+                self.drop_before(&removed.name, parsed, explained);
             }
             self.drop_held(stored);
             let doubt = self.doubtful.entry(removed.name.clone()).or_default();
@@ -46,17 +46,17 @@ impl Application<'_> {
                 true => doubt.bare = true,
                 false => doubt.gone.push(removed.constraints.clone()),
             }
-            self.empty(&removed.name, said, &sent);
+            self.empty(&removed.name, parsed, &sent);
         }
     }
 
     /// A bare name also answers what was stated when the stream began: by that name, or for it, where an alias is all
     /// that anyone asks for. Where other locators of the name are what it is `explained` by, what was stated is to be
     /// confirmed.
-    fn drop_before(&mut self, name: &Name, said: &Said, explained: bool) {
+    fn drop_before(&mut self, name: &Name, parsed: &ParsedResponse, explained: bool) {
         let stays = |resource: &Name, held: &HeldVariant| {
             let mut asking = self.upstream_type.asking(resource, &held.aliases);
-            said.spoiled.contains(resource) || asking.any(|asking| asking != name)
+            parsed.spoiled.contains(resource) || asking.any(|asking| asking != name)
         };
         let before = self.upstream_type.held.answering(name).filter(|(_, held)| held.is_from_before());
         let before = before.filter(|(_, held)| !explained || held.is_orphaned());

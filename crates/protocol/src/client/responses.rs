@@ -32,36 +32,36 @@ impl UpstreamSession {
         let mut batch = Batch::new(response.type_url.clone(), upstream_type.reach());
         batch.received = Some(now);
         let before = upstream_type.held.len();
-        let mut application = Application::new(&self.settings, upstream_type, batch);
-        let mut said = Said::sort_out(response, &self.settings);
-        application.refresh(&said, self.settings.dialect);
-        application.upsert(&mut said);
+        let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);
+        let mut parsed = ParsedResponse::parse(response, &self.settings);
+        application.refresh(&parsed, self.settings.dialect);
+        application.upsert(&mut parsed);
         match self.settings.dialect {
-            Dialect::Delta => application.sweep_before(&said),
-            Dialect::Sotw if application.batch.type_url.is_full_state() => application.sweep_absent(&said),
+            Dialect::Delta => application.sweep_before(&parsed),
+            Dialect::Sotw if application.batch.type_url.is_full_state() => application.sweep_absent(&parsed),
             Dialect::Sotw if matches!(self.settings.naming, Naming::Locators) => {
-                application.sweep_superseded(&said);
+                application.sweep_superseded(&parsed);
             }
-            Dialect::Sotw => application.sweep_before(&said),
+            Dialect::Sotw => application.sweep_before(&parsed),
         }
-        application.remove(&said);
+        application.remove(&parsed);
         application.guard(before, now, &mut self.shrinks);
-        application.find_meant(&said);
-        let in_flight = application.in_flight(&said);
-        let undecided = application.mark_absent(&in_flight, &said.spared());
-        application.tell_errors(&said.errors, &undecided);
+        application.find_meant(&parsed);
+        let in_flight = application.in_flight(&parsed);
+        let undecided = application.mark_absent(&in_flight, &parsed.spared());
+        application.tell_errors(&parsed.errors, &undecided);
         let grows = application.upstream_type.held.len() > before;
-        application.answer_collections(&said, grows, now, &mut self.completions);
+        application.answer_collections(&parsed, grows, now, &mut self.completions);
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);
         application.await_confirmations(deadline, &mut self.deadlines);
         self.tickets += 1;
-        application.conclude(said, self.tickets, now)
+        application.conclude(parsed, self.tickets, now)
     }
 }
 
 /// A response, taken apart.
-pub(super) struct Said {
+pub(super) struct ParsedResponse {
     version: Arc<str>,
     nonce: Arc<str>,
     /// With their stored keys.
@@ -86,9 +86,9 @@ struct Beat {
     ttl: Duration,
 }
 
-impl Said {
-    fn sort_out(response: Response, settings: &Settings) -> Self {
-        let mut said = Self {
+impl ParsedResponse {
+    fn parse(response: Response, settings: &Settings) -> Self {
+        let mut parsed = Self {
             version: response.version,
             nonce: response.nonce,
             variants: Vec::with_capacity(response.resources.len()),
@@ -101,18 +101,18 @@ impl Said {
         };
         for resource in response.resources {
             match resource {
-                Ok(variant) => said.accept(variant, &settings.naming),
-                Err(rejected) => said.reject(rejected),
+                Ok(variant) => parsed.accept(variant, &settings.naming),
+                Err(rejected) => parsed.reject(rejected),
             }
         }
-        said.reject_duplicates();
-        for Reported { key, code, .. } in &said.errors {
+        parsed.reject_duplicates();
+        for Reported { key, code, .. } in &parsed.errors {
             match settings.drops(*code) {
-                true => said.removed.push(key.clone()),
-                false => drop(said.spoiled.insert(key.name.clone())),
+                true => parsed.removed.push(key.clone()),
+                false => drop(parsed.spoiled.insert(key.name.clone())),
             }
         }
-        said
+        parsed
     }
 
     fn accept(&mut self, variant: Variant, naming: &Naming) {
@@ -203,7 +203,7 @@ impl Said {
 }
 
 /// A response on its way into the state.
-pub(super) struct Application<'a> {
+pub(super) struct ResponseApplication<'a> {
     pub(super) settings: &'a Settings,
     pub(super) upstream_type: &'a mut UpstreamType,
     pub(super) batch: Batch,
@@ -222,7 +222,7 @@ pub(super) struct Application<'a> {
     answers: bool,
 }
 
-impl<'a> Application<'a> {
+impl<'a> ResponseApplication<'a> {
     pub(super) fn new(settings: &'a Settings, upstream_type: &'a mut UpstreamType, batch: Batch) -> Self {
         let (doubtful, withdrawn, dropped, meant, unconfirmed) = Default::default();
         Self {
@@ -239,12 +239,12 @@ impl<'a> Application<'a> {
     }
 
     /// "TTL": a heartbeat has the version that was sent last; no version of its own is that of the response.
-    fn refresh(&mut self, said: &Said, dialect: Dialect) {
+    fn refresh(&mut self, parsed: &ParsedResponse, dialect: Dialect) {
         let of_response = |version: &str| {
             dialect == Dialect::Sotw
-                && (version == &*said.version || self.upstream_type.version.as_deref() == Some(version))
+                && (version == &*parsed.version || self.upstream_type.version.as_deref() == Some(version))
         };
-        for Beat { key, version, ttl } in &said.heartbeats {
+        for Beat { key, version, ttl } in &parsed.heartbeats {
             let unsaid = version.is_empty() || of_response(version);
             if self.upstream_type.held.refresh(key, |held| unsaid || *held == **version) {
                 self.batch.heartbeats.push(Heartbeat { key: key.clone(), ttl: *ttl });
@@ -254,8 +254,8 @@ impl<'a> Application<'a> {
         }
     }
 
-    fn upsert(&mut self, said: &mut Said) {
-        for variant in said.variants.drain(..) {
+    fn upsert(&mut self, parsed: &mut ParsedResponse) {
+        for variant in parsed.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.upstream_type.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
                 self.upstream_type.held.insert(&variant);
@@ -267,8 +267,8 @@ impl<'a> Application<'a> {
 
     /// After a reconnect: what an answer brings for a name replaces what was held of that name. In delta, and where
     /// the server goes by the `Node`, so that there is one asker.
-    fn sweep_before(&mut self, said: &Said) {
-        for name in said.mentioned.difference(&said.spoiled) {
+    fn sweep_before(&mut self, parsed: &ParsedResponse) {
+        for name in parsed.mentioned.difference(&parsed.spoiled) {
             let before = self.upstream_type.held.variants(name).iter().filter(|held| held.is_from_before());
             let swept: Vec<_> = before.map(|held| held.key(name)).collect();
             swept.into_iter().for_each(|key| self.drop_held(key));
@@ -277,32 +277,35 @@ impl<'a> Application<'a> {
 
     /// SotW, full state: what is not in the response is gone. Not when a resource came that cannot be told by
     /// name: it may be any of the missing ones.
-    fn sweep_absent(&mut self, said: &Said) {
-        if said.rejected.iter().any(|rejected| rejected.name.is_none()) || self.only_beats(said) {
+    fn sweep_absent(&mut self, parsed: &ParsedResponse) {
+        if parsed.rejected.iter().any(|rejected| rejected.name.is_none()) || self.only_beats(parsed) {
             return;
         }
         let mut present: HashSet<&VariantKey> = self.batch.upserts.iter().map(Variant::key).collect();
-        present.extend(said.heartbeats.iter().map(|beat| &beat.key));
+        present.extend(parsed.heartbeats.iter().map(|beat| &beat.key));
         let gone = self
             .upstream_type
             .held
-            .keys(|name, held| !present.contains(&held.key(name)) && !said.spoiled.contains(name));
+            .keys(|name, held| !present.contains(&held.key(name)) && !parsed.spoiled.contains(name));
         gone.into_iter().for_each(|key| self.drop_held(key));
     }
 
     /// Whether the response is about times to live alone, of the state that is held already. Of what has no time
     /// to live, some control planes then say nothing.
-    fn only_beats(&self, said: &Said) -> bool {
-        let same_state = self.upstream_type.version.as_ref() == Some(&said.version);
-        same_state && !said.heartbeats.is_empty() && self.batch.upserts.is_empty() && said.rejected.is_empty()
+    fn only_beats(&self, parsed: &ParsedResponse) -> bool {
+        let same_state = self.upstream_type.version.as_ref() == Some(&parsed.version);
+        same_state
+            && !parsed.heartbeats.is_empty()
+            && self.batch.upserts.is_empty()
+            && parsed.rejected.is_empty()
     }
 
     /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response
     /// is gone when all that asked for it have got another: with it, or on this stream where it is from an earlier one.
-    fn sweep_superseded(&mut self, said: &Said) {
+    fn sweep_superseded(&mut self, parsed: &ParsedResponse) {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
         let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
-        for name in names.difference(&said.spoiled) {
+        for name in names.difference(&parsed.spoiled) {
             let is_new = |held: &&HeldVariant| sent.contains(&held.key(name));
             let variants = self.upstream_type.held.variants(name);
             let (new, old): (Vec<_>, Vec<_>) = variants.iter().partition(is_new);
@@ -319,12 +322,12 @@ impl<'a> Application<'a> {
         }
     }
 
-    fn conclude(self, said: Said, number: u64, now: Instant) -> Applied {
-        let nack = said.nack();
+    fn conclude(self, parsed: ParsedResponse, number: u64, now: Instant) -> Applied {
+        let nack = parsed.nack();
         if nack.is_none() {
             // What is withheld is more than what the version stands for.
             let stands = self.upstream_type.withheld.is_empty();
-            self.upstream_type.version = stands.then(|| Arc::clone(&said.version));
+            self.upstream_type.version = stands.then(|| Arc::clone(&parsed.version));
         } else if !self.batch.is_empty() {
             // What is held is neither what the last accepted version stood for, nor what this one stands for.
             self.upstream_type.version = None;
@@ -335,11 +338,11 @@ impl<'a> Application<'a> {
         }
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });
-        self.upstream_type.per_stream.receive(number, said.nonce, said.version, nack, now);
+        self.upstream_type.per_stream.receive(number, parsed.nonce, parsed.version, nack, now);
         Applied {
             batch: self.batch,
-            rejected: said.rejected,
-            errors: said.errors,
+            rejected: parsed.rejected,
+            errors: parsed.errors,
             ticket,
             answers: self.answers,
         }

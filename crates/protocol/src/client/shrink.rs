@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use weir_types::{Batch, Name, TypeUrl, VariantKey};
 
 use super::held::HeldVariant;
-use super::responses::Application;
+use super::responses::ResponseApplication;
 use super::{Connection, UpstreamSession};
 
 /// How many names are told.
@@ -104,7 +104,7 @@ impl Withheld {
     }
 }
 
-impl Application<'_> {
+impl ResponseApplication<'_> {
     /// Withholds what the response has removed, if that is too much, of what was held before.
     pub(super) fn guard(&mut self, before: usize, now: Instant, told: &mut VecDeque<Shrink>) {
         let dropped = std::mem::take(&mut self.dropped);
@@ -189,7 +189,7 @@ impl UpstreamSession {
         let keys = std::mem::take(&mut upstream_type.withheld).keys;
         let of = upstream_type.held.len();
         let batch = Batch::new(type_url.clone(), upstream_type.reach());
-        let mut application = Application::new(&self.settings, upstream_type, batch);
+        let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);
         keys.into_iter().for_each(|key| application.drop_held(key));
         application.mark_absent(&HashSet::new(), &HashSet::new());
         let batch = application.batch;
