@@ -7,8 +7,9 @@ use weir_types::xdstp::glob_of;
 use weir_types::{Absence, Answered, Breadth, Constraints, Name, ResourceLocator, VariantKey};
 
 use super::Naming;
+use super::parsed_response::ParsedResponse;
 use super::progress::Progress;
-use super::responses::{ParsedResponse, ResponseApplication};
+use super::responses::ResponseApplication;
 use super::timers::Deadline;
 use crate::Dialect;
 

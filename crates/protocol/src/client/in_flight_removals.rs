@@ -14,7 +14,8 @@ use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 use super::Naming;
 use super::held::HeldVariant;
 use super::locator_state::LocatorState;
-use super::responses::{ParsedResponse, ResponseApplication};
+use super::parsed_response::ParsedResponse;
+use super::responses::ResponseApplication;
 use super::timers::Deadline;
 use super::upstream_type::UpstreamType;
 

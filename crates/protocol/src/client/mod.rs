@@ -42,6 +42,7 @@ mod memory;
 mod message;
 mod nack_backoff;
 mod outgoing;
+mod parsed_response;
 mod peers;
 mod per_stream;
 mod progress;

@@ -8,7 +8,8 @@ use weir_types::{
 
 use super::Naming;
 use super::held::HeldVariant;
-use super::responses::{ParsedResponse, ResponseApplication};
+use super::parsed_response::ParsedResponse;
+use super::responses::ResponseApplication;
 
 /// Which locators of a name may be left with nothing.
 #[derive(Debug, Default)]
