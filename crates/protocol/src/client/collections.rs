@@ -24,7 +24,8 @@ impl ResponseApplication<'_> {
         if Breadth::of(glob) != Breadth::Glob || wanted.get(glob).is_none_or(|sets| sets.len() != 1) {
             return;
         }
-        let members = self.upstream_type.held.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
+        let members =
+            self.upstream_type.cache.answering(glob).filter(|(name, _)| !wanted.contains_key(*name));
         let members = members.map(|(name, held)| held.key(name));
         let came = |key: &VariantKey| sent.contains(key) || parsed.spoiled.contains(&key.name);
         let gone: Vec<_> = members.filter(|key| !came(key)).collect();

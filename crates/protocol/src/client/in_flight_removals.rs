@@ -12,11 +12,11 @@ use std::time::Instant;
 use weir_types::{DynamicParameters, Name, ResourceLocator, Undecided};
 
 use super::Naming;
-use super::held::HeldVariant;
 use super::locator_state::LocatorState;
 use super::parsed_response::ParsedResponse;
 use super::responses::ResponseApplication;
 use super::timers::Deadline;
+use super::upstream_cache::UpstreamVariant;
 use super::upstream_type::UpstreamType;
 
 impl ResponseApplication<'_> {
@@ -128,15 +128,15 @@ impl ResponseApplication<'_> {
 impl UpstreamType {
     /// Notes which variants came for `given_up` and are only borrowed by those who still ask for them.
     pub(super) fn orphan_borrowed(&mut self, naming: &Naming, given_up: &ResourceLocator) {
-        let is_answer = |resource: &Name, held: &HeldVariant| {
+        let is_answer = |resource: &Name, held: &UpstreamVariant| {
             let asking = self.asking(resource, &held.aliases).flat_map(|name| &self.wanted[name]);
             let mut asking = asking.filter(|(parameters, _)| naming.matches(&held.constraints, parameters));
             asking.any(|(_, state)| state.request().is_sent() && !state.is_borrowed())
         };
-        let came = self.held.answering(&given_up.name);
+        let came = self.cache.answering(&given_up.name);
         let came = came.filter(|(_, held)| naming.matches(&held.constraints, &given_up.parameters));
         let orphans = came.filter(|(resource, held)| !is_answer(resource, held));
         let orphans: Vec<_> = orphans.map(|(resource, held)| held.key(resource)).collect();
-        orphans.iter().for_each(|key| self.held.orphan(key));
+        orphans.iter().for_each(|key| self.cache.orphan(key));
     }
 }

@@ -52,8 +52,8 @@ impl UpstreamSession {
         for variant in variants {
             let (key, aliases) = (variant.key(), &variant.content().aliases);
             let wanted = upstream_type.reaches(naming, &key.name, aliases, &key.constraints);
-            if wanted && !upstream_type.held.contains(key) && variant.content().body.is_some() {
-                upstream_type.held.insert_remembered(&variant, statable);
+            if wanted && !upstream_type.cache.contains(key) && variant.content().body.is_some() {
+                upstream_type.cache.insert_remembered(&variant, statable);
                 upstream_type.note_answer(naming, &variant);
                 upstream_type.version = None;
                 batch.upserts.push(variant);
@@ -83,14 +83,14 @@ impl UpstreamSession {
     pub fn held_of(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> HashSet<VariantKey> {
         let Some(upstream_type) = self.types.get(type_url) else { return HashSet::new() };
         if locator.is_wildcard() {
-            return upstream_type.held.keys(|_, _| true).into_iter().collect();
+            return upstream_type.cache.keys(|_, _| true).into_iter().collect();
         }
-        let held = upstream_type.held.answering(&locator.name);
+        let held = upstream_type.cache.answering(&locator.name);
         held.map(|(name, held)| held.key(name)).collect()
     }
 
     /// How many variants of a type are from an earlier process, and not vouched for by a server since.
     pub fn unconfirmed(&self, type_url: &TypeUrl) -> usize {
-        self.types.get(type_url).map_or(0, |upstream_type| upstream_type.held.remembered())
+        self.types.get(type_url).map_or(0, |upstream_type| upstream_type.cache.remembered())
     }
 }

@@ -35,7 +35,6 @@
 
 mod collections;
 mod errors;
-mod held;
 mod in_flight_removals;
 mod locator_state;
 mod memory;
@@ -53,6 +52,7 @@ mod responses;
 mod shrink;
 mod subscriptions;
 mod timers;
+mod upstream_cache;
 mod upstream_type;
 mod verdicts;
 

@@ -7,7 +7,7 @@ impl UpstreamSession {
     /// versions. It will be stated none, and so has to send or remove all of it. Nothing is withdrawn.
     pub fn forget_versions(&mut self) {
         for upstream_type in self.types.values_mut() {
-            upstream_type.held.forget_versions();
+            upstream_type.cache.forget_versions();
             upstream_type.version = None;
         }
     }
@@ -15,7 +15,7 @@ impl UpstreamSession {
     /// Of a stream that was just opened: leaves out a little of what is held, so that a server that is alive has to
     /// send it again. False where nothing is held.
     pub fn demand_answer(&mut self) -> bool {
-        let mut holding = self.types.values_mut().filter(|upstream_type| !upstream_type.held.is_empty());
+        let mut holding = self.types.values_mut().filter(|upstream_type| !upstream_type.cache.is_empty());
         holding.next().map(|upstream_type| upstream_type.per_stream.exchange.force_response()).is_some()
     }
 

@@ -7,9 +7,9 @@ use weir_types::{
 };
 
 use super::Naming;
-use super::held::HeldVariant;
 use super::parsed_response::ParsedResponse;
 use super::responses::ResponseApplication;
+use super::upstream_cache::UpstreamVariant;
 
 /// Which locators of a name may be left with nothing.
 #[derive(Debug, Default)]
@@ -55,11 +55,11 @@ impl ResponseApplication<'_> {
     /// that anyone asks for. Where other locators of the name are what it is `explained` by, what was stated is to be
     /// confirmed.
     fn drop_before(&mut self, name: &Name, parsed: &ParsedResponse, explained: bool) {
-        let stays = |resource: &Name, held: &HeldVariant| {
+        let stays = |resource: &Name, held: &UpstreamVariant| {
             let mut asking = self.upstream_type.asking(resource, &held.aliases);
             parsed.spoiled.contains(resource) || asking.any(|asking| asking != name)
         };
-        let before = self.upstream_type.held.answering(name).filter(|(_, held)| held.is_from_before());
+        let before = self.upstream_type.cache.answering(name).filter(|(_, held)| held.is_from_before());
         let before = before.filter(|(_, held)| !explained || held.is_orphaned());
         let before = before.filter(|(resource, held)| *resource == name || !stays(resource, held));
         let before: Vec<_> = before.map(|(resource, held)| held.key(resource)).collect();
@@ -69,7 +69,7 @@ impl ResponseApplication<'_> {
 
     /// Forgets a variant that the server has no more.
     pub(super) fn drop_held(&mut self, key: VariantKey) {
-        if let Some(held) = self.upstream_type.held.remove(&key) {
+        if let Some(held) = self.upstream_type.cache.remove(&key) {
             for name in std::iter::once(&key.name).chain(&*held.aliases) {
                 self.doubtful.entry(name.clone()).or_default().gone.push(key.constraints.clone());
             }

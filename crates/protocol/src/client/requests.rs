@@ -77,7 +77,7 @@ impl UpstreamType {
     fn stated_version(&self) -> Option<Arc<str>> {
         let mut states = self.wanted.values().flat_map(HashMap::values);
         let complete = states.all(|state| state.is_answered() && state.error().is_none())
-            && self.held.is_statable()
+            && self.cache.is_statable()
             && !self.per_stream.exchange.forces_response();
         self.version.clone().filter(|_| complete)
     }
@@ -85,7 +85,7 @@ impl UpstreamType {
     /// What is held, by name. A name tells no variants apart, so a version is stated only where nobody can
     /// mistake what it is the version of.
     fn initial_versions(&self, naming: &Naming) -> Vec<(Name, Arc<str>)> {
-        let state = |(name, variants): (&Name, &[super::held::HeldVariant])| {
+        let state = |(name, variants): (&Name, &[super::upstream_cache::UpstreamVariant])| {
             let version = match variants {
                 [only]
                     if only.is_statable()
@@ -100,11 +100,11 @@ impl UpstreamType {
             };
             (name.clone(), version)
         };
-        let mut stated: Vec<_> = self.held.iter().map(state).collect();
+        let mut stated: Vec<_> = self.cache.iter().map(state).collect();
         stated.sort_unstable();
         // A server that is stated all it has may say nothing, and a collection waits for its answer; and so does
         // what is remembered, to be vouched for.
-        let forced = self.per_stream.exchange.forces_response() || self.held.remembered() > 0;
+        let forced = self.per_stream.exchange.forces_response() || self.cache.remembered() > 0;
         let forced = forced || self.locators().any(|(l, state)| l.is_collection() && !state.is_answered());
         if let Some(first) = stated.first_mut().filter(|_| forced) {
             first.1 = Arc::from(UNSTATABLE_VERSION);

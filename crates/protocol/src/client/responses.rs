@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use weir_types::{Batch, DynamicParameters, Heartbeat, Name, Reach, Variant, VariantKey};
 
-use super::held::HeldVariant;
 use super::message::{Applied, Response};
 use super::parsed_response::{Beat, ParsedResponse};
 use super::removals::Doubt;
+use super::upstream_cache::UpstreamVariant;
 use super::upstream_type::UpstreamType;
 use super::{Naming, Settings, Ticket, UpstreamSession};
 use crate::Dialect;
@@ -29,7 +29,7 @@ impl UpstreamSession {
         upstream_type.check(self.settings.dialect);
         let mut batch = Batch::new(response.type_url.clone(), upstream_type.reach());
         batch.received = Some(now);
-        let before = upstream_type.held.len();
+        let before = upstream_type.cache.len();
         let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);
         let mut parsed = ParsedResponse::parse(response, &self.settings);
         application.refresh(&parsed, self.settings.dialect);
@@ -48,7 +48,7 @@ impl UpstreamSession {
         let in_flight = application.in_flight(&parsed);
         let undecided = application.mark_absent(&in_flight, &parsed.spared());
         application.tell_errors(&parsed.errors, &undecided);
-        let grows = application.upstream_type.held.len() > before;
+        let grows = application.upstream_type.cache.len() > before;
         application.answer_collections(&parsed, grows, now, &mut self.completions);
         let deadline = now + self.settings.does_not_exist;
         application.await_answers(&undecided, deadline, &mut self.deadlines);
@@ -69,7 +69,7 @@ pub(super) struct ResponseApplication<'a> {
     /// the bare name.
     pub(super) withdrawn: HashMap<Name, bool>,
     /// What was held and is not any more.
-    pub(super) dropped: Vec<(VariantKey, HeldVariant)>,
+    pub(super) dropped: Vec<(VariantKey, UpstreamVariant)>,
     /// Which locators a bare name is meant for, by name.
     pub(super) meant: HashMap<Name, HashSet<DynamicParameters>>,
     /// Names of which an earlier stream has brought something that may be gone, or not.
@@ -102,7 +102,7 @@ impl<'a> ResponseApplication<'a> {
         };
         for Beat { key, version, ttl } in &parsed.heartbeats {
             let unsaid = version.is_empty() || of_response(version);
-            if self.upstream_type.held.refresh(key, |held| unsaid || *held == **version) {
+            if self.upstream_type.cache.refresh(key, |held| unsaid || *held == **version) {
                 self.batch.heartbeats.push(Heartbeat { key: key.clone(), ttl: *ttl });
             } else {
                 tracing::debug!(?key, %version, "ignores a heartbeat of something else than what is held");
@@ -114,7 +114,7 @@ impl<'a> ResponseApplication<'a> {
         for variant in parsed.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.upstream_type.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
-                self.upstream_type.held.insert(&variant);
+                self.upstream_type.cache.insert(&variant);
                 self.answers |= self.upstream_type.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }
@@ -125,7 +125,7 @@ impl<'a> ResponseApplication<'a> {
     /// the server goes by the `Node`, so that there is one asker.
     fn sweep_before(&mut self, parsed: &ParsedResponse) {
         for name in parsed.mentioned.difference(&parsed.spoiled) {
-            let before = self.upstream_type.held.variants(name).iter().filter(|held| held.is_from_before());
+            let before = self.upstream_type.cache.variants(name).iter().filter(|held| held.is_from_before());
             let swept: Vec<_> = before.map(|held| held.key(name)).collect();
             swept.into_iter().for_each(|key| self.drop_held(key));
         }
@@ -141,7 +141,7 @@ impl<'a> ResponseApplication<'a> {
         present.extend(parsed.heartbeats.iter().map(|beat| &beat.key));
         let gone = self
             .upstream_type
-            .held
+            .cache
             .keys(|name, held| !present.contains(&held.key(name)) && !parsed.spoiled.contains(name));
         gone.into_iter().for_each(|key| self.drop_held(key));
     }
@@ -162,8 +162,8 @@ impl<'a> ResponseApplication<'a> {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();
         let names: HashSet<Name> = sent.iter().map(|key| key.name.clone()).collect();
         for name in names.difference(&parsed.spoiled) {
-            let is_new = |held: &&HeldVariant| sent.contains(&held.key(name));
-            let variants = self.upstream_type.held.variants(name);
+            let is_new = |held: &&UpstreamVariant| sent.contains(&held.key(name));
+            let variants = self.upstream_type.cache.variants(name);
             let (new, old): (Vec<_>, Vec<_>) = variants.iter().partition(is_new);
             let superseded = old.iter().filter(|held| {
                 let later = old.iter().filter(|other| held.is_from_before() && !other.is_from_before());
@@ -190,7 +190,7 @@ impl<'a> ResponseApplication<'a> {
         }
         // In state of the world, what is left out of a type without full state is neither there nor gone.
         if self.settings.dialect == Dialect::Delta || self.batch.type_url.is_full_state() {
-            self.upstream_type.held.vouch();
+            self.upstream_type.cache.vouch();
         }
         let type_url = self.batch.type_url.clone();
         let ticket = nack.is_none().then_some(Ticket { type_url, number });

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use weir_types::{Batch, Name, TypeUrl, VariantKey};
 
-use super::held::HeldVariant;
 use super::responses::ResponseApplication;
+use super::upstream_cache::UpstreamVariant;
 use super::{Connection, UpstreamSession};
 
 /// How many names are told.
@@ -132,11 +132,11 @@ impl ResponseApplication<'_> {
     }
 
     /// Holds again what was removed.
-    fn put_back(&mut self, dropped: Vec<(VariantKey, HeldVariant)>) -> Vec<VariantKey> {
+    fn put_back(&mut self, dropped: Vec<(VariantKey, UpstreamVariant)>) -> Vec<VariantKey> {
         let keys: BTreeSet<VariantKey> = dropped.iter().map(|(key, _)| key.clone()).collect();
         self.batch.removals.retain(|key| !keys.contains(key));
         for (key, held) in dropped {
-            self.upstream_type.held.put(&key.name, held);
+            self.upstream_type.cache.put(&key.name, held);
         }
         self.upstream_type.withheld.keys.extend(keys.iter().cloned());
         keys.into_iter().collect()
@@ -187,7 +187,7 @@ impl UpstreamSession {
     fn believe(&mut self, type_url: &TypeUrl, outcome: Outcome) -> Option<Batch> {
         let upstream_type = self.types.get_mut(type_url)?;
         let keys = std::mem::take(&mut upstream_type.withheld).keys;
-        let of = upstream_type.held.len();
+        let of = upstream_type.cache.len();
         let batch = Batch::new(type_url.clone(), upstream_type.reach());
         let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);
         keys.into_iter().for_each(|key| application.drop_held(key));

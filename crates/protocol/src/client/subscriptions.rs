@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Batch, Breadth, Failed, Name, ResourceLocator, TypeUrl};
 
-use super::held::HeldVariant;
 use super::locator_state::LocatorState;
+use super::upstream_cache::UpstreamVariant;
 use super::upstream_type::UpstreamType;
 use super::verdicts::Verdicts;
 use super::{Naming, UpstreamSession};
@@ -117,10 +117,10 @@ impl UpstreamType {
     /// names.
     fn in_doubt_with(&self, locator: &ResourceLocator) -> Vec<ResourceLocator> {
         let doubtful: HashSet<&Name> = match locator.breadth() {
-            Breadth::Wildcard => before(self.held.iter()).collect(),
-            Breadth::Glob => before(self.held.members(&locator.name)).collect(),
+            Breadth::Wildcard => before(self.cache.iter()).collect(),
+            Breadth::Glob => before(self.cache.members(&locator.name)).collect(),
             Breadth::Name => {
-                before([(&locator.name, self.held.variants(&locator.name))].into_iter()).collect()
+                before([(&locator.name, self.cache.variants(&locator.name))].into_iter()).collect()
             }
         };
         let asking: HashSet<&Name> = doubtful.into_iter().flat_map(|name| self.asking(name, &[])).collect();
@@ -133,7 +133,9 @@ impl UpstreamType {
 }
 
 /// The names of what is held from an earlier stream.
-fn before<'a>(held: impl Iterator<Item = (&'a Name, &'a [HeldVariant])>) -> impl Iterator<Item = &'a Name> {
-    let before = |variants: &[HeldVariant]| variants.iter().any(HeldVariant::is_from_before);
+fn before<'a>(
+    held: impl Iterator<Item = (&'a Name, &'a [UpstreamVariant])>,
+) -> impl Iterator<Item = &'a Name> {
+    let before = |variants: &[UpstreamVariant]| variants.iter().any(UpstreamVariant::is_from_before);
     held.filter(move |(_, variants)| before(variants)).map(|(name, _)| name)
 }

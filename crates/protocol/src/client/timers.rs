@@ -112,7 +112,7 @@ impl UpstreamType {
         if locator.is_collection() {
             return Vec::new();
         }
-        let held = self.held.answering(&locator.name).filter(|(_, held)| held.is_from_before());
+        let held = self.cache.answering(&locator.name).filter(|(_, held)| held.is_from_before());
         let matching = held.filter(|(_, held)| naming.matches(&held.constraints, &locator.parameters));
         let keys: Vec<VariantKey> = matching.map(|(name, held)| held.key(name)).collect();
         self.forget(&keys);

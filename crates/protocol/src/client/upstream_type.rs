@@ -7,11 +7,11 @@ use weir_types::xdstp::collections_of;
 use weir_types::{Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey};
 
 use super::Naming;
-use super::held::{Held, HeldVariant};
 use super::locator_state::LocatorState;
 use super::per_stream::PerStreamState;
 use super::progress::Progress;
 use super::shrink::Withheld;
+use super::upstream_cache::{UpstreamCache, UpstreamVariant};
 use crate::Dialect;
 
 /// The most locators of a type whose states are checked: checking them all would make every operation linear.
@@ -24,7 +24,7 @@ pub(super) struct UpstreamType {
     /// The wanted collections of which a locator may be unanswered: responses look at no others.
     pub(super) open_collections: HashSet<Name>,
     pub(super) progress: Progress,
-    pub(super) held: Held,
+    pub(super) cache: UpstreamCache,
     /// SotW: the last accepted version, for the next stream. None when what it stood for is not all held.
     pub(super) version: Option<Arc<str>>,
     pub(super) per_stream: PerStreamState,
@@ -34,9 +34,9 @@ pub(super) struct UpstreamType {
 impl UpstreamType {
     /// A type of which nothing is wanted.
     pub(super) fn new(dialect: Dialect) -> Self {
-        let (wanted, open_collections, progress, held, version, withheld) = Default::default();
+        let (wanted, open_collections, progress, cache, version, withheld) = Default::default();
         let per_stream = PerStreamState::new(dialect);
-        Self { wanted, open_collections, progress, held, version, per_stream, withheld }
+        Self { wanted, open_collections, progress, cache, version, per_stream, withheld }
     }
 
     pub(super) fn reach(&self) -> Reach {
@@ -66,7 +66,7 @@ impl UpstreamType {
             // What is held is more than what was accepted.
             self.version = None;
         }
-        self.held.close();
+        self.cache.close();
         self.unsettle();
         self.withheld.close();
         self.wanted.values_mut().flat_map(HashMap::values_mut).for_each(LocatorState::close);
@@ -103,24 +103,24 @@ impl UpstreamType {
 
     /// Whether a held variant answers a locator.
     pub(super) fn is_served(&self, naming: &Naming, name: &Name, parameters: &DynamicParameters) -> bool {
-        self.held.answering(name).any(|(_, held)| naming.matches(&held.constraints, parameters))
+        self.cache.answering(name).any(|(_, held)| naming.matches(&held.constraints, parameters))
     }
 
     /// Whether a variant that came on this stream answers a locator.
     pub(super) fn is_served_by_this_stream(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
-        let held = self.held.answering(&locator.name).filter(|(_, held)| held.is_of_this_stream());
+        let held = self.cache.answering(&locator.name).filter(|(_, held)| held.is_of_this_stream());
         held.into_iter().any(|(_, held)| naming.matches(&held.constraints, &locator.parameters))
     }
 
     /// Forgets the variants that no subscription reaches any more.
     pub(super) fn forget_unreached(&mut self, naming: &Naming, name: &Name) {
-        let unreached = |resource: &Name, held: &HeldVariant| {
+        let unreached = |resource: &Name, held: &UpstreamVariant| {
             !self.reaches(naming, resource, &held.aliases, &held.constraints)
         };
         let lost: Vec<VariantKey> = if name == Name::wildcard() {
-            self.held.keys(unreached)
+            self.cache.keys(unreached)
         } else {
-            let candidates = self.held.answering(name).filter(|(resource, held)| unreached(resource, held));
+            let candidates = self.cache.answering(name).filter(|(resource, held)| unreached(resource, held));
             candidates.map(|(resource, held)| held.key(resource)).collect()
         };
         self.forget(&lost);
@@ -129,7 +129,7 @@ impl UpstreamType {
     /// Forgets variants that the server did not say to be gone.
     pub(super) fn forget(&mut self, lost: &[VariantKey]) {
         for key in lost {
-            self.held.remove(key);
+            self.cache.remove(key);
             self.withheld.forget(key);
             self.version = None;
         }

@@ -9,7 +9,7 @@ use super::requests::UNSTATABLE_VERSION;
 
 /// How the server of the current stream stands to a held variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Freshness {
     /// It was sent on this stream.
     Confirmed,
     /// It was sent on this stream for what is not asked for any more: nobody is told when it goes.
@@ -22,7 +22,7 @@ pub(super) enum Standing {
 
 /// What is remembered of a variant.
 #[derive(Debug)]
-pub(super) struct HeldVariant {
+pub(super) struct UpstreamVariant {
     pub(super) constraints: Constraints,
     /// As upstream called it.
     pub(super) version: Arc<str>,
@@ -31,10 +31,10 @@ pub(super) struct HeldVariant {
     pub(super) mortal: bool,
     /// It must not be cached: whoever comes late to it cannot be served what came.
     pub(super) fleeting: bool,
-    standing: Standing,
+    freshness: Freshness,
 }
 
-impl HeldVariant {
+impl UpstreamVariant {
     /// Its key, as a variant of `name`.
     pub(super) fn key(&self, name: &Name) -> VariantKey {
         VariantKey::new(name.clone(), self.constraints.clone())
@@ -42,17 +42,17 @@ impl HeldVariant {
 
     /// Whether the server of the current stream has not sent it, or only for what it is not asked for any more.
     pub(super) fn is_from_before(&self) -> bool {
-        self.standing != Standing::Confirmed
+        self.freshness != Freshness::Confirmed
     }
 
     /// Whether the server of the current stream has sent it for what it is not asked for any more.
     pub(super) fn is_orphaned(&self) -> bool {
-        self.standing == Standing::Orphaned
+        self.freshness == Freshness::Orphaned
     }
 
     /// Whether it came on the current stream.
     pub(super) fn is_of_this_stream(&self) -> bool {
-        matches!(self.standing, Standing::Confirmed | Standing::Orphaned)
+        matches!(self.freshness, Freshness::Confirmed | Freshness::Orphaned)
     }
 
     /// Whether it may be stated: nobody needs to have it sent again.
@@ -63,8 +63,8 @@ impl HeldVariant {
 
 /// All held variants of a type, found by name, by alias and by glob.
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    by_name: HashMap<Name, Vec<HeldVariant>>,
+pub(super) struct UpstreamCache {
+    by_name: HashMap<Name, Vec<UpstreamVariant>>,
     /// The names of the resources that list an alias.
     by_alias: HashMap<Name, HashSet<Name>>,
     directories: Directories,
@@ -72,10 +72,10 @@ pub(super) struct Held {
     remembered: usize,
 }
 
-impl Held {
+impl UpstreamCache {
     pub(super) fn insert(&mut self, variant: &Variant) {
         let version = Arc::clone(&variant.content().upstream_version);
-        self.insert_as(variant, version, Standing::Confirmed);
+        self.insert_as(variant, version, Freshness::Confirmed);
     }
 
     /// Holds a variant from an earlier process. Its version may mean something to the server, or not.
@@ -84,31 +84,31 @@ impl Held {
             true => Arc::clone(&variant.content().upstream_version),
             false => UNSTATABLE_VERSION.into(),
         };
-        self.insert_as(variant, version, Standing::Remembered);
+        self.insert_as(variant, version, Freshness::Remembered);
     }
 
-    fn insert_as(&mut self, variant: &Variant, version: Arc<str>, standing: Standing) {
+    fn insert_as(&mut self, variant: &Variant, version: Arc<str>, freshness: Freshness) {
         let VariantKey { name, constraints } = variant.key();
         self.remove(variant.key());
-        let held = HeldVariant {
+        let held = UpstreamVariant {
             constraints: constraints.clone(),
             version,
             aliases: Arc::clone(&variant.content().aliases),
             mortal: variant.content().ttl.is_some(),
             fleeting: variant.content().do_not_cache,
-            standing,
+            freshness,
         };
         self.put(name, held);
     }
 
     /// Holds a variant of `name` that is not held.
-    pub(super) fn put(&mut self, name: &Name, held: HeldVariant) {
+    pub(super) fn put(&mut self, name: &Name, held: UpstreamVariant) {
         for alias in &*held.aliases {
             self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
         }
         self.directories.insert(name);
         self.len += 1;
-        self.remembered += usize::from(held.standing == Standing::Remembered);
+        self.remembered += usize::from(held.freshness == Freshness::Remembered);
         // Most names have one variant.
         self.by_name.entry(name.clone()).or_insert_with(|| Vec::with_capacity(1)).push(held);
     }
@@ -118,12 +118,12 @@ impl Held {
         self.len
     }
 
-    pub(super) fn remove(&mut self, key: &VariantKey) -> Option<HeldVariant> {
+    pub(super) fn remove(&mut self, key: &VariantKey) -> Option<UpstreamVariant> {
         let variants = self.by_name.get_mut(&key.name)?;
         let index = variants.iter().position(|held| held.constraints == key.constraints)?;
         let removed = variants.swap_remove(index);
         self.len -= 1;
-        self.remembered -= usize::from(removed.standing == Standing::Remembered);
+        self.remembered -= usize::from(removed.freshness == Freshness::Remembered);
         if variants.is_empty() {
             self.by_name.remove(&key.name);
             self.directories.remove(&key.name);
@@ -147,8 +147,8 @@ impl Held {
         let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
         let held = variants.find(|held| held.constraints == key.constraints && current(&held.version));
         held.map(|held| {
-            self.remembered -= usize::from(held.standing == Standing::Remembered);
-            held.standing = Standing::Confirmed;
+            self.remembered -= usize::from(held.freshness == Freshness::Remembered);
+            held.freshness = Freshness::Confirmed;
             held.mortal = true;
         })
         .is_some()
@@ -163,29 +163,29 @@ impl Held {
     pub(super) fn vouch(&mut self) {
         if std::mem::take(&mut self.remembered) > 0 {
             let all = self.by_name.values_mut().flatten();
-            let remembered = all.filter(|held| held.standing == Standing::Remembered);
-            remembered.for_each(|held| held.standing = Standing::Before);
+            let remembered = all.filter(|held| held.freshness == Freshness::Remembered);
+            remembered.for_each(|held| held.freshness = Freshness::Before);
         }
     }
 
     /// Whether everything that is held may be stated.
     pub(super) fn is_statable(&self) -> bool {
-        self.by_name.values().flatten().all(HeldVariant::is_statable)
+        self.by_name.values().flatten().all(UpstreamVariant::is_statable)
     }
 
     /// Notes that what is held now is from an earlier stream.
     pub(super) fn close(&mut self) {
         let all = self.by_name.values_mut().flatten();
         let current = all.filter(|held| held.is_of_this_stream());
-        current.for_each(|held| held.standing = Standing::Before);
+        current.for_each(|held| held.freshness = Freshness::Before);
     }
 
     /// Notes that what this one was sent for is not asked for any more.
     pub(super) fn orphan(&mut self, key: &VariantKey) {
         let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
         let held = variants.find(|held| held.constraints == key.constraints);
-        if let Some(held) = held.filter(|held| held.standing == Standing::Confirmed) {
-            held.standing = Standing::Orphaned;
+        if let Some(held) = held.filter(|held| held.freshness == Freshness::Confirmed) {
+            held.freshness = Freshness::Orphaned;
         }
     }
 
@@ -204,12 +204,12 @@ impl Held {
     }
 
     /// The variants of the resource called `name`.
-    pub(super) fn variants(&self, name: &Name) -> &[HeldVariant] {
+    pub(super) fn variants(&self, name: &Name) -> &[UpstreamVariant] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The variants that answer a locator of `name`: by their name, by an alias, or as part of a glob.
-    pub(super) fn answering(&self, name: &Name) -> impl Iterator<Item = (&Name, &HeldVariant)> {
+    pub(super) fn answering(&self, name: &Name) -> impl Iterator<Item = (&Name, &UpstreamVariant)> {
         let named = self.by_name.get_key_value(name).into_iter();
         let aliased = self.by_alias.get(name).into_iter().flatten();
         let aliased = aliased.filter(move |resource| *resource != name);
@@ -222,18 +222,18 @@ impl Held {
     }
 
     /// The held resources that belong to `glob`.
-    pub(super) fn members(&self, glob: &Name) -> impl Iterator<Item = (&Name, &[HeldVariant])> {
+    pub(super) fn members(&self, glob: &Name) -> impl Iterator<Item = (&Name, &[UpstreamVariant])> {
         let members = self.directories.members(glob).filter_map(|member| self.by_name.get_key_value(member));
         members.map(|(name, variants)| (name, variants.as_slice()))
     }
 
     /// Every held variant, by name.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &[HeldVariant])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Name, &[UpstreamVariant])> {
         self.by_name.iter().map(|(name, variants)| (name, variants.as_slice()))
     }
 
     /// The keys of those variants that `is` true of.
-    pub(super) fn keys(&self, mut is: impl FnMut(&Name, &HeldVariant) -> bool) -> Vec<VariantKey> {
+    pub(super) fn keys(&self, mut is: impl FnMut(&Name, &UpstreamVariant) -> bool) -> Vec<VariantKey> {
         let all = self.iter().flat_map(|(name, variants)| variants.iter().map(move |held| (name, held)));
         let chosen = all.filter(|(name, held)| is(name, held));
         chosen.map(|(name, held)| held.key(name)).collect()
