@@ -35,14 +35,14 @@ impl UpstreamSession {
 
 impl UpstreamType {
     /// Whether anything that answers `locator` was only for those who had asked for it when it came.
-    pub(super) fn is_fleeting(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
-        let fleeting = |held: &super::upstream_cache::UpstreamVariant| {
-            held.fleeting && naming.matches(&held.constraints, &locator.parameters)
+    pub(super) fn is_uncacheable(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
+        let uncacheable = |held: &super::upstream_cache::UpstreamVariant| {
+            held.uncacheable && naming.matches(&held.constraints, &locator.parameters)
         };
         match locator.breadth() {
-            Breadth::Wildcard => self.cache.iter().flat_map(|(_, variants)| variants).any(fleeting),
+            Breadth::Wildcard => self.cache.iter().flat_map(|(_, variants)| variants).any(uncacheable),
             Breadth::Name | Breadth::Glob => {
-                self.cache.answering(&locator.name).any(|(_, held)| fleeting(held))
+                self.cache.answering(&locator.name).any(|(_, held)| uncacheable(held))
             }
         }
     }

@@ -146,7 +146,7 @@ impl UpstreamType {
     fn answer_of_held(&self, naming: &Naming, locator: &ResourceLocator) -> AnswerState {
         let served = !locator.is_collection()
             && self.is_served(naming, &locator.name, &locator.parameters)
-            && !self.is_fleeting(naming, locator);
+            && !self.is_uncacheable(naming, locator);
         let in_first = self.per_stream.requests() == FIRST_REQUEST;
         if !served {
             AnswerState::Pending

@@ -74,7 +74,7 @@ impl UpstreamSession {
     pub fn recall(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Batch> {
         let naming = &self.settings.naming;
         let upstream_type = self.types.get_mut(type_url)?;
-        if upstream_type.is_fleeting(naming, locator) {
+        if upstream_type.is_uncacheable(naming, locator) {
             self.renew(type_url, locator);
             return None;
         }

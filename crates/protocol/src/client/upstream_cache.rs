@@ -28,9 +28,9 @@ pub(super) struct UpstreamVariant {
     pub(super) version: Arc<str>,
     pub(super) aliases: Arc<[Name]>,
     /// It has a time to live, which ends if the server does not refresh it.
-    pub(super) mortal: bool,
+    pub(super) has_ttl: bool,
     /// It must not be cached: whoever comes late to it cannot be served what came.
-    pub(super) fleeting: bool,
+    pub(super) uncacheable: bool,
     freshness: Freshness,
 }
 
@@ -57,7 +57,7 @@ impl UpstreamVariant {
 
     /// Whether it may be stated: nobody needs to have it sent again.
     pub(super) fn is_statable(&self) -> bool {
-        !(self.mortal || self.fleeting)
+        !(self.has_ttl || self.uncacheable)
     }
 }
 
@@ -94,8 +94,8 @@ impl UpstreamCache {
             constraints: constraints.clone(),
             version,
             aliases: Arc::clone(&variant.content().aliases),
-            mortal: variant.content().ttl.is_some(),
-            fleeting: variant.content().do_not_cache,
+            has_ttl: variant.content().ttl.is_some(),
+            uncacheable: variant.content().do_not_cache,
             freshness,
         };
         self.put(name, held);
@@ -149,7 +149,7 @@ impl UpstreamCache {
         held.map(|held| {
             self.remembered -= usize::from(held.freshness == Freshness::Remembered);
             held.freshness = Freshness::Confirmed;
-            held.mortal = true;
+            held.has_ttl = true;
         })
         .is_some()
     }
