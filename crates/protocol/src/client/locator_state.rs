@@ -252,9 +252,9 @@ impl LocatorState {
         self.deadline = Some(deadline);
     }
 
-    /// Takes silence for the answer. What it proves: nothing tells the answer to a wildcard that came late from what
-    /// came for others, and a server that has sent a part of it on an earlier stream may have nothing to add, so that
-    /// silence is an answer there.
+    /// Takes silence for the answer. It proves that all has come of a wildcard that was not in the first request, whose
+    /// answer looks like that to others, and of a collection of which an earlier stream has brought a part, since the
+    /// server may have nothing to add.
     pub(super) fn time_out(&mut self, is_collection: bool) -> Absence {
         let partial = matches!(self.answer, AnswerState::Partial { .. });
         let proves = is_collection && (partial || !self.request.is_in_first());

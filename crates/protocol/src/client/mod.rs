@@ -1,29 +1,30 @@
-//! The client side of one xDS stream, in both dialects, without IO.
+//! Upstream side of one xDS stream, in both dialects, without IO.
 //!
-//! Owns what is subscribed, what is held and what was said. Knows nothing of transports, of the database, or
-//! of other streams. A [`UpstreamSession`] outlives its connection: what it holds is what it tells the next one.
+//! An [`UpstreamSession`] owns what is subscribed to, what is cached, and which requests were sent. It is independent of
+//! transports, of the database, and of other streams, and it outlives its connection: the next stream starts with what
+//! is cached.
 //!
 //! # Contract
 //! - [`subscribe`](UpstreamSession::subscribe) and [`unsubscribe`](UpstreamSession::unsubscribe) at any time.
-//!   Wildcards and explicit names of one type belong on different streams: what a response brings cannot be
-//!   told apart otherwise. The caller sees to that. Globs go with the names: what belongs to one can be told
-//!   by its name.
+//!   Wildcards and explicit names of one type belong on different streams, which the caller chooses: nothing in a
+//!   response distinguishes the resources of the one from those of the other. Globs share a stream with names, since
+//!   the name of a resource shows which glob it belongs to.
 //! - [`connected`](UpstreamSession::connected) when a new stream is open, [`disconnected`] when it is gone.
 //!   Nothing is withdrawn in between.
 //! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
 //!   [`poll_transmit`], which acknowledges it.
-//! - [`remember`](UpstreamSession::remember) what an earlier process knew of a locator, when
-//!   [`may_remember`](UpstreamSession::may_remember) says so.
-//! - [`hold`](UpstreamSession::hold) before that, if others have to be asked first;
+//! - [`hold`](UpstreamSession::hold) between the two, if others have to be asked first;
 //!   [`release`](UpstreamSession::release) when they have answered.
+//! - [`remember`](UpstreamSession::remember) what an earlier process knew of a locator, if
+//!   [`may_remember`](UpstreamSession::may_remember) allows it.
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
 //!   wait before it lets a growing list of names go in one request.
 //! - [`handle_timeout`] at [`poll_timeout`].
-//! - [`poll_shrink`](UpstreamSession::poll_shrink) after these, for whoever watches over removals.
-//! - [`renew`](UpstreamSession::renew) when somebody needs what came already and must not be cached.
-//! - [`forget_versions`](UpstreamSession::forget_versions) before that, if the server is another one;
-//!   [`demand_answer`](UpstreamSession::demand_answer) after it, if a server that says nothing is to be told from one
-//!   that has nothing to say.
+//! - [`poll_shrink`](UpstreamSession::poll_shrink) after these, for the observer of removals.
+//! - [`renew`](UpstreamSession::renew) when a resource is needed again that came already and must not be cached.
+//! - [`forget_versions`](UpstreamSession::forget_versions) before [`connected`](UpstreamSession::connected), if the server
+//!   is another one; [`demand_answer`](UpstreamSession::demand_answer) after it, to distinguish a server that does not
+//!   respond from one that has no news.
 //! - A new stream in place of the current one when [`needs_new_stream`](UpstreamSession::needs_new_stream) after any
 //!   of these: subscribing, unsubscribing, [`recall`](UpstreamSession::recall), [`renew`](UpstreamSession::renew).
 //!
@@ -156,10 +157,10 @@ impl Naming {
     }
 }
 
-/// What a [`UpstreamSession`] goes by.
+/// Settings of an [`UpstreamSession`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How the two sides speak.
+    /// Dialect of the stream.
     pub dialect: Dialect,
     /// How variants are asked for.
     pub naming: Naming,
@@ -176,7 +177,7 @@ pub struct Settings {
 
 type Types = BTreeMap<TypeUrl, UpstreamType>;
 
-/// The client side of one stream. See the module for how to use it.
+/// Protocol state of one upstream stream, which outlives it. See the module for how to use it.
 #[derive(Debug)]
 pub struct UpstreamSession {
     settings: Settings,
@@ -200,7 +201,7 @@ enum Connection {
 }
 
 impl UpstreamSession {
-    /// A stream that is not connected and wants nothing.
+    /// A session without a stream and without subscriptions.
     pub fn new(settings: Settings) -> Self {
         let (types, deadlines, completions, shrinks) = Default::default();
         Self { settings, types, connection: Connection::Away, deadlines, completions, tickets: 0, shrinks }

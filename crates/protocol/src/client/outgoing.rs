@@ -51,7 +51,7 @@ enum ListState {
     Unsent,
     /// The empty list was sent as the wildcard.
     ImplicitWildcard,
-    /// The wildcard was unsubscribed from, which no empty list says: the server goes on to send everything.
+    /// The wildcard was unsubscribed from, which an empty list does not mean: the server goes on to send everything.
     RetractedWildcard,
     /// A list with names was sent, so that an empty one is empty.
     Explicit,

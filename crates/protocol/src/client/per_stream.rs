@@ -48,7 +48,8 @@ pub(super) enum ExchangeState {
 /// Why a stream has to be replaced by another one: the server cannot be asked on this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReopenReason {
-    /// A wildcard that was sent as an empty list was unsubscribed from, and is subscribed to again. No list says either.
+    /// A wildcard that was sent as an empty list was unsubscribed from, and is subscribed to again. No list
+    /// means either.
     ImplicitWildcard,
     /// A collection was unsubscribed from and subscribed to again between two requests. No server has to send it again
     /// on the stream that it was sent on.

@@ -1,5 +1,5 @@
-//! The answers that responses still have to get, in order; some are held back until those who have to be asked
-//! first have spoken, and repeated rejections for a while.
+//! The answers that responses still have to get, in order. Some are held back until they are released, and repeated
+//! rejections for a while.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
