@@ -109,6 +109,9 @@ impl ResponseApplication<'_> {
                 if !state.request().is_sent() {
                     let scope = naming.scope(parameters);
                     self.batch.undecided.push(Undecided { name: name.clone(), scope });
+                    // Silence about it is an answer only after it is sent.
+                    state.retract();
+                    self.upstream_type.unsettle();
                     continue;
                 }
                 if state.is_borrowed() && in_flight.contains(&name) || spared.contains(&name) {

@@ -129,3 +129,17 @@ fn u03_what_was_sent_to_one_who_stays_is_not_in_doubt() {
     assert_eq!(removals(&applied.batch), []);
     assert_eq!(absent(&applied.batch, Absence::Known), locators(&["a{env=test}"]));
 }
+
+#[test]
+fn u03_a_locator_that_loses_its_answer_before_it_is_sent_waits_for_one() {
+    for dialect in [Dialect::Sotw, Dialect::Delta] {
+        let mut f = Fixture::native(dialect).with(&cds(), &["a{env=test}"], vec![variant("a", "1")]);
+        f.subscribe(&cds(), &["a{env=prod}"]);
+        f.respond(&cds(), vec![variant("a", "2")], &[]);
+        let taken = f.respond(&cds(), vec![variant("a[env=test]", "3")], &["a"]);
+        assert_eq!(taken.batch.undecided.len(), 1, "{dialect}");
+        f.sent();
+        let batches = f.time_out();
+        assert_eq!(absent(&batches[0], Absence::TimedOut), locators(&["a{env=prod}"]), "{dialect}");
+    }
+}
