@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// How many names are much: subscribing to them, or answering them, takes longer than others should wait for.
-const MANY: usize = 1000;
+const MANY: usize = 2000;
 /// How many may work apart at once: each needs a thread, and what it takes of the processors the other tasks have not.
 const MOST: usize = 4;
 
