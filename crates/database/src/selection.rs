@@ -5,10 +5,10 @@
 //! missed since its cursor, whatever the number of streams. It never knows who subscribes.
 
 mod failure;
-mod fleeting;
 mod member;
 mod resolution;
 mod terms;
+mod uncacheable;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) struct Selection {
     /// Zero for the first of its locator, else unique.
     pub(crate) generation: u64,
     /// How many members must not be cached.
-    fleeting: usize,
+    uncacheable: usize,
     /// For a name that was asked for again: what those who did have of it, until upstream has spoken.
     former: Vec<Tombstone>,
     /// Whether it has lost one of those, so that whoever subscribes next has to have it fetched.
@@ -84,7 +84,7 @@ impl Selection {
             breadth: locator.breadth(),
             locator,
             generation,
-            fleeting: 0,
+            uncacheable: 0,
             former: Vec::new(),
             lapsed: false,
             live: HashMap::new(),
@@ -193,8 +193,8 @@ impl Selection {
             (Some(member), Some(new)) if member.variant.key() == new.key() => {
                 let change = renewal(&member.variant, new);
                 let old = std::mem::replace(&mut member.variant, Arc::clone(new));
-                self.fleeting += usize::from(new.content().do_not_cache);
-                self.fleeting -= usize::from(old.content().do_not_cache);
+                self.uncacheable += usize::from(new.content().do_not_cache);
+                self.uncacheable -= usize::from(old.content().do_not_cache);
                 let change = change?;
                 let before = member.refreshed;
                 member.renew(at, change == Change::Added);
@@ -222,7 +222,7 @@ impl Selection {
     fn bear(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
-        self.fleeting += usize::from(variant.content().do_not_cache);
+        self.uncacheable += usize::from(variant.content().do_not_cache);
         self.live.insert(slot.clone(), Member::new(variant, at));
         if !self.is_collection() {
             self.resolution.receive_resource(at);
@@ -231,7 +231,7 @@ impl Selection {
 
     fn bury(&mut self, slot: &Name, at: Commit) {
         let Some(member) = self.live.remove(slot) else { return };
-        self.fleeting -= usize::from(member.variant.content().do_not_cache);
+        self.uncacheable -= usize::from(member.variant.content().do_not_cache);
         self.note_change(slot, Some(member.refreshed), None);
         self.account(&member.variant, u64::wrapping_sub);
         self.mourn(member.into_tombstone(at));

@@ -171,9 +171,9 @@ impl Exporter {
         if self.written == Some(diff.version) {
             return None;
         }
-        let (kept, fleeting): (Vec<_>, Vec<_>) =
+        let (kept, uncacheable): (Vec<_>, Vec<_>) =
             diff.resources.into_iter().partition(|(variant, _)| !variant.content().do_not_cache);
-        for (variant, _) in fleeting {
+        for (variant, _) in uncacheable {
             let (file, name) = (self.export.to.display(), variant.name());
             tracing::warn!(%file, %name, "leaves out a resource that must not be cached (do_not_cache)");
         }

@@ -50,7 +50,7 @@ struct Key {
 pub(crate) struct Made {
     pub(crate) framed: Framed<Bytes>,
     /// Whether any of it must not be kept for anyone else.
-    pub(crate) fleeting: bool,
+    pub(crate) uncacheable: bool,
     second: Option<u64>,
 }
 
@@ -198,7 +198,7 @@ impl StreamFrames<'_> {
         let rest = (frames.len() > 1).then(|| frames.split_off(1).into());
         let warming = warming(step.logical.type_url(), &diff);
         let new_clusters = (!diff.new_endpoints.is_empty()).then(|| Arc::from(&*diff.new_endpoints));
-        let fleeting = diff.resources.iter().any(|(variant, _)| variant.content().do_not_cache);
+        let uncacheable = diff.resources.iter().any(|(variant, _)| variant.content().do_not_cache);
         let mut said = diff.resources.iter().chain(&diff.heartbeats);
         let counts = tells_ttl && said.any(|(variant, _)| variant.lease().is_some());
         let framed = Framed {
@@ -214,7 +214,7 @@ impl StreamFrames<'_> {
             warming,
             new_clusters,
         };
-        Made { framed, fleeting, second: counts.then_some(second) }
+        Made { framed, uncacheable, second: counts.then_some(second) }
     }
 
     /// How this client is told that something lives on.
@@ -277,7 +277,7 @@ impl StreamFrames<'_> {
     /// What was made under `key`, or is made now; kept if it may be.
     fn kept(&self, step: &Step<'_, Attached>, key: &Key, second: u64, note: Option<&[u8]>) -> Made {
         let made = self.frames.get(key, || self.make(step, key, second).with(note));
-        if made.fleeting {
+        if made.uncacheable {
             self.frames.cache.invalidate(key);
         }
         made

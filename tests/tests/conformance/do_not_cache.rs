@@ -13,7 +13,7 @@ use weir_upstream::{Polling, Services};
 use crate::weir::{Ends, Speaks, Weir, in_each_dialect};
 
 /// A resource that must not be cached.
-fn fleeting(short: &str, name: &str, text: &str) -> Published {
+fn uncacheable(short: &str, name: &str, text: &str) -> Published {
     Published::text(type_url(short), name, text).do_not_cache()
 }
 
@@ -46,7 +46,7 @@ async fn p17_it_is_delivered_and_fetched_anew_for_who_comes_later() {
         in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
             println!("{short} {names:?}");
             let type_url = type_url(short);
-            control_plane.set(fleeting(short, "a", "1"));
+            control_plane.set(uncacheable(short, "a", "1"));
             let mut first = weir.client(downstream, "prod").await;
             first.subscribe(type_url, names);
             assert_eq!(first.accept(type_url).await.texts(), [text("a", "1")]);
@@ -66,7 +66,7 @@ async fn p17_it_is_delivered_and_fetched_anew_for_who_comes_later() {
             let mut last = weir.client(downstream, "prod").await;
             last.subscribe(type_url, names);
             control_plane.wait_for("another request", |s| (s.requests.len() > asked).then_some(())).await;
-            control_plane.set(fleeting(short, "a", "2"));
+            control_plane.set(uncacheable(short, "a", "2"));
             control_plane.resume();
             let [second, third] = &mut later;
             for client in [&mut first, second, third, &mut last] {
@@ -83,7 +83,7 @@ async fn p17_it_is_delivered_and_fetched_anew_for_who_comes_later() {
 async fn p17_what_is_beside_it_is_cached() {
     in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
         let cds = type_url("cds");
-        control_plane.set_all([fleeting("cds", "a", "1"), Published::text(cds, "b", "1")]);
+        control_plane.set_all([uncacheable("cds", "a", "1"), Published::text(cds, "b", "1")]);
         let mut first = weir.client(downstream, "prod").await;
         first.subscribe(cds, &[]);
         assert_eq!(all(&mut first, cds, &["a", "b"]).await, [text("a", "1"), text("b", "1")]);
@@ -112,7 +112,7 @@ async fn p17_what_is_beside_it_is_cached() {
 async fn p17_nobody_is_served_it_while_upstream_is_away() {
     in_each_dialect(Speaks::Nodes, async |mut control_plane, weir, Ends { downstream, .. }| {
         let eds = type_url("eds");
-        control_plane.set_all([fleeting("eds", "a", "1"), Published::text(eds, "b", "1")]);
+        control_plane.set_all([uncacheable("eds", "a", "1"), Published::text(eds, "b", "1")]);
         let mut first = weir.client(downstream, "prod").await;
         first.subscribe(eds, &["a", "b"]);
         all(&mut first, eds, &["a", "b"]).await;
@@ -121,7 +121,7 @@ async fn p17_nobody_is_served_it_while_upstream_is_away() {
         let mut later = weir.client(downstream, "prod").await;
         later.subscribe(eds, &["a", "b"]);
         assert_eq!(later.accept(eds).await.texts(), [text("b", "1")]);
-        control_plane.set(fleeting("eds", "a", "2"));
+        control_plane.set(uncacheable("eds", "a", "2"));
         control_plane.restart().await;
         for client in [&mut first, &mut later] {
             assert_eq!(client.accept(eds).await.texts(), [text("a", "2")], "and nothing older");
@@ -134,7 +134,7 @@ async fn p17_nobody_is_served_it_while_upstream_is_away() {
 async fn p17_absence_is_told_to_all_and_who_waits_in_vain_learns_of_it() {
     in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
         let cds = type_url("cds");
-        control_plane.set(fleeting("cds", "a", "1"));
+        control_plane.set(uncacheable("cds", "a", "1"));
         let mut first = weir.client(downstream, "prod").await;
         first.subscribe(cds, &["a"]);
         first.accept(cds).await;
@@ -162,7 +162,7 @@ async fn p17_absence_is_told_to_all_and_who_waits_in_vain_learns_of_it() {
 async fn p17_each_parameter_set_is_fetched_for_by_itself() {
     in_each_dialect(Speaks::Locators, async |control_plane, weir, Ends { downstream, .. }| {
         let eds = type_url("eds");
-        let variant = |env: &str| fleeting("eds", "a", env).constrained(value("env", env));
+        let variant = |env: &str| uncacheable("eds", "a", env).constrained(value("env", env));
         control_plane.set_all([variant("prod"), variant("test")]);
         let mut first = weir.client(downstream, "prod").await;
         first.locate(eds, &[locator("a", &[("env", "prod")])]);
@@ -187,7 +187,7 @@ async fn p17_who_asks_again_has_it_fetched_again_through_every_proxy() {
         let far = Weir::start(control_plane.address(), dialect, Speaks::Locators).await;
         let near = Weir::start(far.proxy.address(), dialect, Speaks::Locators).await;
         let eds = type_url("eds");
-        control_plane.set(fleeting("eds", "a", "1"));
+        control_plane.set(uncacheable("eds", "a", "1"));
         let mut first = near.client(Dialect::Delta, "prod").await;
         first.locate(eds, &[locator("a", &[])]);
         assert_eq!(first.accept(eds).await.texts(), [text("a", "1")]);
@@ -217,7 +217,7 @@ async fn p17_each_poll_has_it_fetched() {
         settings.services = Services::Rest(Polling::default());
     })
     .await;
-    control_plane.set(fleeting("cds", "a", "1"));
+    control_plane.set(uncacheable("cds", "a", "1"));
     let mut polls = 0;
     for _ in 0..2 {
         let node = node("n").metadata("env", "prod");

@@ -19,7 +19,7 @@ impl Core {
     /// Whether a view has to be made in one go: it is there already, or what must not be cached is chosen anew for each
     /// stream.
     pub(crate) fn makes_at_once(&self, patch: Patch<'_>) -> bool {
-        self.has_fleeting || self.finds_view(patch).is_some()
+        self.has_uncacheable || self.finds_view(patch).is_some()
     }
 
     /// A view without selections, which nobody finds.
@@ -61,7 +61,7 @@ impl Core {
     /// meanwhile, or what must not be cached has come.
     pub(crate) fn complete_view(&mut self, id: ViewId) -> bool {
         let shared = &self.views[id.0].shared;
-        if self.has_fleeting || self.by_identity.contains_key(&shared.identity) {
+        if self.has_uncacheable || self.by_identity.contains_key(&shared.identity) {
             return false;
         }
         shared.note_subscribed(self.last);
@@ -79,7 +79,7 @@ impl Core {
         let selection = &mut self.selections[id.0];
         if selection.views.remove(&view).is_some() && selection.views.is_empty() {
             self.idle.insert(id, None);
-            if selection.is_fleeting() {
+            if selection.is_uncacheable() {
                 self.lapse(id);
             }
         }

@@ -13,7 +13,6 @@ mod beside;
 mod commit;
 mod diff;
 mod errors;
-mod fleeting;
 mod generations;
 mod growth;
 mod heirs;
@@ -29,6 +28,7 @@ mod statistics;
 mod subscribe;
 mod sweep;
 mod transaction;
+mod uncacheable;
 mod variants;
 mod withheld;
 
@@ -88,7 +88,7 @@ pub(crate) struct Core {
     idle: BTreeMap<SelectionId, Option<Instant>>,
     leases: Leases,
     /// Whether anything has ever come that must not be cached.
-    has_fleeting: bool,
+    has_uncacheable: bool,
     /// How many selections were not the first of their locator.
     generations: u64,
     /// The newest commit of this type.
@@ -167,7 +167,7 @@ impl Core {
             by_identity: HashMap::new(),
             idle: BTreeMap::new(),
             leases: Leases::default(),
-            has_fleeting: false,
+            has_uncacheable: false,
             generations: 0,
             last,
             ambiguities: Vec::new(),

@@ -62,7 +62,7 @@ impl Core {
     /// The view that there is of what is subscribed after `patch`, where everyone who is subscribed to that is at one view.
     pub(crate) fn finds_view(&self, patch: Patch<'_>) -> Option<ViewId> {
         let identity = Identity::new(patch.becomes, Vec::new());
-        self.by_identity.get(&identity).filter(|_| !self.has_fleeting).copied()
+        self.by_identity.get(&identity).filter(|_| !self.has_uncacheable).copied()
     }
 
     /// Attaches a stream from `base` to view `id`, which is `base` with `patch`.
@@ -109,7 +109,7 @@ impl Core {
         serial: impl FnOnce() -> u64,
     ) -> Result<ViewId, Refused> {
         let kept =
-            base.filter(|_| self.has_fleeting).map(|base| Arc::clone(&self.views[base.view.0].selections));
+            base.filter(|_| self.has_uncacheable).map(|base| Arc::clone(&self.views[base.view.0].selections));
         let kept = kept.unwrap_or_default();
         let mut selections = HashMap::with_capacity(subscription.len());
         let mut refused = Vec::new();
@@ -172,7 +172,7 @@ impl Core {
         let mut charge = None;
         match youngest.map(|id| (id, &mut self.selections[id.0])) {
             None => charge = demand.want(&self.type_url, locator)?,
-            Some((id, selection)) if !selection.is_fleeting() => {
+            Some((id, selection)) if !selection.is_uncacheable() => {
                 if selection.take_lapsed() {
                     demand.renew(&self.type_url, locator);
                 }

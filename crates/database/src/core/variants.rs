@@ -55,9 +55,9 @@ impl Transaction<'_> {
             self.core.directories.insert(variant.name());
         }
         self.core.leases.replace(reach, old.as_deref(), Some(&variant));
-        let fleeting = |variant: &Variant| variant.content().do_not_cache;
+        let uncacheable = |variant: &Variant| variant.content().do_not_cache;
         let same = |old: &Arc<Variant>| {
-            !(fleeting(old) || fleeting(&variant))
+            !(uncacheable(old) || uncacheable(&variant))
                 && old.version(Form::Located) == variant.version(Form::Located)
                 && old.content().upstream_version == variant.content().upstream_version
         };

@@ -67,13 +67,13 @@ impl Framer<Attached> for PollFrames<'_> {
     type Frame = Json;
 
     fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Json> {
-        let Made { framed, fleeting, .. } = self.frames.step(step);
+        let Made { framed, uncacheable, .. } = self.frames.step(step);
         let version =
             framed.frame.as_ref().map_or(framed.version, |frame| with_errors(framed.version, frame));
         let Framed {
             to, frame, refreshes, disputed, errs, postponed, waiting, warming, new_clusters, ..
         } = framed;
-        let frame = frame.map(|frame| match fleeting {
+        let frame = frame.map(|frame| match uncacheable {
             true => JsonFrames::make(&frame, version),
             false => self.json.of(frame, version),
         });

@@ -11,11 +11,11 @@ use weir_database::DemandChange::{self, Dropped, Renewed, Wanted};
 use weir_database::{Refresh, Shape};
 use weir_types::{Content, Form, KnownVersions, Name, Reach, Selector, Variant, VariantKey};
 
-fn fleeting(key: VariantKey, body: &str) -> Variant {
-    fleeting_like(&variant(key, body))
+fn uncacheable(key: VariantKey, body: &str) -> Variant {
+    uncacheable_like(&variant(key, body))
 }
 
-fn fleeting_like(variant: &Variant) -> Variant {
+fn uncacheable_like(variant: &Variant) -> Variant {
     let content = Content { do_not_cache: true, ..variant.content().clone() };
     Variant::new(variant.key().clone(), content)
 }
@@ -30,7 +30,7 @@ fn renewed(name: &str) -> DemandChange {
 
 impl Fixture {
     fn bring(&self, name: &str, body: &str) {
-        self.commit(Reach::Named, vec![fleeting(anyone(name), body)], vec![]);
+        self.commit(Reach::Named, vec![uncacheable(anyone(name), body)], vec![]);
     }
 
     fn demand(&self) -> Vec<DemandChange> {
@@ -213,7 +213,7 @@ fn p17_what_may_be_cached_again_is_served_from_the_cache() {
 fn p17_of_a_collection_the_rest_is_served_at_once() {
     let fixture = Fixture::new();
     let mut first = fixture.attach(&[wildcard()]);
-    let all = || vec![fleeting(anyone("a"), "1"), variant(anyone("b"), "1")];
+    let all = || vec![uncacheable(anyone("a"), "1"), variant(anyone("b"), "1")];
     fixture.commit(Reach::Wildcard, all(), vec![]);
     fixture.answer_wildcards();
     assert_eq!(first.news(), ["a[anyone]=1", "b[anyone]=1"]);
@@ -238,12 +238,12 @@ fn p17_of_a_collection_the_rest_is_served_at_once() {
 fn p17_other_locators_have_it_sent_for_themselves() {
     let fixture = Fixture::new();
     let mut named = fixture.attach(&[plain("a")]);
-    fixture.commit(Reach::Named, vec![fleeting_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
+    fixture.commit(Reach::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
     assert_eq!(named.news(), ["a[anyone]=1"]);
     let mut others =
         [fixture.attach(&[plain("b")]), fixture.attach(&[Selector::located("a", support::test())])];
     assert!(others.iter_mut().all(|other| other.told() == (vec![], vec![])));
-    fixture.commit(Reach::Named, vec![fleeting_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
+    fixture.commit(Reach::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
     assert!(others.iter_mut().all(|other| other.news() == ["a[anyone]=1"]));
 }
 
@@ -251,7 +251,7 @@ fn p17_other_locators_have_it_sent_for_themselves() {
 fn p17_it_is_matched_as_any_other_variant() {
     let fixture = Fixture::new();
     let mut stream = fixture.attach(&[plain("a")]);
-    let both = || vec![fleeting(only("a", "prod"), "special"), variant(anyone("a"), "general")];
+    let both = || vec![uncacheable(only("a", "prod"), "special"), variant(anyone("a"), "general")];
     fixture.commit(Reach::Named, both(), vec![]);
     assert_eq!(stream.news(), ["a[env=prod]=special"]);
     let mut late = fixture.attach(&[plain("a")]);
@@ -283,7 +283,7 @@ fn asking_again() -> (Fixture, Stream) {
     let fixture = Fixture::new();
     let again = [Selector::located("a", prod())];
     let mut stream = fixture.attach(&again);
-    fixture.commit(Reach::Named, vec![fleeting(only("a", "prod"), "1")], vec![]);
+    fixture.commit(Reach::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
     assert_eq!(stream.news(), ["a[env=prod]=1"]);
     stream.attachment.ask_again(&again).expect("nothing is limited");
     assert_eq!(stream.told(), (vec![], vec![]), "upstream has to send it");
@@ -293,7 +293,7 @@ fn asking_again() -> (Fixture, Stream) {
 #[test]
 fn p17_who_asks_again_loses_what_another_variant_takes_the_place_of() {
     let (fixture, mut stream) = asking_again();
-    fixture.commit(Reach::Named, vec![fleeting(anyone("a"), "2")], vec![only("a", "prod")]);
+    fixture.commit(Reach::Named, vec![uncacheable(anyone("a"), "2")], vec![only("a", "prod")]);
     let gone = r#"Variant(a[env=prod])"#;
     assert_eq!(stream.told(), (vec!["a[anyone]=2".into()], vec![gone.into()]));
     assert_eq!(stream.told(), (vec![], vec![]), "once");
@@ -310,7 +310,7 @@ fn p17_who_asks_again_for_what_is_no_more_loses_it() {
 #[test]
 fn p17_who_asks_again_keeps_what_comes_again() {
     let (fixture, mut stream) = asking_again();
-    fixture.commit(Reach::Named, vec![fleeting(only("a", "prod"), "1")], vec![]);
+    fixture.commit(Reach::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
     assert_eq!(stream.told(), (vec!["a[env=prod]=1".into()], vec![]));
     fixture.remove(Reach::Named, only("a", "prod"));
     assert_eq!(stream.told().1.len(), 1);
@@ -319,10 +319,10 @@ fn p17_who_asks_again_keeps_what_comes_again() {
 #[test]
 fn p17_who_returns_is_told_what_differs() {
     let fixture = Fixture::new();
-    let body = fleeting(anyone("a"), "1");
+    let body = uncacheable(anyone("a"), "1");
     for (held, told) in [("1", vec![]), ("0", vec!["a[anyone]=1".to_owned()])] {
         let returning = fixture.attach(&[plain("a")]);
-        let version = fleeting(anyone("a"), held).version(Form::Plain);
+        let version = uncacheable(anyone("a"), held).version(Form::Plain);
         let known: KnownVersions = [(Name::from("a"), Arc::from(version.to_string()))].into_iter().collect();
         let pending = || said(&returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known))).0;
         assert_eq!(pending(), Vec::<String>::new());

@@ -17,7 +17,7 @@ impl Transaction<'_> {
     /// Receives a variant that must not be cached. For clients that are gone, but for whom upstream still sends it, it
     /// came too late.
     pub(super) fn receive_uncacheable(&mut self, variant: &Variant) {
-        self.core.has_fleeting = true;
+        self.core.has_uncacheable = true;
         self.arrived.insert(variant.key().clone());
         let names = variant.content().aliases.iter().chain([variant.name()]);
         let named =
@@ -48,7 +48,7 @@ impl Core {
     /// Forgets what was only for those who have left selection `id`.
     pub(super) fn lapse(&mut self, id: SelectionId) {
         let selection = &mut self.selections[id.0];
-        let slots = selection.fleeting_slots();
+        let slots = selection.uncacheable_slots();
         let members = slots.iter().filter_map(|slot| selection.member(slot));
         let names: BTreeSet<Name> = members.map(|member| member.variant.name().clone()).collect();
         for slot in &slots {
@@ -64,14 +64,15 @@ impl Core {
     /// Which of the names that a stream of `view` asks for again must not be answered with what is here. What the
     /// stream was not told yet is for it.
     pub(crate) fn stale(&self, view: ViewId, told: Commit, again: &[Selector]) -> Vec<Selector> {
-        if !self.has_fleeting {
+        if !self.has_uncacheable {
             return Vec::new();
         }
         let view = &self.views[view.0];
         let untold: BTreeSet<SelectionId> = view.touched_since(told).collect();
         let stale = |selector: &&Selector| {
-            let fleeting = |id: &SelectionId| self.selections[id.0].is_fleeting() && !untold.contains(id);
-            !selector.locator.is_collection() && view.selections.get(*selector).is_some_and(fleeting)
+            let uncacheable =
+                |id: &SelectionId| self.selections[id.0].is_uncacheable() && !untold.contains(id);
+            !selector.locator.is_collection() && view.selections.get(*selector).is_some_and(uncacheable)
         };
         again.iter().filter(stale).cloned().collect()
     }

@@ -8,8 +8,8 @@ use super::{Resolution, Selection, Tombstone};
 
 impl Selection {
     /// Whether something is selected that must not be cached, so that nobody may join.
-    pub(crate) fn is_fleeting(&self) -> bool {
-        self.fleeting > 0
+    pub(crate) fn is_uncacheable(&self) -> bool {
+        self.uncacheable > 0
     }
 
     /// Whether `variant` may be selected under `slot`. What must not be cached is for those who are subscribed when
@@ -63,9 +63,9 @@ impl Selection {
     }
 
     /// Where what must not be cached is selected.
-    pub(crate) fn fleeting_slots(&self) -> Vec<Name> {
-        let fleeting = self.live.iter().filter(|(_, member)| member.variant.content().do_not_cache);
-        fleeting.map(|(slot, _)| slot.clone()).collect()
+    pub(crate) fn uncacheable_slots(&self) -> Vec<Name> {
+        let uncacheable = self.live.iter().filter(|(_, member)| member.variant.content().do_not_cache);
+        uncacheable.map(|(slot, _)| slot.clone()).collect()
     }
 
     /// Whether something has to be fetched for whoever subscribes now; asked once.
