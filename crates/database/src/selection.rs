@@ -57,7 +57,7 @@ pub(crate) struct Selection {
     /// it if its cursor lies within one of these lives.
     gone: HashMap<Name, Vec<Tombstone>>,
     /// How many tombstones there are.
-    graves: usize,
+    tombstone_count: usize,
     /// For a collection: the keys of `live`, by when they were last refreshed.
     recent: BTreeSet<(Commit, Name)>,
     /// What is known of the answer.
@@ -89,7 +89,7 @@ impl Selection {
             lapsed: false,
             live: HashMap::new(),
             gone: HashMap::new(),
-            graves: 0,
+            tombstone_count: 0,
             recent: BTreeSet::new(),
             resolution: Resolution::default(),
             denied: false,
@@ -148,7 +148,7 @@ impl Selection {
         if kept {
             self.resolution.set_undecided(false);
             let slot = self.locator.name.clone();
-            self.bury(&slot, at);
+            self.remove_member(&slot, at);
         }
         kept
     }
@@ -159,7 +159,7 @@ impl Selection {
         if !self.live.is_empty() || !self.resolution.receive_absence(absence, at) {
             return None;
         }
-        let went = self.bury_former(None, at) || went;
+        let went = self.remove_former(None, at) || went;
         if absence == Absence::Known {
             self.failure = None;
         }
@@ -205,10 +205,10 @@ impl Selection {
             }
             (old, new) => {
                 let moved = old.zip(new).is_some_and(|(old, new)| old.variant.name() != new.name());
-                self.bury(slot, at);
+                self.remove_member(slot, at);
                 if let Some(new) = new {
-                    let moved = self.bury_former(Some(new), at) || moved;
-                    self.bear(slot, new, at);
+                    let moved = self.remove_former(Some(new), at) || moved;
+                    self.insert_member(slot, new, at);
                     return Some(if moved { Change::Moved } else { Change::Added });
                 }
                 if !self.is_collection() {
@@ -219,7 +219,7 @@ impl Selection {
         }
     }
 
-    fn bear(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
+    fn insert_member(&mut self, slot: &Name, variant: &Arc<Variant>, at: Commit) {
         self.note_change(slot, None, Some(at));
         self.account(variant, u64::wrapping_add);
         self.uncacheable += usize::from(variant.content().do_not_cache);
@@ -229,17 +229,17 @@ impl Selection {
         }
     }
 
-    fn bury(&mut self, slot: &Name, at: Commit) {
+    fn remove_member(&mut self, slot: &Name, at: Commit) {
         let Some(member) = self.live.remove(slot) else { return };
         self.uncacheable -= usize::from(member.variant.content().do_not_cache);
         self.note_change(slot, Some(member.refreshed), None);
         self.account(&member.variant, u64::wrapping_sub);
-        self.mourn(member.into_tombstone(at));
+        self.add_tombstone(member.into_tombstone(at));
     }
 
     /// Notes that something is gone that some stream may still hold.
-    pub(crate) fn mourn(&mut self, gone: Tombstone) {
-        self.graves += 1;
+    pub(crate) fn add_tombstone(&mut self, gone: Tombstone) {
+        self.tombstone_count += 1;
         self.gone.entry(gone.variant.name().clone()).or_default().push(gone);
     }
 
@@ -314,13 +314,13 @@ impl Selection {
     }
 
     /// How many tombstones there are.
-    pub(crate) fn graves(&self) -> usize {
-        self.graves
+    pub(crate) fn tombstone_count(&self) -> usize {
+        self.tombstone_count
     }
 
     /// Whether it is worth to look for tombstones that nobody needs.
     pub(crate) fn wants_pruning(&self) -> bool {
-        self.graves > self.prune_at
+        self.tombstone_count > self.prune_at
     }
 
     /// Drops the tombstones for which `needed` is false.
@@ -329,8 +329,8 @@ impl Selection {
             tombstones.retain(&needed);
             !tombstones.is_empty()
         });
-        self.graves = self.gone.values().map(Vec::len).sum();
-        self.prune_at = PRUNE_FLOOR.max(2 * self.graves);
+        self.tombstone_count = self.gone.values().map(Vec::len).sum();
+        self.prune_at = PRUNE_FLOOR.max(2 * self.tombstone_count);
     }
 }
 

@@ -70,7 +70,9 @@ impl Core {
             let sums = selection.live().map(|member| member.variant.summand(form));
             holds(sums.fold(0, u64::wrapping_add) == selection.sum(form), || what("its version is another"))?;
         }
-        holds(selection.gone().count() == selection.graves(), || what("its tombstones are miscounted"))?;
+        holds(selection.gone().count() == selection.tombstone_count(), || {
+            what("its tombstones are miscounted")
+        })?;
         selection.live().try_for_each(|member| {
             let variant = &member.variant;
             let matches = variant.key().constraints.matches(&selection.locator.parameters);

@@ -200,15 +200,15 @@ impl<'a> Collector<'a> {
                 }
             }
         }
-        let mut mourned = false;
+        let mut tombstoned = false;
         for tombstone in selection.gone() {
             if self.is_untold(tombstone) {
-                mourned |= by_name && !tombstone.inherited;
+                tombstoned |= by_name && !tombstone.inherited;
                 self.collect_tombstone(form, selection, tombstone);
             }
         }
-        // What a client states to hold may be another variant than those that are mourned.
-        if by_name && (!mourned || self.is_claimed(&selection.locator.name)) {
+        // What a client states to hold may be another variant than those that have tombstones.
+        if by_name && (!tombstoned || self.is_claimed(&selection.locator.name)) {
             self.collect_absence(form, selection);
         }
         self.collect_error(form, selection);

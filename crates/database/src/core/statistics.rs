@@ -41,7 +41,7 @@ impl Core {
         }
         let selections =
             (place..next.min(self.selections.places())).filter_map(|place| self.selections.get(place));
-        statistics.tombstones += selections.map(|selection| selection.graves()).sum::<usize>();
+        statistics.tombstones += selections.map(|selection| selection.tombstone_count()).sum::<usize>();
         if place == 0 {
             statistics.selections += self.selections.len();
             statistics.views += self.views.len();

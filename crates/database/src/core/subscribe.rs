@@ -78,7 +78,7 @@ impl Core {
         {
             let selections = &self.selections;
             new.inherit(old, cursor, |selection| selections[selection.0].views.contains_key(&id));
-            self.bequeath(base, patch.remove, id);
+            self.transfer_tombstones(base, patch.remove, id);
         }
         let view = &mut self.views[id.0];
         view.streams += 1;

@@ -75,7 +75,7 @@ impl Core {
     pub(crate) fn prune_from(&mut self, place: usize, count: usize) -> Option<usize> {
         let next = place.saturating_add(count).min(self.selections.places());
         for place in place..next {
-            if self.selections.get(place).is_some_and(|selection| selection.graves() > 0) {
+            if self.selections.get(place).is_some_and(|selection| selection.tombstone_count() > 0) {
                 self.prune(SelectionId(place));
             }
         }

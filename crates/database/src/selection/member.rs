@@ -68,7 +68,7 @@ impl Tombstone {
     }
 
     /// The same for a locator that goes on where this one's is given up.
-    pub(crate) fn bequeathed(&self) -> Self {
+    pub(crate) fn inherited_copy(&self) -> Self {
         Self { variant: Arc::clone(&self.variant), inherited: true, ..*self }
     }
 }

@@ -22,7 +22,7 @@ impl Selection {
     /// Forgets what is selected under `slot`, now that nobody is subscribed: it must not be cached, or what has taken
     /// its place must not. Whoever subscribes next has to have it fetched.
     pub(crate) fn lapse(&mut self, slot: &Name, at: Commit) {
-        self.bury(slot, at);
+        self.remove_member(slot, at);
         self.prune(|_| false);
         self.resolution = Resolution::Pending;
         self.lapsed = true;
@@ -51,12 +51,12 @@ impl Selection {
 
     /// Lets go what those had who asked again, now that there is `new`, or nothing. Whether a resource went that has
     /// no successor of its name.
-    pub(super) fn bury_former(&mut self, new: Option<&Arc<Variant>>, at: Commit) -> bool {
+    pub(super) fn remove_former(&mut self, new: Option<&Arc<Variant>>, at: Commit) -> bool {
         let mut went = false;
         for former in std::mem::take(&mut self.former) {
             if new.is_none_or(|new| new.key() != former.variant.key()) {
                 went |= new.is_none_or(|new| new.name() != former.variant.name());
-                self.mourn(Tombstone { died: at, ..former });
+                self.add_tombstone(Tombstone { died: at, ..former });
             }
         }
         went

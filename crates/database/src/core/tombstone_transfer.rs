@@ -1,8 +1,8 @@
-//! What is given up, and what goes on.
+//! Transfers tombstones when a client unsubscribes from a locator.
 //!
-//! A client that gives up a locator keeps the variants of it that another of its locators asks for, too. If one of them
-//! is gone by then and the client has not been told, only what was given up knows that it may have it. So the end of
-//! it is left to those that go on.
+//! The client keeps the variants that another of its locators matches, too. If such a variant is removed already and the
+//! removal was not sent yet, only the selection of the old locator knows that the client may have it. Its tombstone is
+//! copied to the selections of the locators that stay.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::selection::{Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
 impl Core {
-    /// Leaves to what goes on in `view` what a stream from `base` has not been told of what is `given_up`.
-    pub(super) fn bequeath(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
+    /// Copies the tombstones of `given_up` that were not sent to a stream from `base` to the selections that stay in `view`.
+    pub(super) fn transfer_tombstones(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
         let untold = self.untold(base, given_up);
         if untold.is_empty() {
             return;
@@ -25,12 +25,13 @@ impl Core {
         let keepers = Keepers::of(&self.views[view.0]);
         let mut left: Vec<(SelectionId, Tombstone)> = Vec::new();
         for gone in &untold {
-            let heirs = keepers.that_may_keep(&gone.variant).filter(|id| self.keeps_for_client(*id, gone));
-            left.extend(heirs.map(|heir| (heir, gone.bequeathed())));
+            let successors =
+                keepers.that_may_keep(&gone.variant).filter(|id| self.keeps_for_client(*id, gone));
+            left.extend(successors.map(|successor| (successor, gone.inherited_copy())));
         }
-        for (heir, gone) in left {
-            self.views[view.0].note(heir, gone.died);
-            self.selections[heir.0].mourn(gone);
+        for (successor, gone) in left {
+            self.views[view.0].note(successor, gone.died);
+            self.selections[successor.0].add_tombstone(gone);
         }
     }
 
@@ -44,7 +45,7 @@ impl Core {
         let gone = gone.flat_map(|id| self.selections[id.0].gone());
         let untold = gone.filter(|gone| gone.is_untold(base.cursor));
         let life = |gone: &Tombstone| (Arc::as_ptr(&gone.variant), gone.born, gone.changed, gone.died);
-        untold.filter(|gone| seen.insert(life(gone))).map(Tombstone::bequeathed).collect()
+        untold.filter(|gone| seen.insert(life(gone))).map(Tombstone::inherited_copy).collect()
     }
 
     /// Whether a client keeps the variant of `gone` for this selection, though the selection does not show it.
