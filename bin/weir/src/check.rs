@@ -93,7 +93,7 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<bool> 
     Ok(true)
 }
 
-/// Directories that have to be there before something can be written, and are not. They may still come.
+/// GlobIndex that have to be there before something can be written, and are not. They may still come.
 fn missing_directories(config: &Config) -> Vec<String> {
     let store = config.store.iter().map(|store| ("store.path".to_owned(), store.path.as_path()));
     let exports =

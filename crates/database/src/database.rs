@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 use weir_types::{Batch, Commit, Cursor, Selector, Subscription, TypeUrl};
 
-use crate::core::{Ambiguity, Core, Patch, Statistics};
 use crate::demand::{Asking, Demand, DemandChange, Limits};
 use crate::limits::Refused;
 use crate::lock::{Held, HoldTimes, Locked};
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
+use crate::type_cache::{Ambiguity, Patch, Statistics, TypeCache};
 use crate::view::{Shared, Subscriber};
 use crate::watch::{Answers, Observer, Watch};
 
@@ -92,12 +92,12 @@ impl Database {
     }
 
     fn of_type(&self, type_url: &TypeUrl) -> Arc<Locked> {
-        if let Some(core) = self.0.types.read().get(type_url) {
-            return Arc::clone(core);
+        if let Some(cache) = self.0.types.read().get(type_url) {
+            return Arc::clone(cache);
         }
         let first = Commit(self.0.commits.load(Ordering::Acquire));
         let times = || self.0.hold_times.clone();
-        let new = || Arc::new(Locked::new(Core::new(type_url.clone(), first), times()));
+        let new = || Arc::new(Locked::new(TypeCache::new(type_url.clone(), first), times()));
         Arc::clone(self.0.types.write().entry(type_url.clone()).or_insert_with(new))
     }
 
@@ -111,19 +111,19 @@ impl Database {
     /// Applies a batch: atomically, but for one that is divided ([`Self::divides`]). The streams that it concerns are to be
     /// woken afterwards.
     pub fn apply(&self, batch: Batch) -> Applied {
-        let core = self.of_type(&batch.type_url);
+        let cache = self.of_type(&batch.type_url);
         let parts = parts::of(batch);
-        let mut core = core.lock();
+        let mut cache = cache.lock();
         let mut touched = HashMap::new();
-        let mut commit = core.last();
+        let mut commit = cache.last();
         for (count, part) in parts.into_iter().enumerate() {
             if count > 0 {
-                core.pause();
+                cache.pause();
             }
             commit = self.next_commit();
-            touched.extend(core.commit(part, commit).into_iter().map(|view| (view.serial, view)));
+            touched.extend(cache.commit(part, commit).into_iter().map(|view| (view.serial, view)));
         }
-        self.report(&mut core);
+        self.report(&mut cache);
         Applied { commit, touched: touched.into_values().collect() }
     }
 
@@ -135,14 +135,14 @@ impl Database {
     /// As [`Self::commit`], atomically, and watches whether the streams that it concerns answer for it. It is over when
     /// `percent` of them are done; if that is none, at once, and `observer` is not told.
     pub fn commit_watched(&self, batch: Batch, percent: u8, observer: Arc<dyn Observer>) -> Watch {
-        let core = self.of_type(&batch.type_url);
-        let mut core = core.lock();
+        let cache = self.of_type(&batch.type_url);
+        let mut cache = cache.lock();
         let commit = self.next_commit();
-        let touched = core.commit(batch, commit);
-        self.report(&mut core);
-        let watch = Watch::new(commit, &core.touched(&touched), percent, observer);
+        let touched = cache.commit(batch, commit);
+        self.report(&mut cache);
+        let watch = Watch::new(commit, &cache.touched(&touched), percent, observer);
         touched.iter().enumerate().for_each(|(place, view)| view.watches.add(&watch, place));
-        drop(core);
+        drop(cache);
         Applied { commit, touched }.wake();
         watch
     }
@@ -154,10 +154,10 @@ impl Database {
         add: &[Selector],
         subscriber: Arc<dyn Subscriber>,
     ) -> Result<Attachment, Refused> {
-        let core = self.of_type(type_url);
+        let cache = self.of_type(type_url);
         let (view, shared, answers) = {
             let patch = Patch::of(&Subscription::default(), add, &[]);
-            let mut locked = core.lock();
+            let mut locked = cache.lock();
             let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
             let attached = self.join(&mut locked, None, patch, &asking);
             self.report(&mut locked);
@@ -167,7 +167,7 @@ impl Database {
         self.0.demand.announce();
         let slot = shared.enlist(Arc::clone(&subscriber));
         let database = self.clone();
-        Ok(Attachment { database, core, view, shared, slot, subscriber, cursor: Cursor::default(), answers })
+        Ok(Attachment { database, cache, view, shared, slot, subscriber, cursor: Cursor::default(), answers })
     }
 
     /// To be called under the lock of the type that is committed to.
@@ -204,28 +204,28 @@ impl Database {
     /// called about once a second.
     pub fn sweep(&self, now: Instant) {
         self.0.demand.tick(now);
-        let cores: Vec<_> = self.0.types.read().values().cloned().collect();
+        let caches: Vec<_> = self.0.types.read().values().cloned().collect();
         // Each is let go of before it is asked whether anybody else has it.
-        cores.into_iter().for_each(|core| self.sweep_type(&core, now));
+        caches.into_iter().for_each(|cache| self.sweep_type(&cache, now));
         // Clients may make up types too.
-        let in_use = |core: &Arc<Locked>| Arc::strong_count(core) > 1 || !core.lock().is_empty();
-        self.0.types.write().retain(|_, core| in_use(core));
+        let in_use = |cache: &Arc<Locked>| Arc::strong_count(cache) > 1 || !cache.lock().is_empty();
+        self.0.types.write().retain(|_, cache| in_use(cache));
         self.0.demand.announce();
     }
 
-    fn sweep_type(&self, core: &Locked, now: Instant) {
+    fn sweep_type(&self, cache: &Locked, now: Instant) {
         let (idle, demand) = (self.0.settings.idle, &self.0.demand);
-        let mut core = core.lock();
-        let (mut touched, expired) = core.expire_overdue(now, || self.next_commit());
-        core.pause();
-        let due = slices::due(&mut core, now, idle);
+        let mut cache = cache.lock();
+        let (mut touched, expired) = cache.expire_overdue(now, || self.next_commit());
+        cache.pause();
+        let due = slices::due(&mut cache, now, idle);
         for slice in due.chunks(slices::SLICE) {
-            core.pause();
-            touched.extend(core.give_up_idle(slice, (now, idle), demand, || self.next_commit()));
+            cache.pause();
+            touched.extend(cache.give_up_idle(slice, (now, idle), demand, || self.next_commit()));
         }
-        core.pause();
-        slices::in_steps(&mut core, 0, |core, place| core.prune_from(place, slices::SLICE));
-        drop(core);
+        cache.pause();
+        slices::in_steps(&mut cache, 0, |cache, place| cache.prune_from(place, slices::SLICE));
+        drop(cache);
         self.0.expired.fetch_add(expired as u64, Ordering::Relaxed);
         touched.iter().for_each(|view| view.wake_all());
     }
@@ -238,25 +238,25 @@ impl Database {
     /// How much there is. Counts everything: for once in a while.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::default();
-        self.each_type(|core| slices::count(core, &mut statistics));
+        self.each_type(|cache| slices::count(cache, &mut statistics));
         statistics
     }
 
     /// As [`Self::statistics`], each type for itself.
     pub fn statistics_by_type(&self) -> Vec<(TypeUrl, Statistics)> {
         let mut all = Vec::new();
-        self.each_type(|core| {
+        self.each_type(|cache| {
             let mut statistics = Statistics::default();
-            slices::count(core, &mut statistics);
-            all.push((core.type_url.clone(), statistics));
+            slices::count(cache, &mut statistics);
+            all.push((cache.type_url.clone(), statistics));
         });
         all
     }
 
     /// Locks one type after the other.
     fn each_type(&self, mut look: impl FnMut(&mut Held<'_>)) {
-        let cores: Vec<_> = self.0.types.read().values().cloned().collect();
-        cores.iter().for_each(|core| look(&mut core.lock()));
+        let caches: Vec<_> = self.0.types.read().values().cloned().collect();
+        caches.iter().for_each(|cache| look(&mut cache.lock()));
     }
 
     /// How often more than one variant matched a parameter set, since the start.
@@ -283,25 +283,25 @@ impl Database {
     }
 
     /// Looks at a type, if anything is known of it, under its lock.
-    pub(crate) fn look_at<T>(&self, type_url: &TypeUrl, look: impl FnOnce(&Core) -> T) -> Option<T> {
-        let core = self.0.types.read().get(type_url).map(Arc::clone)?;
-        let core = core.lock();
-        Some(look(&core))
+    pub(crate) fn look_at<T>(&self, type_url: &TypeUrl, look: impl FnOnce(&TypeCache) -> T) -> Option<T> {
+        let cache = self.0.types.read().get(type_url).map(Arc::clone)?;
+        let cache = cache.lock();
+        Some(look(&cache))
     }
 
-    fn report(&self, core: &mut Core) {
-        for ambiguity in core.take_ambiguities() {
+    fn report(&self, cache: &mut TypeCache) {
+        for ambiguity in cache.take_ambiguities() {
             let Ambiguity { chosen, rival, witness } = &ambiguity;
             self.0.ambiguities.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
-                type_url = %core.type_url,
+                type_url = %cache.type_url,
                 name = %chosen.name,
                 served = %chosen.constraints,
                 ignored = %rival.constraints,
                 parameters = %witness,
                 "more than one variant matches"
             );
-            self.0.ambiguous.add(&core.type_url, ambiguity);
+            self.0.ambiguous.add(&cache.type_url, ambiguity);
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Variants and subscriptions: what there is, who wants it, and what each has yet to be told.
 //!
 //! Owns every cached variant with its constraints, the matching of parameters to variants, the views that
-//! equal subscriptions share, and the demand that they add up to. A pure core per type ([`core`]) behind a
+//! equal subscriptions share, and the demand that they add up to. A pure cache per type ([`cache`]) behind a
 //! cloneable handle ([`Database`]). Never speaks a protocol, never encodes, never waits: it wakes.
 
-mod core;
 mod database;
 mod demand;
 pub mod explain;
@@ -16,10 +15,11 @@ mod selection;
 mod settings;
 mod split;
 pub mod survey;
+mod type_cache;
 mod view;
 mod watch;
 
-pub use crate::core::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
+pub use crate::type_cache::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
 pub use database::{Applied, Attachment, Committed, Database};
 pub use demand::{DemandChange, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};

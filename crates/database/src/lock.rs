@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::core::Core;
+use crate::type_cache::TypeCache;
 
 /// Holds that are shorter are not worth a measurement.
 const SHORTEST: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_micros(100) };
@@ -37,24 +37,24 @@ impl HoldTimes {
 
 /// The database of one type, behind its lock.
 pub(crate) struct Locked {
-    core: Mutex<Core>,
+    cache: Mutex<TypeCache>,
     times: HoldTimes,
 }
 
 impl Locked {
-    pub(crate) fn new(core: Core, times: HoldTimes) -> Self {
-        Self { core: Mutex::new(core), times }
+    pub(crate) fn new(cache: TypeCache, times: HoldTimes) -> Self {
+        Self { cache: Mutex::new(cache), times }
     }
 
     pub(crate) fn lock(&self) -> Held<'_> {
-        let core = self.core.lock();
-        Held { core, since: Instant::now(), times: &self.times }
+        let cache = self.cache.lock();
+        Held { cache, since: Instant::now(), times: &self.times }
     }
 }
 
 /// A lock that is held.
 pub(crate) struct Held<'a> {
-    core: MutexGuard<'a, Core>,
+    cache: MutexGuard<'a, TypeCache>,
     since: Instant,
     times: &'a HoldTimes,
 }
@@ -63,7 +63,7 @@ impl Held<'_> {
     /// Does something without the lock. Everything may have changed after it.
     pub(crate) fn unlocked<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.times.add(self.since.elapsed());
-        let result = MutexGuard::unlocked_fair(&mut self.core, work);
+        let result = MutexGuard::unlocked_fair(&mut self.cache, work);
         self.since = Instant::now();
         result
     }
@@ -71,22 +71,22 @@ impl Held<'_> {
     /// Lets one that waits have the lock in between. Everything may have changed meanwhile.
     pub(crate) fn pause(&mut self) {
         self.times.add(self.since.elapsed());
-        MutexGuard::bump(&mut self.core);
+        MutexGuard::bump(&mut self.cache);
         self.since = Instant::now();
     }
 }
 
 impl Deref for Held<'_> {
-    type Target = Core;
+    type Target = TypeCache;
 
-    fn deref(&self) -> &Core {
-        &self.core
+    fn deref(&self) -> &TypeCache {
+        &self.cache
     }
 }
 
 impl DerefMut for Held<'_> {
-    fn deref_mut(&mut self) -> &mut Core {
-        &mut self.core
+    fn deref_mut(&mut self) -> &mut TypeCache {
+        &mut self.cache
     }
 }
 

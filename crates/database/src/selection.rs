@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, ResourceLocator, Variant, VariantKey};
 
-use crate::core::Forms;
 use crate::limits::Charge;
+use crate::type_cache::Forms;
 use crate::view::ViewId;
 
 pub(crate) use failure::Failure;

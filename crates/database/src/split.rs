@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use weir_types::{Form, Name, Variant};
 
-use crate::core::{Diff, Failing, Removed};
+use crate::type_cache::{Diff, Failing, Removed};
 
 /// Something that a difference says.
 #[derive(Clone, Copy, Debug)]

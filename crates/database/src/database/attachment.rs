@@ -5,17 +5,17 @@ use std::sync::Arc;
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription};
 
 use super::{Database, slices};
-use crate::core::{Patch, Standing};
 use crate::demand::Asking;
 use crate::limits::Refused;
 use crate::lock::{Held, Locked};
+use crate::type_cache::{Patch, Standing};
 use crate::view::{Barred, Shared, Subscriber, Unsettled, ViewId};
 use crate::watch::{Answer, Answers};
 
 /// One stream's place at a view. Dropping it takes the stream off.
 pub struct Attachment {
     pub(super) database: Database,
-    pub(super) core: Arc<Locked>,
+    pub(super) cache: Arc<Locked>,
     pub(super) view: ViewId,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: usize,
@@ -38,9 +38,9 @@ impl Attachment {
     }
 
     fn patch(&mut self, add: &[Selector], remove: &[Selector], again: bool) -> Result<(), Refused> {
-        let (shared, core) = (Arc::clone(&self.shared), Arc::clone(&self.core));
+        let (shared, cache) = (Arc::clone(&self.shared), Arc::clone(&self.cache));
         let patch = Patch::of(&shared.subscription, add, remove);
-        self.step(&mut core.lock(), patch, again)?;
+        self.step(&mut cache.lock(), patch, again)?;
         self.database.0.demand.announce();
         Ok(())
     }
@@ -48,27 +48,27 @@ impl Attachment {
     /// Has those of `again` fetched anew that must not be cached: the stream asks again for what it is subscribed to.
     pub fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
         {
-            let (shared, core) = (Arc::clone(&self.shared), Arc::clone(&self.core));
-            let mut core = core.lock();
-            let stale = core.stale(self.view, self.cursor.removals, again);
+            let (shared, cache) = (Arc::clone(&self.shared), Arc::clone(&self.cache));
+            let mut cache = cache.lock();
+            let stale = cache.stale(self.view, self.cursor.removals, again);
             if stale.is_empty() {
                 return Ok(());
             }
             let patch = Patch { stale: &stale, ..Patch::of(&shared.subscription, &[], &[]) };
-            self.step(&mut core, patch, false)?;
+            self.step(&mut cache, patch, false)?;
         }
         self.database.0.demand.announce();
         Ok(())
     }
 
-    fn step(&mut self, core: &mut Held<'_>, patch: Patch<'_>, again: bool) -> Result<(), Refused> {
+    fn step(&mut self, cache: &mut Held<'_>, patch: Patch<'_>, again: bool) -> Result<(), Refused> {
         let standing = Standing { view: self.view, cursor: self.cursor };
         let asking = Asking { demand: &self.database.0.demand, quota: self.subscriber.quota(), again };
-        let attached = self.database.join(core, Some(standing), patch, &asking);
-        self.database.report(core);
+        let attached = self.database.join(cache, Some(standing), patch, &asking);
+        self.database.report(cache);
         let (view, shared) = attached?;
-        self.answers.carry(&self.shared.watches, core.last());
-        slices::leave(core, standing);
+        self.answers.carry(&self.shared.watches, cache.last());
+        slices::leave(cache, standing);
         self.view = view;
         let old = std::mem::replace(&mut self.shared, shared);
         old.delist(self.slot);
@@ -103,13 +103,13 @@ impl Attachment {
 
     /// How many of `names`, from the start, nothing has to be awaited for: they are answered, or not subscribed.
     pub fn settled_of(&self, names: &[Name]) -> usize {
-        self.core.lock().settled_of(self.view, names)
+        self.cache.lock().settled_of(self.view, names)
     }
 
     /// Those of `selectors`, which are subscribed, of which there is something.
     pub fn present_of(&self, mut selectors: Vec<Selector>) -> Vec<Selector> {
-        let core = self.core.lock();
-        selectors.retain(|selector| core.is_present(self.view, selector));
+        let cache = self.cache.lock();
+        selectors.retain(|selector| cache.is_present(self.view, selector));
         selectors
     }
 
@@ -126,8 +126,8 @@ impl Attachment {
     /// Notes that the stream was told up to `cursor`.
     pub fn advance(&mut self, cursor: Cursor) {
         if cursor != self.cursor {
-            let mut core = self.core.lock();
-            let view = core.view_mut(self.view);
+            let mut cache = self.cache.lock();
+            let view = cache.view_mut(self.view);
             view.lift(self.cursor);
             view.place(cursor);
             self.cursor = cursor;
@@ -155,7 +155,7 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         self.shared.delist(self.slot);
-        slices::leave(&mut self.core.lock(), Standing { view: self.view, cursor: self.cursor });
+        slices::leave(&mut self.cache.lock(), Standing { view: self.view, cursor: self.cursor });
         // Whatever is committed from now on does not count this stream.
         self.answers.give(&self.shared.watches, Commit(u64::MAX), &*self.subscriber, Answer::Left);
     }

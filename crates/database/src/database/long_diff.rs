@@ -4,48 +4,48 @@ use weir_types::Name;
 
 use super::Attachment;
 use super::slices::SLICE;
-use crate::core::{Copying, Core, Diff, Query, assemble};
 use crate::lock::Held;
+use crate::type_cache::{Copying, Diff, Query, TypeCache, assemble};
 use crate::view::ViewId;
 
 impl Attachment {
     /// What the stream has to be sent.
     pub fn diff(&self, query: &Query<'_>) -> Diff {
-        let mut core = self.core.lock();
-        if core.is_long(self.view, query, SLICE)
-            && let Some(parts) = copy(&mut core, self.view, query)
+        let mut cache = self.cache.lock();
+        if cache.is_long(self.view, query, SLICE)
+            && let Some(parts) = copy(&mut cache, self.view, query)
         {
-            drop(core);
+            drop(cache);
             return assemble(parts).diff(query);
         }
-        core.diff(self.view, query)
+        cache.diff(self.view, query)
     }
 }
 
 /// Copies in slices what a diff of `view` reads. None where it reads more than can be copied.
-fn copy(core: &mut Held<'_>, view: ViewId, query: &Query<'_>) -> Option<(Core, Copying)> {
-    let mut copying = core.begin_copy(view)?;
-    let (selections, names) = core.unlocked(|| {
+fn copy(cache: &mut Held<'_>, view: ViewId, query: &Query<'_>) -> Option<(TypeCache, Copying)> {
+    let mut copying = cache.begin_copy(view)?;
+    let (selections, names) = cache.unlocked(|| {
         let names: Vec<Name> = query.known.into_iter().flat_map(|known| known.names()).cloned().collect();
         copying.covers(query).then(|| (copying.make_room(&names), names))
     })?;
     for slice in selections.chunks(SLICE) {
-        core.copy(&mut copying, slice);
-        core.pause();
+        cache.copy(&mut copying, slice);
+        cache.pause();
     }
     for slice in names.chunks(SLICE) {
-        core.copy_names(&mut copying, slice);
-        core.pause();
+        cache.copy_names(&mut copying, slice);
+        cache.pause();
     }
     loop {
-        let changed = core.changed_meanwhile(&mut copying);
+        let changed = cache.changed_meanwhile(&mut copying);
         if changed.len() <= SLICE {
-            core.copy(&mut copying, &changed);
-            return core.complete_copy(copying, query.after.removals);
+            cache.copy(&mut copying, &changed);
+            return cache.complete_copy(copying, query.after.removals);
         }
         for slice in changed.chunks(SLICE) {
-            core.copy(&mut copying, slice);
-            core.pause();
+            cache.copy(&mut copying, slice);
+            cache.pause();
         }
     }
 }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use weir_types::Subscription;
 
 use super::Database;
-use crate::core::{Core, Patch, Standing, Statistics};
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refused};
 use crate::lock::Held;
+use crate::type_cache::{Patch, Standing, Statistics, TypeCache};
 use crate::view::{SelectionId, Shared, ViewId};
 
 /// How many selectors are dealt with at a time: about a millisecond's worth. Few in debug builds, so that whatever tests
@@ -24,95 +24,99 @@ impl Database {
     /// Attaches a stream to the view that `base` becomes with `patch`, and leaves `base` to the caller.
     pub(super) fn join(
         &self,
-        core: &mut Held<'_>,
+        cache: &mut Held<'_>,
         base: Option<Standing>,
         patch: Patch<'_>,
         asking: &Asking<'_>,
     ) -> Result<(ViewId, Arc<Shared>), Refused> {
-        let from = base.map(|base| core.shared(base.view));
+        let from = base.map(|base| cache.shared(base.view));
         let size = from.as_ref().map_or(0, |from| from.subscription.len()) + patch.add.len();
-        if size > SLICE && !core.makes_at_once(patch) {
+        if size > SLICE && !cache.makes_at_once(patch) {
             let nothing = Subscription::default();
             let from = from.as_ref().map_or(&nothing, |from| &from.subscription);
             // Both take long for a large subscription, and need nothing of what the lock guards.
-            let patched = core.unlocked(|| from.patched(patch.add, patch.remove));
-            if let Some(grown) = self.grow(core, patched, asking)? {
-                return Ok(core.join_view(base, patch, grown));
+            let patched = cache.unlocked(|| from.patched(patch.add, patch.remove));
+            if let Some(grown) = self.grow(cache, patched, asking)? {
+                return Ok(cache.join_view(base, patch, grown));
             }
         }
-        core.attach(base, patch, asking, || self.next_serial())
+        cache.attach(base, patch, asking, || self.next_serial())
     }
 
     /// A new view of `subscription`; none where it has to be made in one go, or another stream has made it meanwhile.
     fn grow(
         &self,
-        core: &mut Held<'_>,
+        cache: &mut Held<'_>,
         subscription: Subscription,
         asking: &Asking<'_>,
     ) -> Result<Option<ViewId>, Refused> {
-        let view = core.begin_view(subscription, self.next_serial());
-        let shared = core.shared(view);
+        let view = cache.begin_view(subscription, self.next_serial());
+        let shared = cache.shared(view);
         let mut refused = Vec::new();
         for (count, selector) in shared.subscription.iter().enumerate() {
             if count % SLICE == SLICE - 1 {
-                core.pause();
+                cache.pause();
             }
-            if let Err(refusal) = core.grow_view(view, selector, asking) {
+            if let Err(refusal) = cache.grow_view(view, selector, asking) {
                 refused.push((selector.clone(), refusal));
             }
             if refused.len() > MOST_REFUSED {
                 break;
             }
         }
-        if refused.is_empty() && core.complete_view(view) {
+        if refused.is_empty() && cache.complete_view(view) {
             return Ok(Some(view));
         }
-        take_down(core, view);
+        take_down(cache, view);
         if refused.is_empty() { Ok(None) } else { Err(Refused(refused)) }
     }
 }
 
 /// Does the steps from `from` on, each of which says where the next one begins. In between, others have the lock.
-pub(super) fn in_steps<P>(core: &mut Held<'_>, from: P, mut step: impl FnMut(&mut Core, P) -> Option<P>) {
-    let mut next = step(core, from);
+pub(super) fn in_steps<P>(
+    cache: &mut Held<'_>,
+    from: P,
+    mut step: impl FnMut(&mut TypeCache, P) -> Option<P>,
+) {
+    let mut next = step(cache, from);
     while let Some(from) = next {
-        core.pause();
-        next = step(core, from);
+        cache.pause();
+        next = step(cache, from);
     }
 }
 
 /// Adds what there is of a type to `statistics`. What comes and goes meanwhile may count or not.
-pub(super) fn count(core: &mut Held<'_>, statistics: &mut Statistics) {
-    in_steps(core, 0, |core, place| core.count_from(place, SLICE, statistics));
+pub(super) fn count(cache: &mut Held<'_>, statistics: &mut Statistics) {
+    in_steps(cache, 0, |cache, place| cache.count_from(place, SLICE, statistics));
 }
 
 /// Takes a stream off its view, which goes with its last stream.
-pub(super) fn leave(core: &mut Held<'_>, standing: Standing) {
-    if core.detach(standing) {
-        take_down(core, standing.view);
+pub(super) fn leave(cache: &mut Held<'_>, standing: Standing) {
+    if cache.detach(standing) {
+        take_down(cache, standing.view);
     }
 }
 
 /// The selections that nobody has asked for since `idle` before `now`.
-pub(super) fn due(core: &mut Held<'_>, now: Instant, idle: Duration) -> Vec<SelectionId> {
+pub(super) fn due(cache: &mut Held<'_>, now: Instant, idle: Duration) -> Vec<SelectionId> {
     let mut due = Vec::new();
-    in_steps(core, None, |core, after| core.find_idle(after, SLICE, (now, idle), &mut due).map(Some));
+    in_steps(cache, None, |cache, after| cache.find_idle(after, SLICE, (now, idle), &mut due).map(Some));
     due
 }
 
 /// Removes a view that nobody finds any more.
-fn take_down(core: &mut Held<'_>, view: ViewId) {
-    let selections = core.empty_view(view);
+fn take_down(cache: &mut Held<'_>, view: ViewId) {
+    let selections = cache.empty_view(view);
     for (count, id) in selections.values().enumerate() {
         if count % SLICE == SLICE - 1 {
-            core.pause();
+            cache.pause();
         }
-        core.leave_selection(view, *id);
+        cache.leave_selection(view, *id);
     }
-    let removed = core.remove_view(view);
+    let removed = cache.remove_view(view);
     if selections.len() > SLICE {
         // To drop what is left takes long, too.
-        core.unlocked(|| drop((selections, removed)));
+        cache.unlocked(|| drop((selections, removed)));
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use weir_types::{Batch, Reach, TypeUrl, authority};
 
 use super::Database;
-use crate::core::Core;
 use crate::demand::ParameterSets;
 use crate::limits::{ClientLimits, DemandLimits};
+use crate::type_cache::TypeCache;
 
 const REACHES: [Reach; 3] = [Reach::Wildcard, Reach::Named, Reach::Local];
 
@@ -43,10 +43,10 @@ impl Database {
         {
             let types = self.0.types.read();
             // All at once, so that nothing is said twice that comes or goes meanwhile.
-            let cores: Vec<_> = types.values().map(|core| core.lock()).collect();
-            let wanted = cores
+            let caches: Vec<_> = types.values().map(|cache| cache.lock()).collect();
+            let wanted = caches
                 .iter()
-                .flat_map(|core| core.wanted(authority).map(|locator| (core.type_url.clone(), locator)));
+                .flat_map(|cache| cache.wanted(authority).map(|locator| (cache.type_url.clone(), locator)));
             self.0.demand.say_again(authority, wanted.collect());
         }
         self.0.demand.announce();
@@ -67,8 +67,9 @@ impl Database {
     /// Whether anything is held that the source of `authority` has brought.
     pub fn holds(&self, authority: &str) -> bool {
         let holds = |type_url| {
-            let any =
-                |core: &Core| REACHES.iter().any(|reach| core.holds(*reach, brought(authority, *reach)));
+            let any = |cache: &TypeCache| {
+                REACHES.iter().any(|reach| cache.holds(*reach, brought(authority, *reach)))
+            };
             self.look_at(type_url, any).unwrap_or_default()
         };
         self.known_types().iter().any(holds)
@@ -77,7 +78,7 @@ impl Database {
     fn withdraw_from(&self, of: &str, type_url: &TypeUrl, reach: Reach) {
         let brought = brought(of, reach);
         let mut batch = Batch::new(type_url.clone(), reach);
-        let removals = self.look_at(type_url, |core| core.held(reach, brought)).unwrap_or_default();
+        let removals = self.look_at(type_url, |cache| cache.held(reach, brought)).unwrap_or_default();
         if !removals.is_empty() {
             batch.removals = removals;
             self.commit(batch);

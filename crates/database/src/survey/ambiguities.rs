@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use weir_types::{Newest, TypeUrl};
 
 use crate::Database;
-use crate::core::Ambiguity;
+use crate::type_cache::Ambiguity;
 
 /// An ambiguity of a type.
 #[derive(Clone, Debug)]
@@ -44,7 +44,8 @@ impl Database {
     pub fn ambiguous(&self) -> Vec<Ambiguous> {
         let mut all = self.remembered_ambiguities().all();
         all.retain(|Ambiguous { type_url, ambiguity: Ambiguity { chosen, rival, .. }, .. }| {
-            self.look_at(type_url, |core| core.has_variant(chosen) && core.has_variant(rival)) == Some(true)
+            self.look_at(type_url, |cache| cache.has_variant(chosen) && cache.has_variant(rival))
+                == Some(true)
         });
         all
     }

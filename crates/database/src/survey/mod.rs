@@ -23,6 +23,6 @@ impl Database {
     /// The first contradiction, in words.
     pub fn audit(&self) -> Result<(), String> {
         let types = self.known_types().into_iter();
-        types.filter_map(|type_url| self.look_at(&type_url, |core| core.audit())).collect()
+        types.filter_map(|type_url| self.look_at(&type_url, |cache| cache.audit())).collect()
     }
 }

@@ -9,9 +9,9 @@ use weir_types::{
 };
 
 use crate::Database;
-use crate::core::Core;
 use crate::explain::Candidate;
 use crate::selection::Selection;
+use crate::type_cache::TypeCache;
 use crate::view::SelectionId;
 
 /// What there is of a name.
@@ -83,7 +83,7 @@ impl Database {
     /// The names of a type of which there are variants, or that are asked for, and that begin with `prefix`; in order.
     pub fn names(&self, type_url: &TypeUrl, prefix: &str) -> Vec<Name> {
         let wanted = |name: &&Name| name.starts_with(prefix);
-        let names = self.look_at(type_url, |core| core.names().filter(wanted).cloned().collect::<Vec<_>>());
+        let names = self.look_at(type_url, |cache| cache.names().filter(wanted).cloned().collect::<Vec<_>>());
         let mut names = names.unwrap_or_default();
         names.sort_unstable();
         names
@@ -91,16 +91,16 @@ impl Database {
 
     /// What there is of these names, which are few: all are described under one lock.
     pub fn describe(&self, type_url: &TypeUrl, names: &[Name]) -> Vec<Resource> {
-        let described = self.look_at(type_url, |core| {
-            let mut streams = Streams { core, of: HashMap::new() };
-            names.iter().filter_map(|name| core.describe(name, &mut streams)).collect()
+        let described = self.look_at(type_url, |cache| {
+            let mut streams = Streams { cache, of: HashMap::new() };
+            names.iter().filter_map(|name| cache.describe(name, &mut streams)).collect()
         });
         described.unwrap_or_default()
     }
 
     /// What each subscription of streams shows of `name`.
     pub fn showing(&self, type_url: &TypeUrl, name: &Name) -> Showing {
-        self.look_at(type_url, |core| core.showing(name)).unwrap_or_default()
+        self.look_at(type_url, |cache| cache.showing(name)).unwrap_or_default()
     }
 
     /// The variants that may answer whoever asks for `name`: its own, or those of resources that list it as an alias.
@@ -110,7 +110,7 @@ impl Database {
         if !own.is_empty() {
             return own;
         }
-        let listing = self.look_at(type_url, |core| core.listing(name)).unwrap_or_default();
+        let listing = self.look_at(type_url, |cache| cache.listing(name)).unwrap_or_default();
         let aliased = self.describe(type_url, &listing).into_iter().flat_map(|resource| resource.variants);
         aliased.filter(|held| held.variant.content().aliases.contains(name)).collect()
     }
@@ -118,17 +118,17 @@ impl Database {
 
 /// How many streams show what a selection selects, counted once for each selection.
 struct Streams<'a> {
-    core: &'a Core,
+    cache: &'a TypeCache,
     of: HashMap<SelectionId, usize>,
 }
 
 impl Streams<'_> {
     fn of(&mut self, id: SelectionId) -> usize {
-        *self.of.entry(id).or_insert_with(|| self.core.streams_at(id))
+        *self.of.entry(id).or_insert_with(|| self.cache.streams_at(id))
     }
 }
 
-impl Core {
+impl TypeCache {
     fn describe(&self, name: &Name, streams: &mut Streams<'_>) -> Option<Resource> {
         let entry = self.entry(name)?;
         let mut shown: HashMap<&VariantKey, usize> = HashMap::new();

@@ -48,7 +48,7 @@ pub struct Shown {
 impl Database {
     /// The views of a type, by age.
     pub fn views(&self, type_url: &TypeUrl) -> Vec<ViewSummary> {
-        let views = self.look_at(type_url, |core| core.views().map(summary).collect::<Vec<_>>());
+        let views = self.look_at(type_url, |cache| cache.views().map(summary).collect::<Vec<_>>());
         let mut views = views.unwrap_or_default();
         views.sort_unstable_by_key(|view| view.id);
         views
@@ -58,7 +58,7 @@ impl Database {
     /// none if there is no such view any more. It takes as
     /// long as the first response to a stream that attaches to it.
     pub fn contents(&self, type_url: &TypeUrl, subscription: Fingerprint) -> Option<Vec<Shown>> {
-        let mut shown = self.look_at(type_url, |core| core.contents(subscription))??;
+        let mut shown = self.look_at(type_url, |cache| cache.contents(subscription))??;
         let name = |shown: &Shown| shown.variant.as_ref().map(|(variant, _)| variant.name().clone());
         shown.sort_by_cached_key(|shown| (name(shown), shown.selector.clone()));
         Some(shown)
@@ -66,7 +66,7 @@ impl Database {
 
     /// Why the streams of a view are not given a name that they are subscribed to; none if that is not so.
     pub fn barred(&self, type_url: &TypeUrl, subscription: Fingerprint, name: &Name) -> Option<Withheld> {
-        let view = self.look_at(type_url, |core| core.shared_view(subscription))??;
+        let view = self.look_at(type_url, |cache| cache.shared_view(subscription))??;
         let mut named = view.subscription.iter().filter(|selector| selector.locator.name == *name);
         named.find_map(|selector| selector.locator.parameters.why_withheld().cloned())
     }
@@ -79,7 +79,7 @@ impl Database {
         subscription: Fingerprint,
         form: Form,
     ) -> Option<BTreeMap<DynamicParameters, usize>> {
-        let view = self.look_at(type_url, |core| core.shared_view(subscription))??;
+        let view = self.look_at(type_url, |cache| cache.shared_view(subscription))??;
         let mut counts = BTreeMap::new();
         for selector in view.subscription.iter().filter(|selector| selector.form == form) {
             *counts.entry(selector.locator.parameters.clone()).or_default() += 1;
@@ -94,7 +94,7 @@ impl Database {
         subscription: Fingerprint,
         limit: usize,
     ) -> Option<Vec<(Name, Form, DynamicParameters)>> {
-        let view = self.look_at(type_url, |core| core.shared_view(subscription))??;
+        let view = self.look_at(type_url, |cache| cache.shared_view(subscription))??;
         let mut selectors: Vec<_> = view.subscription.iter().collect();
         if limit < selectors.len() {
             // There may be a hundred thousand of them, and few are shown.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Constraints, Directories, Name, Variant, VariantKey};
+use weir_types::{Constraints, GlobIndex, Name, Variant, VariantKey};
 
 use super::requests::UNSTATABLE_VERSION;
 
@@ -67,7 +67,7 @@ pub(super) struct UpstreamCache {
     by_name: HashMap<Name, Vec<UpstreamVariant>>,
     /// The names of the resources that list an alias.
     by_alias: HashMap<Name, HashSet<Name>>,
-    directories: Directories,
+    globs: GlobIndex,
     len: usize,
     remembered: usize,
 }
@@ -106,7 +106,7 @@ impl UpstreamCache {
         for alias in &*held.aliases {
             self.by_alias.entry(alias.clone()).or_default().insert(name.clone());
         }
-        self.directories.insert(name);
+        self.globs.insert(name);
         self.len += 1;
         self.remembered += usize::from(held.freshness == Freshness::Remembered);
         // Most names have one variant.
@@ -126,7 +126,7 @@ impl UpstreamCache {
         self.remembered -= usize::from(removed.freshness == Freshness::Remembered);
         if variants.is_empty() {
             self.by_name.remove(&key.name);
-            self.directories.remove(&key.name);
+            self.globs.remove(&key.name);
         }
         let still = self.variants(&key.name).iter().flat_map(|held| held.aliases.iter().cloned());
         let still: HashSet<Name> = still.collect();
@@ -223,7 +223,7 @@ impl UpstreamCache {
 
     /// The held resources that belong to `glob`.
     pub(super) fn members(&self, glob: &Name) -> impl Iterator<Item = (&Name, &[UpstreamVariant])> {
-        let members = self.directories.members(glob).filter_map(|member| self.by_name.get_key_value(member));
+        let members = self.globs.members(glob).filter_map(|member| self.by_name.get_key_value(member));
         members.map(|(name, variants)| (name, variants.as_slice()))
     }
 

@@ -92,10 +92,10 @@ pub fn load(path: &Path, previous: &Loaded) -> Result<Loaded, Unreadable> {
 #[derive(Default)]
 struct Listing {
     files: Vec<Arc<Path>>,
-    /// Directories that could not be listed.
+    /// GlobIndex that could not be listed.
     unreadable: Vec<PathBuf>,
     problems: Vec<Problem>,
-    /// Directories that were visited: a symbolic link may lead back.
+    /// GlobIndex that were visited: a symbolic link may lead back.
     visited: BTreeSet<PathBuf>,
 }
 

@@ -21,7 +21,7 @@ impl<'a> Collector<'a> {
     pub(super) fn collect_owed(&mut self, owed: &'a Selector) {
         let name = &owed.locator.name;
         if let Some(id) = self.view.selections.get(owed) {
-            let selection = &self.core.selections[id.0];
+            let selection = &self.cache.selections[id.0];
             self.changed |= selection.is_collection() && selection.is_settled();
             for Member { variant, .. } in selection.live() {
                 self.changed = true;
@@ -40,7 +40,7 @@ impl<'a> Collector<'a> {
             return;
         }
         // No longer asked for, but a wider collection goes on: also of what a name was an alias of.
-        let former = self.core.selection(&owed.locator).into_iter();
+        let former = self.cache.selection(&owed.locator).into_iter();
         let former =
             former.flat_map(|s| s.live().map(|m| &m.variant).chain(s.gone().map(|old| &old.variant)));
         let own = (!owed.locator.is_collection()).then_some(name);
@@ -89,7 +89,7 @@ impl<'a> Collector<'a> {
     /// would be taken for the answer to another locator.
     fn remove_given_up(&mut self, name: &Name, gone: &Selector) {
         let shown = self.shown();
-        let former = self.core.selection(&gone.locator);
+        let former = self.cache.selection(&gone.locator);
         let untold = former.into_iter().flat_map(|s| s.gone_of(name)).filter(|old| self.is_untold(old));
         let live = former.and_then(|selection| selection.member(name)).map(|member| &member.variant);
         let keys = live.into_iter().chain(untold.map(|old| &old.variant)).map(|variant| variant.key());
@@ -102,7 +102,7 @@ impl<'a> Collector<'a> {
 
     /// Everything that the view shows, to look up.
     fn shown(&self) -> Rc<Shown<'a>> {
-        Rc::clone(self.shown.get_or_init(|| Rc::new(Shown::of(self.core, self.view))))
+        Rc::clone(self.shown.get_or_init(|| Rc::new(Shown::of(self.cache, self.view))))
     }
 
     /// What the client holds from an earlier stream and what no selection tells it of: what has gone of a
@@ -119,7 +119,7 @@ impl<'a> Collector<'a> {
         let mut form = None;
         let (mut asked, mut unanswered) = (HashSet::new(), HashSet::new());
         for (selector, id) in &*self.view.selections {
-            let (name, selection) = (&selector.locator.name, &self.core.selections[id.0]);
+            let (name, selection) = (&selector.locator.name, &self.cache.selections[id.0]);
             if selection.is_collection() {
                 // Against what the client states to hold, silence is no proof.
                 let answered =
@@ -141,7 +141,7 @@ impl<'a> Collector<'a> {
         }
         let Some(form) = form else { return };
         let shown = self.shown();
-        let any_name = self.core.type_url.kind() == Kind::VirtualHost;
+        let any_name = self.cache.type_url.kind() == Kind::VirtualHost;
         let collected = |name: &Name| collections_of(name).any(|collection| asked.contains(&collection));
         for name in known.names().filter(|name| any_name || asked.contains(*name) || collected(name)) {
             if !unanswered.contains(name) && !shown.any_of(name) {
@@ -165,10 +165,10 @@ impl<'a> Collector<'a> {
         let selection = |asked: &Name| {
             let locator = ResourceLocator::new(asked.clone(), parameters.clone());
             let id = self.view.selections.get(&Selector { locator, form })?;
-            Some(&self.core.selections[id.0])
+            Some(&self.cache.selections[id.0])
         };
         let is_it = |member: &&Member| member.variant.name() == name;
-        let mut names = self.core.aliases_of(name).chain([name]).filter_map(selection);
+        let mut names = self.cache.aliases_of(name).chain([name]).filter_map(selection);
         let by_name = names.find_map(|selection| Some((selection.live().find(is_it)?, Breadth::Name)));
         let by_collection = || {
             let collections = collections_of(name).filter_map(|collection| selection(&collection));

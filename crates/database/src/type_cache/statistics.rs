@@ -1,6 +1,6 @@
 //! How much there is of a type, counted in slices.
 
-use super::Core;
+use super::TypeCache;
 
 /// How much a database holds, over all types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Statistics {
     pub tombstones: usize,
 }
 
-impl Core {
+impl TypeCache {
     /// Adds what there is to `statistics`: of names and selections `count` from a place on, of the rest all with the first.
     /// Returns the next place, if there is one.
     pub(crate) fn count_from(

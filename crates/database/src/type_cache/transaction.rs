@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use weir_types::{Breadth, Commit, Name, VariantKey};
 
-use super::Core;
+use super::TypeCache;
 use crate::selection::{Change, Selection};
 use crate::view::{SelectionId, Shared, ViewId};
 
 /// One change of a type's cache.
 pub(super) struct Transaction<'a> {
-    pub(super) core: &'a mut Core,
+    pub(super) cache: &'a mut TypeCache,
     /// The number of the change.
     pub(super) at: Commit,
     /// The names of which the selections have to be resolved again.
@@ -31,16 +31,16 @@ pub(super) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A change that is the commit `at`.
-    pub(super) fn new(core: &'a mut Core, at: Commit) -> Self {
-        core.last = at;
-        Self::unnumbered(core)
+    pub(super) fn new(cache: &'a mut TypeCache, at: Commit) -> Self {
+        cache.last = at;
+        Self::unnumbered(cache)
     }
 
     /// A change that may turn out to change nothing that anybody sees: it has a number of its own only if
     /// [`Self::resolve_numbered`] gives it one.
-    pub(super) fn unnumbered(core: &'a mut Core) -> Self {
+    pub(super) fn unnumbered(cache: &'a mut TypeCache) -> Self {
         let (changed, arrived, touched) = Default::default();
-        Self { at: core.last, core, changed, arrived, touched }
+        Self { at: cache.last, cache, changed, arrived, touched }
     }
 
     /// The views that the change has reached.
@@ -52,7 +52,7 @@ impl<'a> Transaction<'a> {
     pub(super) fn resolve_numbered(&mut self, number: impl FnOnce() -> Commit) {
         if !self.changed.is_empty() {
             self.at = number();
-            self.core.last = self.at;
+            self.cache.last = self.at;
             self.resolve();
         }
     }
@@ -61,26 +61,26 @@ impl<'a> Transaction<'a> {
     pub(super) fn resolve(&mut self) {
         let mut names = std::mem::take(&mut self.changed);
         // Which variant is chosen of a name decides what the other names of its variants stand for.
-        let aliases: Vec<Name> = names.iter().flat_map(|name| self.core.aliases_of(name)).cloned().collect();
+        let aliases: Vec<Name> = names.iter().flat_map(|name| self.cache.aliases_of(name)).cloned().collect();
         names.extend(aliases);
         for name in &names {
-            let named = self.core.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
-            let asking: Vec<_> = named.chain(self.core.collecting(name)).map(|(_, id)| id).collect();
+            let named = self.cache.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
+            let asking: Vec<_> = named.chain(self.cache.collecting(name)).map(|(_, id)| id).collect();
             asking.into_iter().for_each(|id| self.resolve_selection(id, name));
-            self.core.tidy_name(name);
+            self.cache.tidy_name(name);
         }
     }
 
     /// Resolves what `id` selects of the resource `name`.
     fn resolve_selection(&mut self, id: SelectionId, name: &Name) {
-        let selection = &self.core.selections[id.0];
+        let selection = &self.cache.selections[id.0];
         let (locator, breadth) = (selection.locator.clone(), selection.breadth());
         let (slot, variant) = match breadth {
-            Breadth::Name => (&locator.name, self.core.answer(&locator.name, &locator.parameters)),
-            collection => (name, self.core.lookup(name, &locator.parameters, collection)),
+            Breadth::Name => (&locator.name, self.cache.answer(&locator.name, &locator.parameters)),
+            collection => (name, self.cache.lookup(name, &locator.parameters, collection)),
         };
         let admitted = variant.as_ref().is_none_or(|variant| {
-            self.core.selections[id.0].admits(slot, variant, self.arrived.contains(variant.key()))
+            self.cache.selections[id.0].admits(slot, variant, self.arrived.contains(variant.key()))
         });
         if admitted {
             let at = self.at;
@@ -90,8 +90,8 @@ impl<'a> Transaction<'a> {
 
     /// Changes a selection, and notes in its views what came of it.
     pub(super) fn update(&mut self, id: SelectionId, change: impl FnOnce(&mut Selection) -> Option<Change>) {
-        let (core, at) = (&mut *self.core, self.at);
-        let selection = &mut core.selections[id.0];
+        let (cache, at) = (&mut *self.cache, self.at);
+        let selection = &mut cache.selections[id.0];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
         let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
         let sums = selection.sums();
@@ -100,7 +100,7 @@ impl<'a> Transaction<'a> {
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
         let (away, breadth, unproved) = (selection.is_away(), selection.breadth(), selection.is_unproved());
         for (view_id, forms) in &selection.views {
-            let view = &mut core.views[view_id.0];
+            let view = &mut cache.views[view_id.0];
             view.sum = view.sum.wrapping_add(forms.growth(sums, selection.sums()));
             if settled {
                 view.shared.settle_one(collection, at);
@@ -118,7 +118,7 @@ impl<'a> Transaction<'a> {
             self.touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));
         }
         if selection.wants_pruning() {
-            core.prune(id);
+            cache.prune(id);
         }
     }
 }

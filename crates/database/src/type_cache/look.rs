@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey, authority};
 
-use super::{Core, NameEntry};
+use super::{NameEntry, TypeCache};
 use crate::selection::{Member, Selection};
 use crate::survey::{Showing, Shown};
 use crate::view::{Identity, SelectionId, Shared, View};
 
 /// What there is under one name.
 pub(crate) struct Entry<'a> {
-    core: &'a Core,
+    cache: &'a TypeCache,
     entry: &'a NameEntry,
 }
 
@@ -27,18 +27,18 @@ impl<'a> Entry<'a> {
 
     /// What the locators of this name select.
     pub(crate) fn selections(&self) -> impl Iterator<Item = (SelectionId, &'a Selection)> + use<'a> {
-        let core = self.core;
-        self.entry.selections.iter().map(|(_, id)| (id, &core.selections[id.0]))
+        let cache = self.cache;
+        self.entry.selections.iter().map(|(_, id)| (id, &cache.selections[id.0]))
     }
 }
 
-impl Core {
+impl TypeCache {
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.names.keys()
     }
 
     pub(crate) fn entry(&self, name: &Name) -> Option<Entry<'_>> {
-        self.names.get(name).map(|entry| Entry { core: self, entry })
+        self.names.get(name).map(|entry| Entry { cache: self, entry })
     }
 
     /// What is wanted of the source of an authority, each locator once.

@@ -1,4 +1,4 @@
-//! Names by their directory: what there is of each glob collection.
+//! The members of glob collections.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,9 +7,9 @@ use crate::xdstp::glob_of;
 
 /// A set of canonical names, looked up by the glob that they belong to. Names that belong to none are not kept.
 #[derive(Clone, Debug, Default)]
-pub struct Directories(HashMap<Name, HashSet<Name>>);
+pub struct GlobIndex(HashMap<Name, HashSet<Name>>);
 
-impl Directories {
+impl GlobIndex {
     /// Adds a name.
     pub fn insert(&mut self, name: &Name) {
         if let Some(glob) = glob_of(name) {
@@ -40,17 +40,17 @@ mod tests {
     #[test]
     fn w04_names_are_found_by_their_glob() {
         let names = ["xdstp://a/T/x/1?k=v", "xdstp://a/T/x/2?k=v", "xdstp://a/T/x/3", "x/4"].map(Name::from);
-        let mut directories = Directories::default();
-        names.iter().for_each(|name| directories.insert(name));
-        let members = |directories: &Directories, glob: &str| {
-            let mut members: Vec<Name> = directories.members(&glob.into()).cloned().collect();
+        let mut globs = GlobIndex::default();
+        names.iter().for_each(|name| globs.insert(name));
+        let members = |globs: &GlobIndex, glob: &str| {
+            let mut members: Vec<Name> = globs.members(&glob.into()).cloned().collect();
             members.sort_unstable();
             members
         };
-        assert_eq!(members(&directories, "xdstp://a/T/x/*?k=v"), names[..2]);
-        assert_eq!(members(&directories, "xdstp://a/T/x/*"), names[2..3]);
-        assert!(members(&directories, "*").is_empty());
-        names.iter().for_each(|name| directories.remove(name));
-        assert!(directories.0.is_empty(), "nothing is left behind");
+        assert_eq!(members(&globs, "xdstp://a/T/x/*?k=v"), names[..2]);
+        assert_eq!(members(&globs, "xdstp://a/T/x/*"), names[2..3]);
+        assert!(members(&globs, "*").is_empty());
+        names.iter().for_each(|name| globs.remove(name));
+        assert!(globs.0.is_empty(), "nothing is left behind");
     }
 }

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use slab::Slab;
 use weir_types::{Commit, Form, Name, Reach, Selector};
 
-use super::{Core, Diff, NameEntry, Query, Selections, Shape};
+use super::{Diff, NameEntry, Query, Selections, Shape, TypeCache};
 use crate::selection::Selection;
 use crate::view::{SelectionId, ViewId};
 
@@ -41,18 +41,18 @@ impl Copying {
 
 /// A copy that is complete.
 pub(crate) struct Snapshot {
-    core: Core,
+    cache: TypeCache,
     view: ViewId,
 }
 
 impl Snapshot {
     /// What a stream of the view has to be sent.
     pub(crate) fn diff(&self, query: &Query<'_>) -> Diff {
-        self.core.diff(self.view, query)
+        self.cache.diff(self.view, query)
     }
 }
 
-impl Core {
+impl TypeCache {
     /// Whether a diff of view `id` looks at more than `slice` selections or members.
     pub(crate) fn is_long(&self, id: ViewId, query: &Query<'_>, slice: usize) -> bool {
         let view = &self.views[id.0];
@@ -105,26 +105,26 @@ impl Core {
     /// the hold in which the last changes were copied. None where names have aliases by now.
     pub(crate) fn complete_copy(&self, copying: Copying, after: Commit) -> Option<(Self, Copying)> {
         self.aliases.is_empty().then(|| {
-            let mut core = Self::new(self.type_url.clone(), self.last);
+            let mut cache = Self::new(self.type_url.clone(), self.last);
             let view = self.views[copying.view.0].frozen(after);
-            core.views = Slab::from_iter([(copying.view.0, view)]);
-            (core, copying)
+            cache.views = Slab::from_iter([(copying.view.0, view)]);
+            (cache, copying)
         })
     }
 }
 
 /// Puts the parts of a copy together. Needs no lock.
-pub(crate) fn assemble((mut core, copying): (Core, Copying)) -> Snapshot {
+pub(crate) fn assemble((mut cache, copying): (TypeCache, Copying)) -> Snapshot {
     let Copying { view, asked, selections, names, .. } = copying;
     // Of names that were not copied, a diff reads which locators the view has.
     for (Selector { locator, form }, id) in &*asked {
         let is_one = !locator.is_collection() && !locator.parameters.is_withheld();
         if *form == Form::Located && is_one && !names.contains_key(&locator.name) {
-            let entry = core.names.entry(locator.name.clone()).or_default();
+            let entry = cache.names.entry(locator.name.clone()).or_default();
             entry.selections.add(locator.parameters.clone(), *id);
         }
     }
-    core.names.extend(names);
-    core.selections = Selections::of(selections.into_iter().map(|(id, selection)| (id.0, selection)));
-    Snapshot { core, view }
+    cache.names.extend(names);
+    cache.selections = Selections::of(selections.into_iter().map(|(id, selection)| (id.0, selection)));
+    Snapshot { cache, view }
 }

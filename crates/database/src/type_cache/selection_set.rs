@@ -12,12 +12,12 @@ use crate::view::SelectionId;
 
 /// All selections of one name or collection.
 #[derive(Debug, Default)]
-pub(super) struct Generations {
+pub(super) struct SelectionSet {
     youngest: HashMap<DynamicParameters, SelectionId>,
     older: Vec<(DynamicParameters, SelectionId)>,
 }
 
-impl Generations {
+impl SelectionSet {
     /// The selection that whoever subscribes now joins.
     pub(super) fn youngest(&self, parameters: &DynamicParameters) -> Option<SelectionId> {
         self.youngest.get(parameters).copied()

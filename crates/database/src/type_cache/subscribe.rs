@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Cursor, Fingerprint, Selector, Subscription, Variant};
 
-use super::Core;
+use super::TypeCache;
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refusal, Refused};
 use crate::selection::Selection;
@@ -36,7 +36,7 @@ impl<'a> Patch<'a> {
     }
 }
 
-impl Core {
+impl TypeCache {
     /// Attaches a stream to the view that `base` becomes with `patch`; its cursor is carried over. The caller
     /// detaches the stream from `base` afterwards.
     pub(crate) fn attach(
@@ -188,11 +188,11 @@ impl Core {
         selection.charge = charge.map(Arc::new);
         let id = SelectionId(self.selections.insert(selection));
         self.idle.insert(id, None);
-        let generations = match locator.is_collection() {
+        let set = match locator.is_collection() {
             true => self.collections.entry(locator.name.clone()).or_default(),
             false => &mut self.names.entry(locator.name.clone()).or_default().selections,
         };
-        generations.add(locator.parameters.clone(), id);
+        set.add(locator.parameters.clone(), id);
         self.fill(id, self.last);
         Ok(id)
     }
@@ -214,7 +214,7 @@ impl Core {
                 }
                 return;
             }
-            Breadth::Glob => self.directories.members(&locator.name).cloned().collect(),
+            Breadth::Glob => self.globs.members(&locator.name).cloned().collect(),
             Breadth::Wildcard => self.names.keys().cloned().collect(),
         };
         for name in names {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Code, ResourceError, ResourceLocator, Withheld};
 
-use super::Core;
+use super::TypeCache;
 use crate::selection::Selection;
 use crate::view::SelectionId;
 
 /// What whoever asked is told.
 const WHY: &str = "the access rules of this proxy do not give it to this client";
 
-impl Core {
+impl TypeCache {
     /// A new selection, of nothing, and an error that says why.
     pub(super) fn withhold(&mut self, locator: &ResourceLocator) -> SelectionId {
         let (mut selection, at) = (Selection::new(locator.clone(), 0), self.last);

@@ -39,7 +39,7 @@ impl<'a> Collector<'a> {
 
     /// Whether the client takes resources without a body.
     fn takes_missing(&self, form: Form) -> bool {
-        self.query.marks_missing && form == Form::Plain && self.core.type_url.kind() == Kind::VirtualHost
+        self.query.marks_missing && form == Form::Plain && self.cache.type_url.kind() == Kind::VirtualHost
     }
 }
 

@@ -10,11 +10,11 @@ use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, Varian
 use super::leases::Reasons;
 use super::question::{Diff, Errors, Query, Refresh, Removed, Shape};
 use super::shown::Shown;
-use super::{Core, errors, missing};
+use super::{TypeCache, errors, missing};
 use crate::selection::{Failure, Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
-impl Core {
+impl TypeCache {
     /// What a stream of view `id` has to be told.
     pub(crate) fn diff(&self, id: ViewId, query: &Query<'_>) -> Diff {
         let view = &self.views[id.0];
@@ -81,7 +81,7 @@ struct Finished {
 }
 
 pub(super) struct Collector<'a> {
-    pub(super) core: &'a Core,
+    pub(super) cache: &'a TypeCache,
     pub(super) view: &'a View,
     pub(super) query: &'a Query<'a>,
     sent: BTreeMap<Identity, Sent<'a>>,
@@ -100,12 +100,12 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    fn new(core: &'a Core, view: &'a View, query: &'a Query<'a>) -> Self {
+    fn new(cache: &'a TypeCache, view: &'a View, query: &'a Query<'a>) -> Self {
         let (sent, removed, missing, errors, new_endpoints) = Default::default();
         let (waiting, unanswered) = Default::default();
         let (changed, refreshed) = (query.after.is_start(), false);
         Self {
-            core,
+            cache,
             view,
             query,
             sent,
@@ -128,15 +128,15 @@ impl<'a> Collector<'a> {
             false => self.view.touched_since(self.query.after.removals).collect(),
         };
         if self.query.shape == Shape::Everything {
-            self.changed |= touched.iter().any(|id| self.has_news(&self.core.selections[id.0]));
-            self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.core.selections[id.0]));
+            self.changed |= touched.iter().any(|id| self.has_news(&self.cache.selections[id.0]));
+            self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.cache.selections[id.0]));
             self.changed |= self.refreshed;
             for (selector, id) in &*self.view.selections {
-                self.collect_selection(selector.form, &self.core.selections[id.0]);
+                self.collect_selection(selector.form, &self.cache.selections[id.0]);
             }
         } else {
             for id in &touched {
-                let selection = &self.core.selections[id.0];
+                let selection = &self.cache.selections[id.0];
                 for form in [Form::Plain, Form::Located] {
                     let selector = Selector { locator: selection.locator.clone(), form };
                     if self.view.selections.get(&selector) == Some(id) {
@@ -345,10 +345,10 @@ impl<'a> Collector<'a> {
     }
 
     fn have_the_longest(&mut self) {
-        let (core, view) = (self.core, self.view);
+        let (cache, view) = (self.cache, self.view);
         let mut mortal = self.sent.values_mut().filter(|sent| sent.variant.lease().is_some()).peekable();
         if view.selections.len() > 1 && mortal.peek().is_some() {
-            let reasons = Reasons::of(core, view);
+            let reasons = Reasons::of(cache, view);
             mortal.for_each(|sent| sent.variant = reasons.longest(sent.variant, sent.form));
         }
     }
@@ -356,11 +356,11 @@ impl<'a> Collector<'a> {
     /// Leaves out what would be said twice or taken back in the same breath.
     fn finish(mut self) -> Finished {
         self.have_the_longest();
-        let Self { core, view, sent, mut removed, mut missing, errors, .. } = self;
+        let Self { cache, view, sent, mut removed, mut missing, errors, .. } = self;
         let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
         missing.retain(|name| !removed.contains(&Removed::Name((*name).clone())));
         if !(removed.is_empty() && missing.is_empty()) && view.selections.len() > 1 {
-            let shown = Shown::of(core, view);
+            let shown = Shown::of(cache, view);
             removed.retain(|gone| match gone {
                 Removed::Name(name) => !shown.by_plain_name(name),
                 Removed::Variant(key) => !shown.located(key),
@@ -374,7 +374,7 @@ impl<'a> Collector<'a> {
             Removed::Variant(key) => sends(&key.name, Some(key)).is_none(),
             Removed::Locator(_) => true,
         });
-        let shown = |selector: &Selector| Some(&core.selections[view.selections.get(selector)?.0]);
+        let shown = |selector: &Selector| Some(&cache.selections[view.selections.get(selector)?.0]);
         let mut finished = Finished {
             resources: Vec::new(),
             heartbeats: Vec::new(),

@@ -13,12 +13,12 @@ mod beside;
 mod commit;
 mod diff;
 mod errors;
-mod generations;
 mod growth;
 mod leases;
 mod look;
 mod missing;
 mod question;
+mod selection_set;
 mod selections;
 mod shown;
 mod siblings;
@@ -43,15 +43,15 @@ pub(crate) use snapshot::{Copying, assemble};
 pub(crate) use subscribe::{Patch, Standing};
 use weir_types::xdstp::collections_of;
 use weir_types::{
-    Breadth, Commit, Directories, DynamicParameters, Form, Name, Reach, ResourceLocator, Selector, TypeUrl,
+    Breadth, Commit, DynamicParameters, Form, GlobIndex, Name, Reach, ResourceLocator, Selector, TypeUrl,
     Variant, VariantKey,
 };
 
 pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
 pub use statistics::Statistics;
 
-use self::generations::Generations;
 use self::leases::Leases;
+use self::selection_set::SelectionSet;
 use self::selections::Selections;
 use crate::matching::VariantSet;
 use crate::selection::Selection;
@@ -70,17 +70,17 @@ pub struct Ambiguity {
 }
 
 /// Everything of one type.
-pub(crate) struct Core {
+pub(crate) struct TypeCache {
     pub(crate) type_url: TypeUrl,
     names: IndexMap<Name, Box<NameEntry>>,
     /// Which resources list an alias.
     aliases: HashMap<Name, BTreeSet<Name>>,
     /// The selections of collections, by the collection and their parameters.
-    collections: HashMap<Name, Generations>,
+    collections: HashMap<Name, SelectionSet>,
     /// The selections of those who may not have what they ask for. What upstream says does not reach them.
     withheld: IndexMap<ResourceLocator, SelectionId>,
     /// The names of which there are variants, by their glob.
-    directories: Directories,
+    globs: GlobIndex,
     selections: Selections,
     views: Slab<View>,
     by_identity: HashMap<Identity, ViewId>,
@@ -103,7 +103,7 @@ struct NameEntry {
     named: VariantSet,
     wildcard: VariantSet,
     local: VariantSet,
-    selections: Generations,
+    selections: SelectionSet,
 }
 
 impl NameEntry {
@@ -153,7 +153,7 @@ impl NameEntry {
     }
 }
 
-impl Core {
+impl TypeCache {
     pub(crate) fn new(type_url: TypeUrl, last: Commit) -> Self {
         Self {
             type_url,
@@ -161,7 +161,7 @@ impl Core {
             aliases: HashMap::new(),
             collections: HashMap::new(),
             withheld: IndexMap::new(),
-            directories: Directories::default(),
+            globs: GlobIndex::default(),
             selections: Selections::default(),
             views: Slab::new(),
             by_identity: HashMap::new(),
@@ -192,17 +192,17 @@ impl Core {
         if locator.parameters.is_withheld() {
             return self.withheld.get(locator).copied();
         }
-        let generations = match locator.is_collection() {
+        let set = match locator.is_collection() {
             true => self.collections.get(&locator.name)?,
             false => &self.names.get(&locator.name)?.selections,
         };
-        generations.youngest(&locator.parameters)
+        set.youngest(&locator.parameters)
     }
 
     /// The selections of the collections that the resource `name` may be part of.
     fn collecting(&self, name: &Name) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
         let sets = collections_of(name).filter_map(|collection| self.collections.get(&collection));
-        sets.flat_map(Generations::iter)
+        sets.flat_map(SelectionSet::iter)
     }
 
     /// The newest commit of this type.

@@ -2,14 +2,14 @@
 //! who comes later.
 //!
 //! They need it for as long as they are subscribed: full state repeats it, and a stream may be behind. Whoever comes
-//! later gets a selection of his own ([`super::generations`]), for which upstream is asked anew. When nobody is left,
+//! later gets a selection of his own ([`super::set`]), for which upstream is asked anew. When nobody is left,
 //! it is forgotten at once.
 
 use std::collections::BTreeSet;
 
 use weir_types::{Breadth, Commit, Name, Reach, Selector, Variant};
 
-use super::Core;
+use super::TypeCache;
 use super::transaction::Transaction;
 use crate::view::{SelectionId, ViewId};
 
@@ -17,17 +17,17 @@ impl Transaction<'_> {
     /// Receives a variant that must not be cached. For clients that are gone, but for whom upstream still sends it, it
     /// came too late.
     pub(super) fn receive_uncacheable(&mut self, variant: &Variant) {
-        self.core.has_uncacheable = true;
+        self.cache.has_uncacheable = true;
         self.arrived.insert(variant.key().clone());
         let names = variant.content().aliases.iter().chain([variant.name()]);
         let named =
-            names.filter_map(|name| self.core.names.get(name)).flat_map(|entry| entry.selections.iter());
-        let concerned = named.chain(self.core.collecting(variant.name()));
+            names.filter_map(|name| self.cache.names.get(name)).flat_map(|entry| entry.selections.iter());
+        let concerned = named.chain(self.cache.collecting(variant.name()));
         let matching = concerned.filter(|(parameters, _)| variant.key().constraints.matches(parameters));
         let absent: Vec<SelectionId> =
-            matching.map(|(_, id)| id).filter(|id| self.core.selections[id.0].views.is_empty()).collect();
+            matching.map(|(_, id)| id).filter(|id| self.cache.selections[id.0].views.is_empty()).collect();
         for id in absent {
-            let selection = &mut self.core.selections[id.0];
+            let selection = &mut self.cache.selections[id.0];
             let slot = match selection.breadth() {
                 Breadth::Name => selection.locator.name.clone(),
                 Breadth::Glob | Breadth::Wildcard => variant.name().clone(),
@@ -38,13 +38,13 @@ impl Transaction<'_> {
 
     /// Whether what must not be cached is kept for selection `id`.
     pub(super) fn keeps(&self, id: SelectionId, variant: &Variant) -> bool {
-        let selection = &self.core.selections[id.0];
+        let selection = &self.cache.selections[id.0];
         let arrived = || !selection.views.is_empty() && self.arrived.contains(variant.key());
         !variant.content().do_not_cache || arrived() || selection.has(variant.key())
     }
 }
 
-impl Core {
+impl TypeCache {
     /// Forgets what was only for those who have left selection `id`.
     pub(super) fn lapse(&mut self, id: SelectionId) {
         let selection = &mut self.selections[id.0];

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Absent, Answered, Batch, Commit, Reach, Undecided};
 
-use super::Core;
+use super::TypeCache;
 use super::transaction::Transaction;
 use crate::view::{SelectionId, Shared};
 
-impl Core {
+impl TypeCache {
     /// Applies `batch` as commit `at` and returns the views that it touched.
     pub(crate) fn commit(&mut self, batch: Batch, at: Commit) -> Vec<Arc<Shared>> {
         let mut transaction = Transaction::new(self, at);
@@ -23,7 +23,7 @@ impl Core {
             let one = collection.as_ref().map(|name| self.collections.get(name).into_iter());
             let all = collection.is_none().then(|| self.collections.values());
             let asked = one.into_iter().flatten().chain(all.into_iter().flatten());
-            let asked = asked.flat_map(|generations| generations.covered_by(scope));
+            let asked = asked.flat_map(|set| set.covered_by(scope));
             ids.extend(asked.map(|id| (id, *absence)));
         }
         ids
@@ -38,7 +38,7 @@ impl Transaction<'_> {
             self.take(key, batch.reach);
         }
         for variant in batch.upserts {
-            returned.extend(self.core.failing(&variant));
+            returned.extend(self.cache.failing(&variant));
             let variant = match batch.received {
                 Some(at) => variant.leased(at),
                 None => variant,
@@ -66,7 +66,7 @@ impl Transaction<'_> {
         for failed in &batch.errors {
             self.fail(failed);
         }
-        for (id, absence) in self.core.answered(&batch.answered) {
+        for (id, absence) in self.cache.answered(&batch.answered) {
             self.update(id, |selection| selection.mark_answered(absence, at));
         }
     }
@@ -75,19 +75,19 @@ impl Transaction<'_> {
     fn keep_undecided(&mut self, undecided: &[Undecided]) -> Vec<SelectionId> {
         let mut kept = Vec::new();
         for Undecided { name, scope } in undecided {
-            let asked = self.core.names.get(name).into_iter();
+            let asked = self.cache.names.get(name).into_iter();
             kept.extend(asked.flat_map(|entry| entry.selections.covered_by(scope)));
         }
-        kept.iter().for_each(|id| self.core.selections[id.0].keep(true));
+        kept.iter().for_each(|id| self.cache.selections[id.0].keep(true));
         kept
     }
 
     /// What a locator selects for another reason need not be kept.
     fn release_decided(&mut self, undecided: &[SelectionId]) {
         for id in undecided {
-            let locator = self.core.selections[id.0].locator.clone();
-            let gone = self.core.answer(&locator.name, &locator.parameters).is_none();
-            self.core.selections[id.0].keep(gone);
+            let locator = self.cache.selections[id.0].locator.clone();
+            let gone = self.cache.answer(&locator.name, &locator.parameters).is_none();
+            self.cache.selections[id.0].keep(gone);
         }
     }
 
@@ -96,20 +96,20 @@ impl Transaction<'_> {
     fn hear_by_name(&mut self, absent: &[Absent]) {
         let mut heard = self.changed.clone();
         for Absent { name, scope, absence } in absent {
-            let Some(entry) = self.core.names.get(name).filter(|_| *absence == Absence::Known) else {
+            let Some(entry) = self.cache.names.get(name).filter(|_| *absence == Absence::Known) else {
                 continue;
             };
             for id in entry.selections.covered_by(scope) {
-                self.core.selections[id.0].hear(true);
+                self.cache.selections[id.0].hear(true);
             }
-            heard.extend(self.core.aliases.get(name).into_iter().flatten().chain([name]).cloned());
+            heard.extend(self.cache.aliases.get(name).into_iter().flatten().chain([name]).cloned());
         }
         self.evict_unreachable(&heard, Reach::Wildcard);
     }
 
     fn mark_absent(&mut self, absent: &Absent) {
         let at = self.at;
-        let Some(entry) = self.core.names.get(&absent.name) else { return };
+        let Some(entry) = self.cache.names.get(&absent.name) else { return };
         let covered: Vec<_> = entry.selections.covered_by(&absent.scope).into_iter().collect();
         for id in covered {
             self.update(id, |selection| selection.mark_absent(absent.absence, at));

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use weir_types::{Breadth, DynamicParameters, Form, Name, Reach, Variant, VariantKey};
 
-use super::Core;
+use super::TypeCache;
 use super::transaction::Transaction;
 use crate::view::SelectionId;
 
-impl Core {
+impl TypeCache {
     /// The other names of the variants of `name`, those that have expired among them.
     pub(super) fn aliases_of(&self, name: &Name) -> impl Iterator<Item = &Name> {
         let variants = self.names.get(name).into_iter().flat_map(|e| e.sets()).flat_map(|set| set.held());
@@ -22,7 +22,7 @@ impl Core {
             return;
         }
         self.names.swap_remove(name);
-        self.directories.remove(name);
+        self.globs.remove(name);
     }
 }
 
@@ -34,27 +34,27 @@ impl Transaction<'_> {
         }
         if reach == Reach::Named {
             let asked = variant.content().aliases.iter().chain([variant.name()]);
-            let asked = asked.filter_map(|name| self.core.names.get(name));
+            let asked = asked.filter_map(|name| self.cache.names.get(name));
             for (parameters, id) in asked.flat_map(|entry| entry.selections.iter()) {
                 // Of those whom it does not match it says nothing.
                 if variant.key().constraints.matches(parameters) {
-                    self.core.selections[id.0].hear(false);
+                    self.cache.selections[id.0].hear(false);
                 }
             }
         }
-        self.core.names.entry(variant.name().clone()).or_default().share_bytes(&mut variant);
+        self.cache.names.entry(variant.name().clone()).or_default().share_bytes(&mut variant);
         self.store(Arc::new(variant), reach);
     }
 
     /// Puts a variant that is wanted in place of what was held of it.
     pub(super) fn store(&mut self, variant: Arc<Variant>, reach: Reach) {
-        let set = self.core.names.entry(variant.name().clone()).or_default().set(reach);
+        let set = self.cache.names.entry(variant.name().clone()).or_default().set(reach);
         let expired = set.take_expired(&variant.key().constraints);
         let old = set.insert(Arc::clone(&variant));
         if old.is_none() {
-            self.core.directories.insert(variant.name());
+            self.cache.globs.insert(variant.name());
         }
-        self.core.leases.replace(reach, old.as_deref(), Some(&variant));
+        self.cache.leases.replace(reach, old.as_deref(), Some(&variant));
         let uncacheable = |variant: &Variant| variant.content().do_not_cache;
         let same = |old: &Arc<Variant>| {
             !(uncacheable(old) || uncacheable(&variant))
@@ -72,16 +72,16 @@ impl Transaction<'_> {
             self.unlist_aliases(&old);
         }
         for alias in &*variant.content().aliases {
-            self.core.aliases.entry(alias.clone()).or_default().insert(variant.name().clone());
+            self.cache.aliases.entry(alias.clone()).or_default().insert(variant.name().clone());
             self.changed.insert(alias.clone());
         }
     }
 
     /// Removes a variant.
     pub(super) fn take(&mut self, key: &VariantKey, reach: Reach) {
-        let Some(entry) = self.core.names.get_mut(&key.name) else { return };
+        let Some(entry) = self.cache.names.get_mut(&key.name) else { return };
         let Some(old) = entry.set(reach).remove(&key.constraints) else { return };
-        self.core.leases.replace(reach, Some(&old), None);
+        self.cache.leases.replace(reach, Some(&old), None);
         self.changed.insert(key.name.clone());
         self.unlist_aliases(&old);
     }
@@ -90,11 +90,11 @@ impl Transaction<'_> {
     fn unlist_aliases(&mut self, old: &Variant) {
         for alias in &*old.content().aliases {
             self.changed.insert(alias.clone());
-            let listed = self.core.aliases_of(old.name()).any(|listed| listed == alias);
-            if !listed && let Some(resources) = self.core.aliases.get_mut(alias) {
+            let listed = self.cache.aliases_of(old.name()).any(|listed| listed == alias);
+            if !listed && let Some(resources) = self.cache.aliases.get_mut(alias) {
                 resources.remove(old.name());
                 if resources.is_empty() {
-                    self.core.aliases.remove(alias);
+                    self.cache.aliases.remove(alias);
                 }
             }
         }
@@ -106,22 +106,22 @@ impl Transaction<'_> {
         let matches = |parameters| variant.key().constraints.matches(parameters);
         let mut names = [variant.name()].into_iter().chain(&*variant.content().aliases);
         let mut asked = |asks: &dyn Fn(&DynamicParameters, SelectionId) -> bool| {
-            let entries = names.by_ref().filter_map(|name| self.core.names.get(name));
+            let entries = names.by_ref().filter_map(|name| self.cache.names.get(name));
             let mut asking = entries.flat_map(|e| e.selections.iter()).filter(|(p, _)| matches(p));
             asking.any(|(parameters, id)| self.keeps(id, variant) && asks(parameters, id))
         };
         let collected = |breadth| {
-            let mut collecting = self.core.collecting(variant.name()).filter(|(p, _)| matches(p));
+            let mut collecting = self.cache.collecting(variant.name()).filter(|(p, _)| matches(p));
             collecting
-                .any(|(_, id)| self.core.selections[id.0].breadth() == breadth && self.keeps(id, variant))
+                .any(|(_, id)| self.cache.selections[id.0].breadth() == breadth && self.keeps(id, variant))
         };
         match reach {
             Reach::Local => true,
             Reach::Named => asked(&|_, _| true) || collected(Breadth::Glob),
             Reach::Wildcard => {
                 let heard = |parameters: &DynamicParameters, id: SelectionId| {
-                    let entry = self.core.names.get(variant.name());
-                    self.core.selections[id.0].is_denied()
+                    let entry = self.cache.names.get(variant.name());
+                    self.cache.selections[id.0].is_denied()
                         || entry.is_some_and(|entry| entry.named.any(parameters))
                 };
                 // What a wildcard brought stands in for what is asked for by name, until that is answered.
@@ -133,14 +133,14 @@ impl Transaction<'_> {
     /// Removes the variants of `names` that no subscription reaches any more: upstream will not keep them up to date.
     pub(super) fn evict_unreachable(&mut self, names: &BTreeSet<Name>, reach: Reach) {
         for name in names {
-            let Some(entry) = self.core.names.get_mut(name) else { continue };
+            let Some(entry) = self.cache.names.get_mut(name) else { continue };
             let variants: Vec<_> = entry.set(reach).held().cloned().collect();
             let stale: Vec<VariantKey> =
                 variants.iter().filter(|v| !self.is_wanted(v, reach)).map(|v| v.key().clone()).collect();
             for key in stale {
                 self.take(&key, reach);
             }
-            self.core.tidy_name(name);
+            self.cache.tidy_name(name);
         }
     }
 }

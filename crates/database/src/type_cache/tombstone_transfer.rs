@@ -10,12 +10,12 @@ use std::sync::Arc;
 use weir_types::xdstp::collections_of;
 use weir_types::{Breadth, Form, Name, Selector, Variant};
 
-use super::Core;
+use super::TypeCache;
 use super::subscribe::Standing;
 use crate::selection::{Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
-impl Core {
+impl TypeCache {
     /// Copies the tombstones of `given_up` that were not sent to a stream from `base` to the selections that stay in `view`.
     pub(super) fn transfer_tombstones(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
         let untold = self.untold(base, given_up);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
 
-use super::Core;
+use super::TypeCache;
 use super::diff::{Collector, identity};
 use super::question::{Errors, Failing, Shape};
 use super::transaction::Transaction;
@@ -15,9 +15,9 @@ use crate::view::SelectionId;
 impl Transaction<'_> {
     /// Gives an error to the selections that it concerns.
     pub(super) fn fail(&mut self, failed: &Failed) {
-        let (core, at) = (&*self.core, self.at);
-        let named = core.names.get(&failed.name).map(|entry| &entry.selections);
-        let asked = named.into_iter().chain(core.collections.get(&failed.name));
+        let (cache, at) = (&*self.cache, self.at);
+        let named = cache.names.get(&failed.name).map(|entry| &entry.selections);
+        let asked = named.into_iter().chain(cache.collections.get(&failed.name));
         let asked: Vec<SelectionId> = asked.flat_map(|sets| sets.covered_by(&failed.scope)).collect();
         for id in asked {
             self.update(id, |selection| selection.fail(&failed.error, at));
@@ -25,7 +25,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Core {
+impl TypeCache {
     /// The selections with an error to which `variant` may be the answer.
     pub(super) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
         let names = variant.content().aliases.iter().chain([variant.name()]);
@@ -74,7 +74,7 @@ impl<'a> Collector<'a> {
     pub(super) fn collect_unsaid(&mut self) {
         for selector in self.query.unsaid.iter().filter(|_| !self.query.hold_removals) {
             if let Some(id) = self.view.selections.get(selector) {
-                let selection = &self.core.selections[id.0];
+                let selection = &self.cache.selections[id.0];
                 self.tell_error(selector.form, selection);
                 if selector.form == Form::Located && selection.resolution().absence() != Absence::Unknown {
                     self.answer_with_nothing(selector.form, selection);

@@ -10,7 +10,7 @@ use std::time::Instant;
 use weir_types::xdstp::collections_of;
 use weir_types::{DynamicParameters, Form, Heartbeat, Lease, Name, Reach, Variant, VariantKey};
 
-use super::Core;
+use super::TypeCache;
 use super::diff::identity;
 use super::transaction::Transaction;
 use crate::selection::Selection;
@@ -38,7 +38,7 @@ impl Leases {
 impl Transaction<'_> {
     /// Lets a variant live on that upstream vouches for. One that is not held stays unknown.
     pub(super) fn refresh(&mut self, Heartbeat { key, ttl }: &Heartbeat, reach: Reach, at: Option<Instant>) {
-        let Some(entry) = self.core.names.get_mut(&key.name) else { return };
+        let Some(entry) = self.cache.names.get_mut(&key.name) else { return };
         let Some((held, at)) = entry.set(reach).get(&key.constraints).zip(at) else { return };
         let refreshed = Arc::new(held.refreshed(at, *ttl));
         if self.is_wanted(&refreshed, reach) {
@@ -51,11 +51,11 @@ impl Transaction<'_> {
     /// Ends what upstream has not vouched for in time. Returns how much that was.
     pub(super) fn expire(&mut self, now: Instant) -> usize {
         let mut expired = 0;
-        while let Some((reach, key)) = self.core.leases.take_over(now) {
-            let Some(entry) = self.core.names.get_mut(&key.name) else { continue };
+        while let Some((reach, key)) = self.cache.leases.take_over(now) {
+            let Some(entry) = self.cache.names.get_mut(&key.name) else { continue };
             let Some(variant) = entry.set(reach).expire(&key.constraints) else { continue };
             tracing::info!(
-                type_url = %self.core.type_url, name = %key.name, constraints = %key.constraints,
+                type_url = %self.cache.type_url, name = %key.name, constraints = %key.constraints,
                 "a resource was not refreshed within its time to live, and expires"
             );
             expired += 1;
@@ -65,7 +65,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Core {
+impl TypeCache {
     /// Whether something answered a locator until its time was over.
     pub(super) fn has_expired(&self, name: &Name, parameters: &DynamicParameters) -> bool {
         let resources = self.aliases.get(name).into_iter().flatten().chain([name]);
@@ -77,18 +77,18 @@ impl Core {
 /// What a view asks for, by name, to find what it shows for several reasons. For the client that is one resource,
 /// which lives for as long as it was told last.
 pub(super) struct Reasons<'a> {
-    core: &'a Core,
+    cache: &'a TypeCache,
     asked: HashMap<&'a Name, Vec<(Form, &'a Selection)>>,
 }
 
 impl<'a> Reasons<'a> {
-    pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
+    pub(super) fn of(cache: &'a TypeCache, view: &'a View) -> Self {
         let mut asked: HashMap<&Name, Vec<_>> = HashMap::new();
         for (selector, id) in &*view.selections {
             let of_name = asked.entry(&selector.locator.name).or_default();
-            of_name.push((selector.form, &core.selections[id.0]));
+            of_name.push((selector.form, &cache.selections[id.0]));
         }
-        Self { core, asked }
+        Self { cache, asked }
     }
 
     /// Of what is shown in `form` and is what `variant` is: that which lives longest.
@@ -97,7 +97,7 @@ impl<'a> Reasons<'a> {
         let same = |other: &&Arc<Variant>| {
             identity(other, form) == identity(variant, form) && other.version(form) == variant.version(form)
         };
-        let names = self.core.aliases_of(name).chain([name]).cloned().chain(collections_of(name));
+        let names = self.cache.aliases_of(name).chain([name]).cloned().chain(collections_of(name));
         let asking = names.filter_map(|asked| self.asked.get(&asked)).flatten();
         let shown = asking.filter(|(asked, _)| *asked == form).filter_map(|(_, s)| s.shown(name));
         shown.filter(same).max_by_key(|other| other.lease().as_ref().map(Lease::until)).unwrap_or(variant)

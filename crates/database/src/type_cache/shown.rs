@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use weir_types::xdstp::collections_of;
 use weir_types::{Form, Name, VariantKey};
 
-use super::Core;
+use super::TypeCache;
 use crate::selection::Selection;
 use crate::view::View;
 
@@ -22,10 +22,10 @@ pub(super) struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(core: &'a Core, view: &'a View) -> Self {
+    pub(super) fn of(cache: &'a TypeCache, view: &'a View) -> Self {
         let mut shown = Self::default();
         for (selector, id) in &*view.selections {
-            let selection = &core.selections[id.0];
+            let selection = &cache.selections[id.0];
             match selector.form {
                 form if selection.is_collection() => {
                     let of_name = shown.collections.entry(&selector.locator.name).or_default();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_types::{Form, Selector, Subscription};
 
-use super::Core;
+use super::TypeCache;
 use super::subscribe::Patch;
 use crate::demand::Asking;
 use crate::limits::Refusal;
 use crate::view::{Identity, SelectionId, Shared, View, ViewId};
 
-impl Core {
+impl TypeCache {
     pub(crate) fn shared(&self, view: ViewId) -> Arc<Shared> {
         Arc::clone(&self.views[view.0].shared)
     }

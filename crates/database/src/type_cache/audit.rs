@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use weir_types::{Form, Name, VariantKey};
 
-use super::Core;
+use super::TypeCache;
 use crate::selection::Selection;
 use crate::view::{SelectionId, Unsettled, View, ViewId};
 
@@ -15,7 +15,7 @@ fn holds(condition: bool, what: impl FnOnce() -> String) -> Finding {
     if condition { Ok(()) } else { Err(what()) }
 }
 
-impl Core {
+impl TypeCache {
     /// Holds every table against the others.
     ///
     /// # Errors

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use weir_types::{Commit, Name, Reach};
 
-use super::Core;
-use super::generations::Generations;
+use super::TypeCache;
+use super::selection_set::SelectionSet;
 use super::transaction::Transaction;
 use crate::demand::Demand;
 use crate::view::{SelectionId, Shared};
 
-impl Core {
+impl TypeCache {
     /// Ends the life of the variants whose time is over at `now`. Returns the views that this touches, and how many
     /// variants it was.
     pub(crate) fn expire_overdue(
@@ -90,15 +90,15 @@ impl Core {
             self.withheld.swap_remove(locator);
             return;
         }
-        let generations = match locator.is_collection() {
+        let set = match locator.is_collection() {
             true => self.collections.get_mut(&locator.name),
             false => self.names.get_mut(&locator.name).map(|entry| &mut entry.selections),
         };
-        if generations.is_some_and(|generations| generations.remove(&locator.parameters, id)) {
+        if set.is_some_and(|set| set.remove(&locator.parameters, id)) {
             demand.drop(&self.type_url, locator);
         }
         if locator.is_collection() {
-            if self.collections.get(&locator.name).is_some_and(Generations::is_empty) {
+            if self.collections.get(&locator.name).is_some_and(SelectionSet::is_empty) {
                 self.collections.remove(&locator.name);
             }
             // What has expired, or must not be cached, is here without being selected.
@@ -116,8 +116,8 @@ impl Core {
 impl Transaction<'_> {
     fn evict_all(&mut self, unreached: Unreached) {
         let Unreached { names: mut named, globs, everything } = unreached;
-        let wildcard = if everything { self.core.names.keys().cloned().collect() } else { named.clone() };
-        let members = globs.iter().flat_map(|glob| self.core.directories.members(glob));
+        let wildcard = if everything { self.cache.names.keys().cloned().collect() } else { named.clone() };
+        let members = globs.iter().flat_map(|glob| self.cache.globs.members(glob));
         named.extend(members.cloned());
         self.evict_unreachable(&named, Reach::Named);
         self.evict_unreachable(&wildcard, Reach::Wildcard);
