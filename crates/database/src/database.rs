@@ -20,7 +20,7 @@ use crate::lock::{Held, HoldTimes, Locked};
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
 use crate::type_cache::{Ambiguity, Patch, Statistics, TypeCache};
-use crate::view::{Shared, Subscriber};
+use crate::view::Subscriber;
 use crate::watch::{Answers, Observer, Watch};
 
 pub use attachment::Attachment;
@@ -48,20 +48,6 @@ pub struct Committed {
     pub commit: Commit,
     /// How many views it touched.
     pub views: usize,
-}
-
-/// A commit whose streams sleep still.
-#[must_use = "streams learn of a commit by being woken"]
-pub struct Applied {
-    commit: Commit,
-    touched: Vec<Arc<Shared>>,
-}
-
-impl Applied {
-    /// Wakes the streams of every view that the commit touched.
-    pub fn wake(&self) {
-        self.touched.iter().for_each(|view| view.wake_all());
-    }
 }
 
 impl Database {
@@ -101,16 +87,9 @@ impl Database {
         Arc::clone(self.0.types.write().entry(type_url.clone()).or_insert_with(new))
     }
 
-    /// Applies a batch and wakes the streams that it concerns.
+    /// Applies a batch and wakes the streams that it concerns: atomically for each locator, and for the streams of one
+    /// view where neither the batch ([`Self::divides`]) nor the number of locators that ask for it is large.
     pub fn commit(&self, batch: Batch) -> Committed {
-        let applied = self.apply(batch);
-        applied.wake();
-        Committed { commit: applied.commit, views: applied.touched.len() }
-    }
-
-    /// Applies a batch: atomically, but for one that is divided ([`Self::divides`]). The streams that it concerns are to be
-    /// woken afterwards.
-    pub fn apply(&self, batch: Batch) -> Applied {
         let cache = self.of_type(&batch.type_url);
         let parts = parts::of(batch);
         let mut cache = cache.lock();
@@ -121,10 +100,20 @@ impl Database {
                 cache.pause();
             }
             commit = self.next_commit();
-            touched.extend(cache.commit(part, commit).into_iter().map(|view| (view.serial, view)));
+            let mut committing = cache.begin_commit(part, commit);
+            while !cache.go_on(&mut committing, commit, slices::SLICE) {
+                // Whom this concerns need not wait for the rest.
+                let views = committing.take_touched();
+                cache.unlocked(|| views.iter().for_each(|view| view.wake_all()));
+                touched.extend(views.into_iter().map(|view| (view.serial, view)));
+                commit = self.next_commit();
+            }
+            touched.extend(committing.take_touched().into_iter().map(|view| (view.serial, view)));
         }
         self.report(&mut cache);
-        Applied { commit, touched: touched.into_values().collect() }
+        drop(cache);
+        touched.values().for_each(|view| view.wake_all());
+        Committed { commit, views: touched.len() }
     }
 
     /// Whether a batch is committed in parts, so that others do not wait for all of it: each is about other names.
@@ -143,7 +132,7 @@ impl Database {
         let watch = Watch::new(commit, &cache.touched(&touched), percent, observer);
         touched.iter().enumerate().for_each(|(place, view)| view.watches.add(&watch, place));
         drop(cache);
-        Applied { commit, touched }.wake();
+        touched.iter().for_each(|view| view.wake_all());
         watch
     }
 

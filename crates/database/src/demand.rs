@@ -274,6 +274,11 @@ impl Demand {
         admitted
     }
 
+    /// Makes room for `count` more changes.
+    pub(crate) fn make_room(&self, count: usize) {
+        self.state.lock().changes.make_room(count);
+    }
+
     /// Takes `locator` away from what is wanted.
     pub(crate) fn drop(&self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let mut state = self.state.lock();

@@ -54,8 +54,8 @@ impl Database {
         let shared = cache.shared(view);
         let mut refused = Vec::new();
         for (count, selector) in shared.subscription.iter().enumerate() {
-            if count % SLICE == SLICE - 1 {
-                cache.pause();
+            if count % SLICE == 0 {
+                self.make_room(cache);
             }
             if let Err(refusal) = cache.grow_view(view, selector, asking) {
                 refused.push((selector.clone(), refusal));
@@ -69,6 +69,14 @@ impl Database {
         }
         take_down(cache, view);
         if refused.is_empty() { Ok(None) } else { Err(Refused(refused)) }
+    }
+
+    /// Lets others have the lock, and makes room for a slice.
+    fn make_room(&self, cache: &mut Held<'_>) {
+        cache.unlocked(|| self.0.demand.make_room(SLICE));
+        while cache.make_room(SLICE) {
+            cache.pause();
+        }
     }
 }
 

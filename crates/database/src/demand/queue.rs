@@ -42,6 +42,11 @@ impl Queue {
         self.waiting.len()
     }
 
+    /// Makes room for `count` more that are wanted.
+    pub(super) fn make_room(&mut self, count: usize) {
+        self.waiting.reserve(count);
+    }
+
     /// `asker` wants what nobody wanted.
     pub(super) fn want(&mut self, asker: Asker, key: Key) {
         if self.waiting.insert(key.clone()) {

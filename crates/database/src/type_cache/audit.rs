@@ -92,6 +92,10 @@ impl TypeCache {
     fn audit_name(&self, name: &Name) -> Finding {
         let entry = &self.names[name];
         holds(!entry.is_empty(), || format!("nothing is left of {name}"))?;
+        let failing = entry.selections.iter().filter(|(_, id)| self.selections[id.0].failure().is_some());
+        holds(failing.count() == entry.selections.failing(), || {
+            format!("the errors of {name} are miscounted")
+        })?;
         let listed = |alias: &Name| self.aliases.get(alias).is_some_and(|of| of.contains(name));
         let mut variants = entry.sets().flat_map(|set| set.iter());
         let aliased = variants.all(|variant| variant.content().aliases.iter().all(listed));

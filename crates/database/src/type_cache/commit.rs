@@ -2,18 +2,64 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Absent, Answered, Batch, Commit, Reach, Undecided};
+use weir_types::{Absence, Absent, Answered, Batch, Commit, Failed, Reach, Undecided, VariantKey};
 
 use super::TypeCache;
-use super::transaction::Transaction;
+use super::transaction::{State, Transaction, Unresolved};
 use crate::view::{SelectionId, Shared};
+
+/// A batch that is committed slice by slice.
+pub(crate) struct Committing {
+    state: State,
+    unresolved: Unresolved,
+    /// What is said of the answers, once all is resolved.
+    answers: Answers,
+}
+
+/// What a batch says of the answers to locators.
+struct Answers {
+    undecided: Vec<Undecided>,
+    /// The selections with an error to which something in the batch may be the answer.
+    returned: Vec<(SelectionId, VariantKey)>,
+    absent: Vec<Absent>,
+    errors: Vec<Failed>,
+    answered: Vec<Answered>,
+}
+
+impl Committing {
+    /// The views that were touched since this was last asked.
+    pub(crate) fn take_touched(&mut self) -> Vec<Arc<Shared>> {
+        std::mem::take(&mut self.state.touched).into_values().collect()
+    }
+}
 
 impl TypeCache {
     /// Applies `batch` as commit `at` and returns the views that it touched.
     pub(crate) fn commit(&mut self, batch: Batch, at: Commit) -> Vec<Arc<Shared>> {
+        let mut committing = self.begin_commit(batch, at);
+        while !self.go_on(&mut committing, at, usize::MAX) {}
+        committing.take_touched()
+    }
+
+    /// Begins to apply `batch` as commit `at`: the variants are changed.
+    pub(crate) fn begin_commit(&mut self, batch: Batch, at: Commit) -> Committing {
         let mut transaction = Transaction::new(self, at);
-        transaction.apply(batch);
-        transaction.finish()
+        let answers = transaction.change_variants(batch);
+        let unresolved = transaction.unresolved();
+        Committing { state: transaction.suspend(), unresolved, answers }
+    }
+
+    /// Resolves about `count` more selections as commit `at`, which may be a later one. Whether all is done.
+    pub(crate) fn go_on(&mut self, committing: &mut Committing, at: Commit, count: usize) -> bool {
+        // What must not be cached is for those who are here when it comes.
+        let count = if committing.state.arrived.is_empty() { count } else { usize::MAX };
+        let mut transaction = Transaction::resume(self, at, std::mem::take(&mut committing.state));
+        let done = transaction.resolve_some(&mut committing.unresolved, count);
+        if done {
+            transaction.settle(&committing.answers);
+        }
+        committing.state = transaction.suspend();
+        done
     }
 
     /// The selections of collections of which all has been sent.
@@ -28,12 +74,25 @@ impl TypeCache {
         }
         ids
     }
+
+    /// The selections of names that upstream has yet to decide on.
+    fn undecided(&self, undecided: &[Undecided]) -> Vec<SelectionId> {
+        let asked = |Undecided { name, scope }: &Undecided| {
+            self.names
+                .get(name)
+                .into_iter()
+                .flat_map(|entry| entry.selections.covered_by(scope))
+                .collect::<Vec<_>>()
+        };
+        undecided.iter().flat_map(asked).collect()
+    }
 }
 
 impl Transaction<'_> {
-    fn apply(&mut self, batch: Batch) {
+    /// Changes the variants as `batch` says.
+    fn change_variants(&mut self, batch: Batch) -> Answers {
         let mut returned = Vec::new();
-        let undecided = self.keep_undecided(&batch.undecided);
+        self.keep_undecided(&batch.undecided);
         for key in &batch.removals {
             self.take(key, batch.reach);
         }
@@ -54,37 +113,40 @@ impl Transaction<'_> {
         if batch.reach == Reach::Named {
             self.hear_by_name(&batch.absent);
         }
-        self.resolve();
-        self.release_decided(&undecided);
+        let Batch { undecided, absent, errors, answered, .. } = batch;
+        Answers { undecided, returned, absent, errors, answered }
+    }
+
+    /// Settles what locators are answered with, where that is not a variant.
+    fn settle(&mut self, answers: &Answers) {
+        self.release_decided(&answers.undecided);
         let at = self.at;
-        for (id, key) in returned {
-            self.update(id, |selection| if selection.has(&key) { selection.recover(at) } else { None });
+        for (id, key) in &answers.returned {
+            if self.cache.selections.contains(id.0) {
+                self.update(*id, |selection| if selection.has(key) { selection.recover(at) } else { None });
+            }
         }
-        for absent in &batch.absent {
+        for absent in &answers.absent {
             self.mark_absent(absent);
         }
-        for failed in &batch.errors {
+        for failed in &answers.errors {
             self.fail(failed);
         }
-        for (id, absence) in self.cache.answered(&batch.answered) {
+        for (id, absence) in self.cache.answered(&answers.answered) {
             self.update(id, |selection| selection.mark_answered(absence, at));
         }
     }
 
-    /// Keeps what locators select that upstream has yet to decide on, whatever is removed. Returns their selections.
-    fn keep_undecided(&mut self, undecided: &[Undecided]) -> Vec<SelectionId> {
-        let mut kept = Vec::new();
-        for Undecided { name, scope } in undecided {
-            let asked = self.cache.names.get(name).into_iter();
-            kept.extend(asked.flat_map(|entry| entry.selections.covered_by(scope)));
+    /// Keeps what locators select that upstream has yet to decide on, whatever is removed.
+    fn keep_undecided(&mut self, undecided: &[Undecided]) {
+        for id in self.cache.undecided(undecided) {
+            self.cache.selections[id.0].keep(true);
         }
-        kept.iter().for_each(|id| self.cache.selections[id.0].keep(true));
-        kept
     }
 
     /// What a locator selects for another reason need not be kept.
-    fn release_decided(&mut self, undecided: &[SelectionId]) {
-        for id in undecided {
+    fn release_decided(&mut self, undecided: &[Undecided]) {
+        for id in self.cache.undecided(undecided) {
             let locator = self.cache.selections[id.0].locator.clone();
             let gone = self.cache.answer(&locator.name, &locator.parameters).is_none();
             self.cache.selections[id.0].keep(gone);

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use weir_types::xdstp::collections_of;
 use weir_types::{Absence, Breadth, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
 
 use super::TypeCache;
 use super::diff::{Collector, identity};
 use super::question::{Errors, Failing, Shape};
+use super::selection_set::SelectionSet;
 use super::transaction::Transaction;
 use crate::selection::{Failure, Selection};
 use crate::view::SelectionId;
@@ -29,8 +31,10 @@ impl TypeCache {
     /// The selections with an error to which `variant` may be the answer.
     pub(super) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let asked = names.filter_map(|name| self.names.get(name)).flat_map(|e| e.selections.iter());
-        let asking = asked.chain(self.collecting(variant.name())).map(|(_, id)| id);
+        let asked = names.filter_map(|name| self.names.get(name)).map(|entry| &entry.selections);
+        let collected = collections_of(variant.name()).filter_map(|of| self.collections.get(&of));
+        let sets = asked.chain(collected).filter(|set| set.failing() > 0);
+        let asking = sets.flat_map(SelectionSet::iter).map(|(_, id)| id);
         let failing = asking.filter(|id| self.selections[id.0].failure().is_some());
         failing.map(|id| (id, variant.key().clone())).collect()
     }

@@ -31,6 +31,16 @@ impl TypeCache {
         ViewId(self.views.insert(view))
     }
 
+    /// Makes room for `count` more names, or selections: one table at a time, since each takes long that is large. False
+    /// where there is room for both.
+    pub(crate) fn make_room(&mut self, count: usize) -> bool {
+        let names = self.names.capacity() - self.names.len() < count;
+        if names {
+            self.names.reserve(count);
+        }
+        names || self.selections.make_room(count)
+    }
+
     /// Adds what `selector` selects to a view that was begun.
     pub(crate) fn grow_view(
         &mut self,

@@ -199,10 +199,25 @@ impl TypeCache {
         set.youngest(&locator.parameters)
     }
 
+    /// The selections of the name or collection of `locator`, which is not withheld.
+    fn set_mut(&mut self, locator: &ResourceLocator) -> Option<&mut SelectionSet> {
+        match locator.is_collection() {
+            true => self.collections.get_mut(&locator.name),
+            false => self.names.get_mut(&locator.name).map(|entry| &mut entry.selections),
+        }
+    }
+
     /// The selections of the collections that the resource `name` may be part of.
     fn collecting(&self, name: &Name) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
         let sets = collections_of(name).filter_map(|collection| self.collections.get(&collection));
         sets.flat_map(SelectionSet::iter)
+    }
+
+    /// The selections of whoever asks for the name or collection `asked`.
+    fn asking(&self, asked: &Name) -> Vec<SelectionId> {
+        let named = self.names.get(asked).map(|entry| &entry.selections);
+        let sets = named.into_iter().chain(self.collections.get(asked));
+        sets.flat_map(SelectionSet::iter).map(|(_, id)| id).collect()
     }
 
     /// The newest commit of this type.

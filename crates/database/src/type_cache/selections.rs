@@ -26,6 +26,15 @@ impl Selections {
         self.0.insert(Arc::new(selection))
     }
 
+    /// Makes room for `count` more. Whether there was none.
+    pub(super) fn make_room(&mut self, count: usize) -> bool {
+        let grows = self.0.capacity() - self.0.len() < count;
+        if grows {
+            self.0.reserve(count);
+        }
+        grows
+    }
+
     pub(super) fn remove(&mut self, place: usize) -> Arc<Selection> {
         self.0.remove(place)
     }

@@ -90,11 +90,13 @@ impl TypeCache {
             self.withheld.swap_remove(locator);
             return;
         }
-        let set = match locator.is_collection() {
-            true => self.collections.get_mut(&locator.name),
-            false => self.names.get_mut(&locator.name).map(|entry| &mut entry.selections),
-        };
-        if set.is_some_and(|set| set.remove(&locator.parameters, id)) {
+        let last = self.set_mut(locator).is_some_and(|set| {
+            if selection.failure().is_some() {
+                set.count_failing(false);
+            }
+            set.remove(&locator.parameters, id)
+        });
+        if last {
             demand.drop(&self.type_url, locator);
         }
         if locator.is_collection() {

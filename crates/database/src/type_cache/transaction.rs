@@ -7,10 +7,14 @@
 //!  put, take, refresh, evict ──> changed names ──resolve──> selections ──update──> touched views
 //!        mark_absent, fail, answered ──────────────────────────^
 //! ```
+//!
+//! Where many locators ask for what has changed, it is resolved in slices, between which others have the lock: each
+//! selection goes from what it was to what it is in one of them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use weir_types::xdstp::collections_of;
 use weir_types::{Breadth, Commit, Name, VariantKey};
 
 use super::TypeCache;
@@ -29,6 +33,24 @@ pub(super) struct Transaction<'a> {
     touched: HashMap<ViewId, Arc<Shared>>,
 }
 
+/// What a change keeps between its slices.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) arrived: HashSet<VariantKey>,
+    pub(super) touched: HashMap<ViewId, Arc<Shared>>,
+}
+
+/// What is left of a change: the selections that have to be resolved again.
+#[derive(Default)]
+pub(super) struct Unresolved {
+    /// By the name or collection that is asked for: the resources to look at.
+    asked: BTreeMap<Name, Vec<Name>>,
+    /// The selections of the first one of these, once it is begun.
+    begun: Option<Vec<SelectionId>>,
+    /// Names of which nothing may be left then.
+    changed: BTreeSet<Name>,
+}
+
 impl<'a> Transaction<'a> {
     /// A change that is the commit `at`.
     pub(super) fn new(cache: &'a mut TypeCache, at: Commit) -> Self {
@@ -41,6 +63,18 @@ impl<'a> Transaction<'a> {
     pub(super) fn unnumbered(cache: &'a mut TypeCache) -> Self {
         let (changed, arrived, touched) = Default::default();
         Self { at: cache.last, cache, changed, arrived, touched }
+    }
+
+    /// Goes on with a change as the commit `at`.
+    pub(super) fn resume(cache: &'a mut TypeCache, at: Commit, State { arrived, touched }: State) -> Self {
+        cache.last = at;
+        Self { at, cache, changed: BTreeSet::new(), arrived, touched }
+    }
+
+    /// Leaves the cache to others.
+    pub(super) fn suspend(self) -> State {
+        debug_assert!(self.changed.is_empty(), "what has changed is resolved");
+        State { arrived: self.arrived, touched: self.touched }
     }
 
     /// The views that the change has reached.
@@ -59,16 +93,48 @@ impl<'a> Transaction<'a> {
 
     /// Resolves the selections of all names that have changed.
     pub(super) fn resolve(&mut self) {
-        let mut names = std::mem::take(&mut self.changed);
+        let mut unresolved = self.unresolved();
+        while !self.resolve_some(&mut unresolved, usize::MAX) {}
+    }
+
+    /// The selections of all names that have changed.
+    pub(super) fn unresolved(&mut self) -> Unresolved {
+        let mut changed = std::mem::take(&mut self.changed);
         // Which variant is chosen of a name decides what the other names of its variants stand for.
-        let aliases: Vec<Name> = names.iter().flat_map(|name| self.cache.aliases_of(name)).cloned().collect();
-        names.extend(aliases);
-        for name in &names {
-            let named = self.cache.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
-            let asking: Vec<_> = named.chain(self.cache.collecting(name)).map(|(_, id)| id).collect();
-            asking.into_iter().for_each(|id| self.resolve_selection(id, name));
-            self.cache.tidy_name(name);
+        let aliases: Vec<Name> =
+            changed.iter().flat_map(|name| self.cache.aliases_of(name)).cloned().collect();
+        changed.extend(aliases);
+        let mut asked = BTreeMap::<_, Vec<_>>::new();
+        for name in &changed {
+            let collections = collections_of(name).filter(|of| self.cache.collections.contains_key(of));
+            for of in collections.chain([name.clone()]) {
+                asked.entry(of).or_default().push(name.clone());
+            }
         }
+        Unresolved { asked, begun: None, changed }
+    }
+
+    /// Resolves about `count` of the selections. Whether none is left.
+    pub(super) fn resolve_some(&mut self, unresolved: &mut Unresolved, count: usize) -> bool {
+        let mut resolved = 0;
+        while let Some(first) = unresolved.asked.first_entry() {
+            let begun = unresolved.begun.get_or_insert_with(|| self.cache.asking(first.key()));
+            while let Some(id) = begun.pop() {
+                // It may have been given up since the last slice, and its place be another's.
+                let of = self.cache.selections.get(id.0).map(|selection| &selection.locator.name);
+                if of == Some(first.key()) {
+                    first.get().iter().for_each(|name| self.resolve_selection(id, name));
+                }
+                resolved += first.get().len();
+                if resolved >= count {
+                    return false;
+                }
+            }
+            unresolved.begun = None;
+            first.remove();
+        }
+        unresolved.changed.iter().for_each(|name| self.cache.tidy_name(name));
+        true
     }
 
     /// Resolves what `id` selects of the resource `name`.
@@ -79,6 +145,11 @@ impl<'a> Transaction<'a> {
             Breadth::Name => (&locator.name, self.cache.answer(&locator.name, &locator.parameters)),
             collection => (name, self.cache.lookup(name, &locator.parameters, collection)),
         };
+        if let Some(variant) = variant.as_ref().filter(|_| self.cache.selections[id.0].is_denied())
+            && self.came_by_name(variant)
+        {
+            self.cache.selections[id.0].hear(false);
+        }
         let admitted = variant.as_ref().is_none_or(|variant| {
             self.cache.selections[id.0].admits(slot, variant, self.arrived.contains(variant.key()))
         });
@@ -94,7 +165,7 @@ impl<'a> Transaction<'a> {
         let selection = &mut cache.selections[id.0];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
         let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
-        let sums = selection.sums();
+        let (sums, had_error) = (selection.sums(), selection.failure().is_some());
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
@@ -117,7 +188,12 @@ impl<'a> Transaction<'a> {
             view.touch(id, at, change);
             self.touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));
         }
-        if selection.wants_pruning() {
+        let has_error = selection.failure().is_some();
+        if has_error != had_error {
+            let locator = selection.locator.clone();
+            cache.set_mut(&locator).into_iter().for_each(|set| set.count_failing(has_error));
+        }
+        if cache.selections[id.0].wants_pruning() {
             cache.prune(id);
         }
     }

@@ -32,16 +32,6 @@ impl Transaction<'_> {
         if !self.is_wanted(&variant, reach) {
             return self.take(variant.key(), reach);
         }
-        if reach == Reach::Named {
-            let asked = variant.content().aliases.iter().chain([variant.name()]);
-            let asked = asked.filter_map(|name| self.cache.names.get(name));
-            for (parameters, id) in asked.flat_map(|entry| entry.selections.iter()) {
-                // Of those whom it does not match it says nothing.
-                if variant.key().constraints.matches(parameters) {
-                    self.cache.selections[id.0].hear(false);
-                }
-            }
-        }
         self.cache.names.entry(variant.name().clone()).or_default().share_bytes(&mut variant);
         self.store(Arc::new(variant), reach);
     }
@@ -98,6 +88,13 @@ impl Transaction<'_> {
                 }
             }
         }
+    }
+
+    /// Whether `variant` came to those who asked for it by name.
+    pub(super) fn came_by_name(&self, variant: &Arc<Variant>) -> bool {
+        let named = self.cache.names.get(variant.name()).map(|entry| &entry.named);
+        let held = named.and_then(|named| named.get(&variant.key().constraints));
+        held.is_some_and(|held| Arc::ptr_eq(held, variant))
     }
 
     /// Whether anyone subscribes to what `variant` is part of. What nobody subscribes to is not kept up to
