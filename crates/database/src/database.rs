@@ -19,7 +19,7 @@ use crate::limits::Refused;
 use crate::lock::{Held, HoldTimes, Locked};
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
-use crate::type_cache::{Ambiguity, Patch, Statistics, TypeCache};
+use crate::type_cache::{Ambiguity, Committing, Patch, Statistics, TypeCache};
 use crate::view::Subscriber;
 use crate::watch::{Answers, Observer, Watch};
 
@@ -100,7 +100,7 @@ impl Database {
                 cache.pause();
             }
             commit = self.next_commit();
-            let mut committing = cache.begin_commit(part, commit);
+            let mut committing = Committing::new(part);
             while !cache.go_on(&mut committing, commit, slices::SLICE) {
                 // Whom this concerns need not wait for the rest.
                 let views = committing.take_touched();

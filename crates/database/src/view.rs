@@ -298,18 +298,28 @@ impl View {
         }
     }
 
-    /// The view as it is now, with the changes after `after`: later ones do not reach it.
-    pub(crate) fn frozen(&self, after: Commit) -> Self {
-        let from = (Commit(after.0 + 1), SelectionId(0));
+    /// The view as it is now, without its changes: later ones do not reach it.
+    pub(crate) fn frozen(&self) -> Self {
         Self {
             shared: Arc::new(self.shared.frozen()),
             selections: Arc::clone(&self.selections),
             sum: self.sum,
-            recent: self.recent.range(from..).copied().collect(),
+            recent: BTreeSet::new(),
             newest: HashMap::new(),
             cursors: BTreeMap::new(),
             streams: 0,
         }
+    }
+
+    /// Which selections changed after `after`, and when, in order.
+    pub(crate) fn changes_after(&self, after: Commit) -> Vec<(Commit, SelectionId)> {
+        let from = (Commit(after.0 + 1), SelectionId(0));
+        self.recent.range(from..).copied().collect()
+    }
+
+    /// Gives a frozen view its changes.
+    pub(crate) fn set_changes(&mut self, changes: Vec<(Commit, SelectionId)>) {
+        self.recent = changes.into_iter().collect();
     }
 
     /// Notes that `selection` changed.

@@ -1,6 +1,6 @@
 //! Which of many variants may match a parameter set.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use weir_types::constraints::Expr;
@@ -9,7 +9,7 @@ use weir_types::{Constraints, DynamicParameters};
 use super::table::Place;
 
 /// Something about one key that must hold for a variant to match, and that a parameter set can be looked up by.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Literal {
     Value(Arc<str>, Arc<str>),
     Present(Arc<str>),
@@ -28,7 +28,7 @@ impl Literal {
 pub(super) struct Index {
     /// The keys of the literals, and how many buckets each has.
     keys: BTreeMap<Arc<str>, usize>,
-    buckets: HashMap<Literal, BTreeSet<Place>>,
+    buckets: BTreeMap<Literal, BTreeSet<Place>>,
     /// Variants that need no single literal.
     rest: BTreeSet<Place>,
 }

@@ -37,7 +37,7 @@ pub(super) struct Table {
     variants: Slab<Arc<Variant>>,
     pub(super) order: BTreeMap<Rank, Place>,
     /// One of the variants with each content.
-    contents: HashMap<Version, Place>,
+    contents: BTreeMap<Version, Place>,
     pub(super) index: Option<Index>,
     memo: HashMap<DynamicParameters, Answer>,
     /// Variants whose time to live is over: for nobody any more, and kept since a heartbeat that comes after

@@ -1,32 +1,41 @@
 //! Applying what upstream said: first the variants, then whatever is selected of them, then the views.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use weir_types::{Absence, Absent, Answered, Batch, Commit, Failed, Reach, Undecided, VariantKey};
+use weir_types::{Absence, Absent, Answered, Batch, Commit, Reach, Undecided, Variant, VariantKey};
 
 use super::TypeCache;
 use super::transaction::{State, Transaction, Unresolved};
 use crate::view::{SelectionId, Shared};
 
-/// A batch that is committed slice by slice.
+/// A batch that is committed slice by slice: the variants that it brings, then the selections of them, then its answers.
 pub(crate) struct Committing {
-    state: State,
-    unresolved: Unresolved,
-    /// What is said of the answers, once all is resolved.
-    answers: Answers,
-}
-
-/// What a batch says of the answers to locators.
-struct Answers {
-    undecided: Vec<Undecided>,
-    /// The selections with an error to which something in the batch may be the answer.
+    /// Without what it brings.
+    batch: Batch,
+    upserts: std::vec::IntoIter<Variant>,
+    /// The selections with an error to which something that it brings may be the answer.
     returned: Vec<(SelectionId, VariantKey)>,
-    absent: Vec<Absent>,
-    errors: Vec<Failed>,
-    answered: Vec<Answered>,
+    state: State,
+    /// None before all that it brings is in its place.
+    unresolved: Option<Unresolved>,
+    /// It has something that must not be cached, which is for those who are here when it comes: there is one slice.
+    is_whole: bool,
 }
 
 impl Committing {
+    pub(crate) fn new(mut batch: Batch) -> Self {
+        let upserts = std::mem::take(&mut batch.upserts);
+        let is_whole = upserts.iter().any(|variant| variant.content().do_not_cache);
+        if !batch.removals.is_empty() {
+            // What is removed and brought is brought.
+            let brought: HashSet<_> = upserts.iter().map(Variant::key).collect();
+            batch.removals.retain(|key| !brought.contains(key));
+        }
+        let (returned, state, unresolved) = Default::default();
+        Self { batch, upserts: upserts.into_iter(), returned, state, unresolved, is_whole }
+    }
+
     /// The views that were touched since this was last asked.
     pub(crate) fn take_touched(&mut self) -> Vec<Arc<Shared>> {
         std::mem::take(&mut self.state.touched).into_values().collect()
@@ -36,28 +45,17 @@ impl Committing {
 impl TypeCache {
     /// Applies `batch` as commit `at` and returns the views that it touched.
     pub(crate) fn commit(&mut self, batch: Batch, at: Commit) -> Vec<Arc<Shared>> {
-        let mut committing = self.begin_commit(batch, at);
+        let mut committing = Committing::new(batch);
         while !self.go_on(&mut committing, at, usize::MAX) {}
         committing.take_touched()
     }
 
-    /// Begins to apply `batch` as commit `at`: the variants are changed.
-    pub(crate) fn begin_commit(&mut self, batch: Batch, at: Commit) -> Committing {
-        let mut transaction = Transaction::new(self, at);
-        let answers = transaction.change_variants(batch);
-        let unresolved = transaction.unresolved();
-        Committing { state: transaction.suspend(), unresolved, answers }
-    }
-
-    /// Resolves about `count` more selections as commit `at`, which may be a later one. Whether all is done.
+    /// Goes on with a batch as commit `at`, which is a later one than that of the last slice: with about `count` variants,
+    /// or selections. Whether all is done.
     pub(crate) fn go_on(&mut self, committing: &mut Committing, at: Commit, count: usize) -> bool {
-        // What must not be cached is for those who are here when it comes.
-        let count = if committing.state.arrived.is_empty() { count } else { usize::MAX };
+        let count = if committing.is_whole { usize::MAX } else { count };
         let mut transaction = Transaction::resume(self, at, std::mem::take(&mut committing.state));
-        let done = transaction.resolve_some(&mut committing.unresolved, count);
-        if done {
-            transaction.settle(&committing.answers);
-        }
+        let done = transaction.go_on(committing, count);
         committing.state = transaction.suspend();
         done
     }
@@ -89,23 +87,42 @@ impl TypeCache {
 }
 
 impl Transaction<'_> {
-    /// Changes the variants as `batch` says.
-    fn change_variants(&mut self, batch: Batch) -> Answers {
-        let mut returned = Vec::new();
+    fn go_on(&mut self, committing: &mut Committing, count: usize) -> bool {
+        if committing.unresolved.is_none() {
+            for variant in committing.upserts.by_ref().take(count) {
+                committing.returned.extend(self.cache.failing(&variant));
+                self.bring(variant, &committing.batch);
+            }
+            if committing.upserts.len() > 0 {
+                return false;
+            }
+            self.change_variants(&committing.batch);
+        }
+        let unresolved = committing.unresolved.get_or_insert_with(|| self.unresolved());
+        let done = self.resolve_some(unresolved, count);
+        if done {
+            self.settle(&committing.batch, &committing.returned);
+        }
+        done
+    }
+
+    /// Puts a variant that `batch` brings into its place.
+    fn bring(&mut self, variant: Variant, batch: &Batch) {
+        let variant = match batch.received {
+            Some(at) => variant.leased(at),
+            None => variant,
+        };
+        if variant.content().do_not_cache {
+            self.receive_uncacheable(&variant);
+        }
+        self.put(variant, batch.reach);
+    }
+
+    /// Changes the variants that are here as `batch` says.
+    fn change_variants(&mut self, batch: &Batch) {
         self.keep_undecided(&batch.undecided);
         for key in &batch.removals {
             self.take(key, batch.reach);
-        }
-        for variant in batch.upserts {
-            returned.extend(self.cache.failing(&variant));
-            let variant = match batch.received {
-                Some(at) => variant.leased(at),
-                None => variant,
-            };
-            if variant.content().do_not_cache {
-                self.receive_uncacheable(&variant);
-            }
-            self.put(variant, batch.reach);
         }
         for heartbeat in &batch.heartbeats {
             self.refresh(heartbeat, batch.reach, batch.received);
@@ -113,26 +130,24 @@ impl Transaction<'_> {
         if batch.reach == Reach::Named {
             self.hear_by_name(&batch.absent);
         }
-        let Batch { undecided, absent, errors, answered, .. } = batch;
-        Answers { undecided, returned, absent, errors, answered }
     }
 
     /// Settles what locators are answered with, where that is not a variant.
-    fn settle(&mut self, answers: &Answers) {
-        self.release_decided(&answers.undecided);
+    fn settle(&mut self, batch: &Batch, returned: &[(SelectionId, VariantKey)]) {
+        self.release_decided(&batch.undecided);
         let at = self.at;
-        for (id, key) in &answers.returned {
+        for (id, key) in returned {
             if self.cache.selections.contains(id.0) {
                 self.update(*id, |selection| if selection.has(key) { selection.recover(at) } else { None });
             }
         }
-        for absent in &answers.absent {
+        for absent in &batch.absent {
             self.mark_absent(absent);
         }
-        for failed in &answers.errors {
+        for failed in &batch.errors {
             self.fail(failed);
         }
-        for (id, absence) in self.cache.answered(&answers.answered) {
+        for (id, absence) in self.cache.answered(&batch.answered) {
             self.update(id, |selection| selection.mark_answered(absence, at));
         }
     }

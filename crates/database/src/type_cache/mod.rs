@@ -36,6 +36,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+pub(crate) use commit::Committing;
 pub(crate) use growth::Forms;
 use indexmap::IndexMap;
 use slab::Slab;

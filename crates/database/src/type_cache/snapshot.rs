@@ -23,6 +23,8 @@ pub(crate) struct Copying {
     names: HashMap<Name, Box<NameEntry>>,
     /// Changes after this commit have to be copied again.
     since: Commit,
+    /// Of the view, once the copy is complete.
+    changes: Vec<(Commit, SelectionId)>,
 }
 
 impl Copying {
@@ -71,6 +73,7 @@ impl TypeCache {
             selections: HashMap::new(),
             names: HashMap::new(),
             since: self.last,
+            changes: Vec::new(),
         })
     }
 
@@ -103,11 +106,12 @@ impl TypeCache {
 
     /// Completes a copy with the counts of the view, for a stream that was sent everything up to `after`. To be called in
     /// the hold in which the last changes were copied. None where names have aliases by now.
-    pub(crate) fn complete_copy(&self, copying: Copying, after: Commit) -> Option<(Self, Copying)> {
+    pub(crate) fn complete_copy(&self, mut copying: Copying, after: Commit) -> Option<(Self, Copying)> {
         self.aliases.is_empty().then(|| {
             let mut cache = Self::new(self.type_url.clone(), self.last);
-            let view = self.views[copying.view.0].frozen(after);
-            cache.views = Slab::from_iter([(copying.view.0, view)]);
+            let view = &self.views[copying.view.0];
+            copying.changes = view.changes_after(after);
+            cache.views = Slab::from_iter([(copying.view.0, view.frozen())]);
             (cache, copying)
         })
     }
@@ -115,7 +119,8 @@ impl TypeCache {
 
 /// Puts the parts of a copy together. Needs no lock.
 pub(crate) fn assemble((mut cache, copying): (TypeCache, Copying)) -> Snapshot {
-    let Copying { view, asked, selections, names, .. } = copying;
+    let Copying { view, asked, selections, names, changes, .. } = copying;
+    cache.views[view.0].set_changes(changes);
     // Of names that were not copied, a diff reads which locators the view has.
     for (Selector { locator, form }, id) in &*asked {
         let is_one = !locator.is_collection() && !locator.parameters.is_withheld();

@@ -36,7 +36,9 @@ pub(super) struct Transaction<'a> {
 /// What a change keeps between its slices.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) arrived: HashSet<VariantKey>,
+    changed: BTreeSet<Name>,
+    arrived: HashSet<VariantKey>,
+    /// The views that it has reached, until somebody takes them.
     pub(super) touched: HashMap<ViewId, Arc<Shared>>,
 }
 
@@ -52,12 +54,6 @@ pub(super) struct Unresolved {
 }
 
 impl<'a> Transaction<'a> {
-    /// A change that is the commit `at`.
-    pub(super) fn new(cache: &'a mut TypeCache, at: Commit) -> Self {
-        cache.last = at;
-        Self::unnumbered(cache)
-    }
-
     /// A change that may turn out to change nothing that anybody sees: it has a number of its own only if
     /// [`Self::resolve_numbered`] gives it one.
     pub(super) fn unnumbered(cache: &'a mut TypeCache) -> Self {
@@ -65,16 +61,16 @@ impl<'a> Transaction<'a> {
         Self { at: cache.last, cache, changed, arrived, touched }
     }
 
-    /// Goes on with a change as the commit `at`.
-    pub(super) fn resume(cache: &'a mut TypeCache, at: Commit, State { arrived, touched }: State) -> Self {
+    /// A change that begins, or goes on, as the commit `at`.
+    pub(super) fn resume(cache: &'a mut TypeCache, at: Commit, state: State) -> Self {
         cache.last = at;
-        Self { at, cache, changed: BTreeSet::new(), arrived, touched }
+        let State { changed, arrived, touched } = state;
+        Self { at, cache, changed, arrived, touched }
     }
 
     /// Leaves the cache to others.
     pub(super) fn suspend(self) -> State {
-        debug_assert!(self.changed.is_empty(), "what has changed is resolved");
-        State { arrived: self.arrived, touched: self.touched }
+        State { changed: self.changed, arrived: self.arrived, touched: self.touched }
     }
 
     /// The views that the change has reached.

@@ -12,7 +12,8 @@ use crate::view::SelectionId;
 impl TypeCache {
     /// The other names of the variants of `name`, those that have expired among them.
     pub(super) fn aliases_of(&self, name: &Name) -> impl Iterator<Item = &Name> {
-        let variants = self.names.get(name).into_iter().flat_map(|e| e.sets()).flat_map(|set| set.held());
+        let entry = self.names.get(name).filter(|_| !self.aliases.is_empty());
+        let variants = entry.into_iter().flat_map(|e| e.sets()).flat_map(|set| set.held());
         variants.flat_map(|variant| &*variant.content().aliases)
     }
 
