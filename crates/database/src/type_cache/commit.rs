@@ -194,3 +194,164 @@ impl Transaction<'_> {
         debug_assert_ne!(absent.absence, Absence::Unknown, "a source speaks of what it knows");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+    use weir_types::constraints::Expr;
+    use weir_types::{
+        Breadth, Constraints, Content, Cursor, DynamicParameters, Name, Selector, Subscription, TypeUrl,
+    };
+
+    use super::super::{Patch, Standing};
+    use super::*;
+    use crate::demand::{Asking, Demand, Limits};
+
+    const KINDS: usize = 3;
+
+    /// What happens between two slices, by small numbers.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Join(usize),
+        Leave,
+        Sweep,
+        Commit(Changes),
+    }
+
+    /// Variants of two names that are brought or removed, each for one of the parameter sets or for all.
+    type Changes = Vec<(bool, usize, usize)>;
+
+    struct World {
+        cache: TypeCache,
+        demand: Demand,
+        streams: Vec<Standing>,
+        commits: u64,
+        now: Instant,
+    }
+
+    fn env(kind: usize) -> DynamicParameters {
+        [("env", kind.to_string())].into_iter().collect()
+    }
+
+    fn key(name: usize, kind: usize) -> VariantKey {
+        let expr = if kind == KINDS { Expr::All(Vec::new()) } else { Expr::value("env", kind.to_string()) };
+        VariantKey::new(["a", "b"][name], Constraints::new(expr))
+    }
+
+    impl World {
+        fn new() -> Self {
+            let cache = TypeCache::new(TypeUrl::new("cds"), Commit(1));
+            let demand = Demand::new(Limits::default());
+            Self { cache, demand, streams: Vec::new(), commits: 1, now: Instant::now() }
+        }
+
+        fn next(&mut self) -> Commit {
+            self.commits += 1;
+            Commit(self.commits)
+        }
+
+        fn batch(&mut self, changes: &Changes, reach: Reach) -> Batch {
+            let mut batch = Batch::new(TypeUrl::new("cds"), reach);
+            let version = self.next().0.to_string();
+            for (brings, name, kind) in changes {
+                let content = Content { upstream_version: version.as_str().into(), ..Content::default() };
+                match brings {
+                    true => batch.upserts.push(Variant::new(key(*name, *kind), content)),
+                    false => batch.removals.push(key(*name, *kind)),
+                }
+            }
+            batch
+        }
+
+        fn step(&mut self, step: &Step) {
+            match step {
+                Step::Join(kind) => {
+                    let name = ["a", "b", "*"][kind / KINDS % 3];
+                    let add = [Selector::plain(name, env(kind % KINDS))];
+                    let patch = Patch::of(&Subscription::default(), &add, &[]);
+                    let asking = Asking { demand: &self.demand, quota: None, again: false };
+                    let serial = || self.commits;
+                    let joined =
+                        self.cache.attach(None, patch, &asking, serial).expect("there are no limits");
+                    self.streams.push(Standing { view: joined.0, cursor: Cursor::default() });
+                }
+                Step::Leave => {
+                    if let Some(standing) = self.streams.pop()
+                        && self.cache.detach(standing)
+                    {
+                        for id in self.cache.empty_view(standing.view).values() {
+                            self.cache.leave_selection(standing.view, *id);
+                        }
+                        self.cache.remove_view(standing.view);
+                    }
+                }
+                Step::Sweep => {
+                    self.now += Duration::from_secs(1);
+                    let (mut due, idle, at) = (Vec::new(), Duration::from_secs(1), self.next());
+                    self.cache.find_idle(None, usize::MAX, (self.now, idle), &mut due);
+                    self.cache.give_up_idle(&due, (self.now, idle), &self.demand, || at);
+                }
+                Step::Commit(changes) => {
+                    let (batch, at) = (self.batch(changes, Reach::Local), self.next());
+                    self.cache.commit(batch, at);
+                }
+            }
+        }
+
+        /// Whether every locator selects what there is for it.
+        fn check(&mut self) -> Result<(), String> {
+            self.cache.audit()?;
+            let all: Vec<_> = self.cache.selections.iter().map(|(id, of)| (id, of.locator.clone())).collect();
+            for (id, locator) in all {
+                for name in ["a", "b"].map(Name::from) {
+                    let found = match locator.breadth() {
+                        Breadth::Name if locator.name != name => continue,
+                        Breadth::Name => self.cache.answer(&name, &locator.parameters),
+                        collection => self.cache.lookup(&name, &locator.parameters, collection),
+                    };
+                    let shown = self.cache.selections[id].shown(&name);
+                    if shown.map(|variant| variant.content()) != found.as_ref().map(|found| found.content()) {
+                        return Err(format!(
+                            "{locator:?} selects {shown:?} of {name}, and there is {found:?}"
+                        ));
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
+
+    fn changes() -> impl Strategy<Value = Changes> {
+        prop::collection::vec((prop::bool::weighted(0.7), 0..2usize, 0..=KINDS), 1..6)
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (0..3 * KINDS).prop_map(Step::Join),
+            1 => Just(Step::Leave),
+            1 => Just(Step::Sweep),
+            2 => changes().prop_map(Step::Commit),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn d14_whatever_happens_between_two_slices_each_locator_selects_what_there_is_for_it(
+            rounds in prop::collection::vec((changes(), prop::collection::vec(step(), 0..12)), 1..6),
+        ) {
+            let mut world = World::new();
+            for (changes, steps) in rounds {
+                let mut committing = Committing::new(world.batch(&changes, Reach::Local));
+                let (mut steps, mut at) = (steps.iter(), world.next());
+                while !world.cache.go_on(&mut committing, at, 1) {
+                    steps.by_ref().take(2).for_each(|step| world.step(step));
+                    at = world.next();
+                }
+                steps.for_each(|step| world.step(step));
+                prop_assert_eq!(world.check(), Ok(()));
+            }
+        }
+    }
+}
