@@ -21,7 +21,7 @@ impl<'a> Collector<'a> {
     pub(super) fn collect_owed(&mut self, owed: &'a Selector) {
         let name = &owed.locator.name;
         if let Some(id) = self.view.selections.get(owed) {
-            let selection = &self.cache.selections[id.0];
+            let selection = &self.cache.selections[*id];
             self.changed |= selection.is_collection() && selection.is_settled();
             for Member { variant, .. } in selection.live() {
                 self.changed = true;
@@ -119,7 +119,7 @@ impl<'a> Collector<'a> {
         let mut form = None;
         let (mut asked, mut unanswered) = (HashSet::new(), HashSet::new());
         for (selector, id) in &*self.view.selections {
-            let (name, selection) = (&selector.locator.name, &self.cache.selections[id.0]);
+            let (name, selection) = (&selector.locator.name, &self.cache.selections[*id]);
             if selection.is_collection() {
                 // Against what the client states to hold, silence is no proof.
                 let answered =
@@ -165,10 +165,10 @@ impl<'a> Collector<'a> {
         let selection = |asked: &Name| {
             let locator = ResourceLocator::new(asked.clone(), parameters.clone());
             let id = self.view.selections.get(&Selector { locator, form })?;
-            Some(&self.cache.selections[id.0])
+            Some(&self.cache.selections[*id])
         };
         let is_it = |member: &&Member| member.variant.name() == name;
-        let mut names = self.cache.aliases_of(name).chain([name]).filter_map(selection);
+        let mut names = self.cache.variants.aliases_of(name).chain([name]).filter_map(selection);
         let by_name = names.find_map(|selection| Some((selection.live().find(is_it)?, Breadth::Name)));
         let by_collection = || {
             let collections = collections_of(name).filter_map(|collection| selection(&collection));

@@ -64,8 +64,8 @@ impl TypeCache {
     fn answered(&self, answered: &[Answered]) -> Vec<(SelectionId, Absence)> {
         let mut ids = Vec::new();
         for Answered { collection, scope, absence } in answered {
-            let one = collection.as_ref().map(|name| self.collections.get(name).into_iter());
-            let all = collection.is_none().then(|| self.collections.values());
+            let one = collection.as_ref().map(|name| self.selections.of_collection(name).into_iter());
+            let all = collection.is_none().then(|| self.selections.collections());
             let asked = one.into_iter().flatten().chain(all.into_iter().flatten());
             let asked = asked.flat_map(|set| set.covered_by(scope));
             ids.extend(asked.map(|id| (id, *absence)));
@@ -76,11 +76,8 @@ impl TypeCache {
     /// The selections of names that upstream has yet to decide on.
     fn undecided(&self, undecided: &[Undecided]) -> Vec<SelectionId> {
         let asked = |Undecided { name, scope }: &Undecided| {
-            self.names
-                .get(name)
-                .into_iter()
-                .flat_map(|entry| entry.selections.covered_by(scope))
-                .collect::<Vec<_>>()
+            let set = self.selections.of_name(name);
+            set.map_or_else(Vec::new, |set| set.covered_by(scope))
         };
         undecided.iter().flat_map(asked).collect()
     }
@@ -137,7 +134,7 @@ impl Transaction<'_> {
         self.release_decided(&batch.undecided);
         let at = self.at;
         for (id, key) in returned {
-            if self.cache.selections.contains(id.0) {
+            if self.cache.selections.contains(*id) {
                 self.update(*id, |selection| if selection.has(key) { selection.recover(at) } else { None });
             }
         }
@@ -155,16 +152,16 @@ impl Transaction<'_> {
     /// Keeps what locators select that upstream has yet to decide on, whatever is removed.
     fn keep_undecided(&mut self, undecided: &[Undecided]) {
         for id in self.cache.undecided(undecided) {
-            self.cache.selections[id.0].keep(true);
+            self.cache.selections[id].keep(true);
         }
     }
 
     /// What a locator selects for another reason need not be kept.
     fn release_decided(&mut self, undecided: &[Undecided]) {
         for id in self.cache.undecided(undecided) {
-            let locator = self.cache.selections[id.0].locator.clone();
-            let gone = self.cache.answer(&locator.name, &locator.parameters).is_none();
-            self.cache.selections[id.0].keep(gone);
+            let locator = self.cache.selections[id].locator.clone();
+            let gone = self.cache.variants.answer(&locator.name, &locator.parameters).is_none();
+            self.cache.selections[id].keep(gone);
         }
     }
 
@@ -173,22 +170,22 @@ impl Transaction<'_> {
     fn hear_by_name(&mut self, absent: &[Absent]) {
         let mut heard = self.changed.clone();
         for Absent { name, scope, absence } in absent {
-            let Some(entry) = self.cache.names.get(name).filter(|_| *absence == Absence::Known) else {
+            if *absence != Absence::Known {
                 continue;
-            };
-            for id in entry.selections.covered_by(scope) {
-                self.cache.selections[id.0].hear(true);
             }
-            heard.extend(self.cache.aliases.get(name).into_iter().flatten().chain([name]).cloned());
+            let asked = self.cache.selections.of_name(name).map(|set| set.covered_by(scope));
+            for id in asked.into_iter().flatten() {
+                self.cache.selections[id].hear(true);
+            }
+            heard.extend(self.cache.variants.listing(name).chain([name]).cloned());
         }
         self.evict_unreachable(&heard, Reach::Wildcard);
     }
 
     fn mark_absent(&mut self, absent: &Absent) {
         let at = self.at;
-        let Some(entry) = self.cache.names.get(&absent.name) else { return };
-        let covered: Vec<_> = entry.selections.covered_by(&absent.scope).into_iter().collect();
-        for id in covered {
+        let Some(asked) = self.cache.selections.of_name(&absent.name) else { return };
+        for id in asked.covered_by(&absent.scope) {
             self.update(id, |selection| selection.mark_absent(absent.absence, at));
         }
         debug_assert_ne!(absent.absence, Absence::Unknown, "a source speaks of what it knows");
@@ -308,8 +305,8 @@ mod tests {
                 for name in ["a", "b"].map(Name::from) {
                     let found = match locator.breadth() {
                         Breadth::Name if locator.name != name => continue,
-                        Breadth::Name => self.cache.answer(&name, &locator.parameters),
-                        collection => self.cache.lookup(&name, &locator.parameters, collection),
+                        Breadth::Name => self.cache.variants.answer(&name, &locator.parameters),
+                        collection => self.cache.variants.lookup(&name, &locator.parameters, collection),
                     };
                     let shown = self.cache.selections[id].shown(&name);
                     if shown.map(|variant| variant.content()) != found.as_ref().map(|found| found.content()) {

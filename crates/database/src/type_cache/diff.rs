@@ -17,7 +17,7 @@ use crate::view::{SelectionId, View, ViewId};
 impl TypeCache {
     /// What a stream of view `id` has to be told.
     pub(crate) fn diff(&self, id: ViewId, query: &Query<'_>) -> Diff {
-        let view = &self.views[id.0];
+        let view = &self.views[id];
         let mut collector = Collector::new(self, view, query);
         collector.collect();
         let (changed, refreshed) = (collector.changed, collector.refreshed);
@@ -46,7 +46,7 @@ impl TypeCache {
     fn is_disputed(&self, view: &View, query: &Query<'_>) -> bool {
         query.known.is_some_and(|known| {
             let mut claimed = view.selections.iter().filter(|(s, _)| known.contains(&s.locator.name));
-            claimed.any(|(_, id)| self.selections[id.0].resolution().absence() == Absence::TimedOut)
+            claimed.any(|(_, id)| self.selections[*id].resolution().absence() == Absence::TimedOut)
         })
     }
 }
@@ -128,15 +128,15 @@ impl<'a> Collector<'a> {
             false => self.view.touched_since(self.query.after.removals).collect(),
         };
         if self.query.shape == Shape::Everything {
-            self.changed |= touched.iter().any(|id| self.has_news(&self.cache.selections[id.0]));
-            self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.cache.selections[id.0]));
+            self.changed |= touched.iter().any(|id| self.has_news(&self.cache.selections[*id]));
+            self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.cache.selections[*id]));
             self.changed |= self.refreshed;
             for (selector, id) in &*self.view.selections {
-                self.collect_selection(selector.form, &self.cache.selections[id.0]);
+                self.collect_selection(selector.form, &self.cache.selections[*id]);
             }
         } else {
             for id in &touched {
-                let selection = &self.cache.selections[id.0];
+                let selection = &self.cache.selections[*id];
                 for form in [Form::Plain, Form::Located] {
                     let selector = Selector { locator: selection.locator.clone(), form };
                     if self.view.selections.get(&selector) == Some(id) {
@@ -374,7 +374,7 @@ impl<'a> Collector<'a> {
             Removed::Variant(key) => sends(&key.name, Some(key)).is_none(),
             Removed::Locator(_) => true,
         });
-        let shown = |selector: &Selector| Some(&cache.selections[view.selections.get(selector)?.0]);
+        let shown = |selector: &Selector| Some(&cache.selections[*view.selections.get(selector)?]);
         let mut finished = Finished {
             resources: Vec::new(),
             heartbeats: Vec::new(),

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::xdstp::collections_of;
 use weir_types::{Absence, Breadth, Failed, Form, Name, ResourceError, Selector, Variant, VariantKey};
 
 use super::TypeCache;
 use super::diff::{Collector, identity};
 use super::question::{Errors, Failing, Shape};
-use super::selection_set::SelectionSet;
+use super::tables::SelectionSet;
 use super::transaction::Transaction;
 use crate::selection::{Failure, Selection};
 use crate::view::SelectionId;
@@ -18,8 +17,8 @@ impl Transaction<'_> {
     /// Gives an error to the selections that it concerns.
     pub(super) fn fail(&mut self, failed: &Failed) {
         let (cache, at) = (&*self.cache, self.at);
-        let named = cache.names.get(&failed.name).map(|entry| &entry.selections);
-        let asked = named.into_iter().chain(cache.collections.get(&failed.name));
+        let named = cache.selections.of_name(&failed.name);
+        let asked = named.into_iter().chain(cache.selections.of_collection(&failed.name));
         let asked: Vec<SelectionId> = asked.flat_map(|sets| sets.covered_by(&failed.scope)).collect();
         for id in asked {
             self.update(id, |selection| selection.fail(&failed.error, at));
@@ -31,11 +30,11 @@ impl TypeCache {
     /// The selections with an error to which `variant` may be the answer.
     pub(super) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let asked = names.filter_map(|name| self.names.get(name)).map(|entry| &entry.selections);
-        let collected = collections_of(variant.name()).filter_map(|of| self.collections.get(&of));
-        let sets = asked.chain(collected).filter(|set| set.failing() > 0);
+        let asked = names.filter_map(|name| self.selections.of_name(name));
+        let sets =
+            asked.chain(self.selections.collecting_sets(variant.name())).filter(|set| set.failing() > 0);
         let asking = sets.flat_map(SelectionSet::iter).map(|(_, id)| id);
-        let failing = asking.filter(|id| self.selections[id.0].failure().is_some());
+        let failing = asking.filter(|id| self.selections[*id].failure().is_some());
         failing.map(|id| (id, variant.key().clone())).collect()
     }
 }
@@ -78,7 +77,7 @@ impl<'a> Collector<'a> {
     pub(super) fn collect_unsaid(&mut self) {
         for selector in self.query.unsaid.iter().filter(|_| !self.query.hold_removals) {
             if let Some(id) = self.view.selections.get(selector) {
-                let selection = &self.cache.selections[id.0];
+                let selection = &self.cache.selections[*id];
                 self.tell_error(selector.form, selection);
                 if selector.form == Form::Located && selection.resolution().absence() != Absence::Unknown {
                     self.answer_with_nothing(selector.form, selection);

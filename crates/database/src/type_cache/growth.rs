@@ -13,7 +13,7 @@ use crate::view::{Identity, SelectionId, Shared, View, ViewId};
 
 impl TypeCache {
     pub(crate) fn shared(&self, view: ViewId) -> Arc<Shared> {
-        Arc::clone(&self.views[view.0].shared)
+        Arc::clone(&self.views[view].shared)
     }
 
     /// Whether a view has to be made in one go: it is there already, or what must not be cached is chosen anew for each
@@ -28,17 +28,13 @@ impl TypeCache {
         let count = subscription.len();
         let mut view = View::new(serial, (identity, subscription), self.last);
         Arc::make_mut(&mut view.selections).reserve(count);
-        ViewId(self.views.insert(view))
+        self.views.insert(view)
     }
 
     /// Makes room for `count` more names, or selections: one table at a time, since each takes long that is large. False
     /// where there is room for both.
     pub(crate) fn make_room(&mut self, count: usize) -> bool {
-        let names = self.names.capacity() - self.names.len() < count;
-        if names {
-            self.names.reserve(count);
-        }
-        names || self.selections.make_room(count)
+        self.selections.make_room(count)
     }
 
     /// Adds what `selector` selects to a view that was begun.
@@ -54,8 +50,8 @@ impl TypeCache {
     }
 
     pub(super) fn add_to_view(&mut self, id: ViewId, selector: Selector, selection_id: SelectionId) {
-        self.idle.remove(&selection_id);
-        let (view, selection) = (&mut self.views[id.0], &mut self.selections[selection_id.0]);
+        self.selections.set_idle(selection_id, false);
+        let (view, selection) = (&mut self.views[id], &mut self.selections[selection_id]);
         view.sum = view.sum.wrapping_add(selection.sum(selector.form));
         let forms = selection.views.entry(id).or_default();
         // A locator may be asked for in both forms: one selection, counted once.
@@ -70,26 +66,26 @@ impl TypeCache {
     /// Has a view that has all of its selections found from now on. False where that cannot be: another one was found
     /// meanwhile, or what must not be cached has come.
     pub(crate) fn complete_view(&mut self, id: ViewId) -> bool {
-        let shared = &self.views[id.0].shared;
-        if self.has_uncacheable || self.by_identity.contains_key(&shared.identity) {
+        let shared = &self.views[id].shared;
+        if self.has_uncacheable || self.views.find(&shared.identity).is_some() {
             return false;
         }
         shared.note_subscribed(self.last);
-        self.by_identity.insert(shared.identity.clone(), id);
-        true
+        self.views.publish(id)
     }
 
     /// Takes the selections out of a view that nobody finds any more.
     pub(crate) fn empty_view(&mut self, id: ViewId) -> Arc<IndexMap<Selector, SelectionId>> {
-        std::mem::take(&mut self.views[id.0].selections)
+        std::mem::take(&mut self.views[id].selections)
     }
 
     /// Notes that a selection, which was in a view, is no more.
     pub(crate) fn leave_selection(&mut self, view: ViewId, id: SelectionId) {
-        let selection = &mut self.selections[id.0];
+        let selection = &mut self.selections[id];
         if selection.views.remove(&view).is_some() && selection.views.is_empty() {
-            self.idle.insert(id, None);
-            if selection.is_uncacheable() {
+            let lapses = selection.is_uncacheable();
+            self.selections.set_idle(id, true);
+            if lapses {
                 self.lapse(id);
             }
         }
@@ -97,7 +93,7 @@ impl TypeCache {
 
     /// Removes a view that has no selections any more.
     pub(crate) fn remove_view(&mut self, id: ViewId) -> View {
-        self.views.remove(id.0)
+        self.views.remove(id)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir_types::xdstp::collections_of;
-use weir_types::{DynamicParameters, Form, Heartbeat, Lease, Name, Reach, Variant, VariantKey};
+use weir_types::{Form, Heartbeat, Lease, Name, Reach, Variant, VariantKey};
 
 use super::TypeCache;
 use super::diff::identity;
@@ -29,7 +29,7 @@ impl Leases {
     }
 
     /// One whose time is over at `now`.
-    fn take_over(&mut self, now: Instant) -> Option<(Reach, VariantKey)> {
+    pub(super) fn take_over(&mut self, now: Instant) -> Option<(Reach, VariantKey)> {
         self.0.first().filter(|(until, ..)| *until <= now)?;
         self.0.pop_first().map(|(_, reach, key)| (reach, key))
     }
@@ -38,8 +38,8 @@ impl Leases {
 impl Transaction<'_> {
     /// Lets a variant live on that upstream vouches for. One that is not held stays unknown.
     pub(super) fn refresh(&mut self, Heartbeat { key, ttl }: &Heartbeat, reach: Reach, at: Option<Instant>) {
-        let Some(entry) = self.cache.names.get_mut(&key.name) else { return };
-        let Some((held, at)) = entry.set(reach).get(&key.constraints).zip(at) else { return };
+        let held = self.cache.variants.of(&key.name).and_then(|all| all.of(reach).get(&key.constraints));
+        let Some((held, at)) = held.zip(at) else { return };
         let refreshed = Arc::new(held.refreshed(at, *ttl));
         if self.is_wanted(&refreshed, reach) {
             self.store(refreshed, reach);
@@ -51,26 +51,14 @@ impl Transaction<'_> {
     /// Ends what upstream has not vouched for in time. Returns how much that was.
     pub(super) fn expire(&mut self, now: Instant) -> usize {
         let mut expired = 0;
-        while let Some((reach, key)) = self.cache.leases.take_over(now) {
-            let Some(entry) = self.cache.names.get_mut(&key.name) else { continue };
-            let Some(variant) = entry.set(reach).expire(&key.constraints) else { continue };
+        while let Some(key) = self.cache.variants.expire(now, &mut self.changed) {
             tracing::info!(
                 type_url = %self.cache.type_url, name = %key.name, constraints = %key.constraints,
                 "a resource was not refreshed within its time to live, and expires"
             );
             expired += 1;
-            self.changed.extend(variant.content().aliases.iter().chain([variant.name()]).cloned());
         }
         expired
-    }
-}
-
-impl TypeCache {
-    /// Whether something answered a locator until its time was over.
-    pub(super) fn has_expired(&self, name: &Name, parameters: &DynamicParameters) -> bool {
-        let resources = self.aliases.get(name).into_iter().flatten().chain([name]);
-        let entries = resources.filter_map(|resource| self.names.get(resource));
-        entries.flat_map(|entry| entry.sets()).any(|set| set.has_expired(parameters))
     }
 }
 
@@ -86,7 +74,7 @@ impl<'a> Reasons<'a> {
         let mut asked: HashMap<&Name, Vec<_>> = HashMap::new();
         for (selector, id) in &*view.selections {
             let of_name = asked.entry(&selector.locator.name).or_default();
-            of_name.push((selector.form, &cache.selections[id.0]));
+            of_name.push((selector.form, &cache.selections[*id]));
         }
         Self { cache, asked }
     }
@@ -97,7 +85,7 @@ impl<'a> Reasons<'a> {
         let same = |other: &&Arc<Variant>| {
             identity(other, form) == identity(variant, form) && other.version(form) == variant.version(form)
         };
-        let names = self.cache.aliases_of(name).chain([name]).cloned().chain(collections_of(name));
+        let names = self.cache.variants.aliases_of(name).chain([name]).cloned().chain(collections_of(name));
         let asking = names.filter_map(|asked| self.asked.get(&asked)).flatten();
         let shown = asking.filter(|(asked, _)| *asked == form).filter_map(|(_, s)| s.shown(name));
         shown.filter(same).max_by_key(|other| other.lease().as_ref().map(Lease::until)).unwrap_or(variant)

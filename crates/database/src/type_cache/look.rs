@@ -2,24 +2,26 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey, authority};
+use weir_types::{Absence, Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey};
 
-use super::{NameEntry, TypeCache};
+use super::TypeCache;
+use super::tables::Variants;
 use crate::selection::{Member, Selection};
 use crate::survey::{Showing, Shown};
-use crate::view::{Identity, SelectionId, Shared, View};
+use crate::view::{SelectionId, Shared, View};
 
 /// What there is under one name.
 pub(crate) struct Entry<'a> {
     cache: &'a TypeCache,
-    entry: &'a NameEntry,
+    name: &'a Name,
 }
 
 impl<'a> Entry<'a> {
     /// What is held, how it came, and whether its time to live is over; in the order in which a name is answered.
     pub(crate) fn held(&self) -> impl Iterator<Item = (&'a Arc<Variant>, Reach, bool)> + use<'a> {
         let reaches = [Reach::Named, Reach::Wildcard, Reach::Local];
-        self.entry.sets().zip(reaches).flat_map(|(set, reach)| {
+        let sets = self.cache.variants.of(self.name).into_iter().flat_map(Variants::sets);
+        sets.zip(reaches).flat_map(|(set, reach)| {
             let live = set.iter().count();
             set.held().enumerate().map(move |(at, variant)| (variant, reach, at >= live))
         })
@@ -28,43 +30,43 @@ impl<'a> Entry<'a> {
     /// What the locators of this name select.
     pub(crate) fn selections(&self) -> impl Iterator<Item = (SelectionId, &'a Selection)> + use<'a> {
         let cache = self.cache;
-        self.entry.selections.iter().map(|(_, id)| (id, &cache.selections[id.0]))
+        cache.selections.named([self.name]).map(|(_, id)| (id, &cache.selections[id]))
     }
 }
 
 impl TypeCache {
+    /// The names of which there are variants, or that are asked for.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
-        self.names.keys()
+        let asked = self.selections.names_from(0).filter(|name| self.variants.of(name).is_none());
+        self.variants.names().chain(asked)
     }
 
-    pub(crate) fn entry(&self, name: &Name) -> Option<Entry<'_>> {
-        self.names.get(name).map(|entry| Entry { cache: self, entry })
+    pub(crate) fn entry<'a>(&'a self, name: &'a Name) -> Option<Entry<'a>> {
+        let is_there = self.variants.of(name).is_some() || self.selections.of_name(name).is_some();
+        is_there.then_some(Entry { cache: self, name })
     }
 
     /// What is wanted of the source of an authority, each locator once.
     pub(crate) fn wanted(&self, of: &str) -> impl Iterator<Item = ResourceLocator> {
-        let names = self.names.iter().map(|(name, entry)| (name, &entry.selections));
-        let all = self.collections.iter().chain(names).filter(move |(name, _)| authority(name) == of);
-        all.flat_map(|(name, selections)| {
-            selections.parameters().map(|parameters| ResourceLocator::new(name.clone(), parameters.clone()))
-        })
+        self.selections.wanted(of)
     }
 
     /// What came in this way, expired or not, and has such a name.
     pub(crate) fn held(&self, reach: Reach, is: impl Fn(&str) -> bool) -> Vec<VariantKey> {
-        let entries = self.names.iter().filter(|(name, _)| is(name));
-        let held = entries.flat_map(|(_, entry)| entry.of(reach).held());
+        let of_names = self.variants.iter_from(0).filter(|(name, _)| is(name));
+        let held = of_names.flat_map(|(_, variants)| variants.of(reach).held());
         held.map(|variant| variant.key().clone()).collect()
     }
 
     /// Whether anything came in this way that has such a name.
     pub(crate) fn holds(&self, reach: Reach, is: impl Fn(&str) -> bool) -> bool {
-        self.names.iter().any(|(name, entry)| is(name) && entry.of(reach).held().next().is_some())
+        let mut all = self.variants.iter_from(0);
+        all.any(|(name, variants)| is(name) && variants.of(reach).held().next().is_some())
     }
 
     /// The resources that list an alias.
     pub(crate) fn listing(&self, alias: &Name) -> Vec<Name> {
-        self.aliases.get(alias).into_iter().flatten().cloned().collect()
+        self.variants.listing(alias).cloned().collect()
     }
 
     /// The selections of the collections that the resource `name` may be part of.
@@ -72,12 +74,12 @@ impl TypeCache {
         &self,
         name: &Name,
     ) -> impl Iterator<Item = (SelectionId, &Selection)> {
-        self.collecting(name).map(|(_, id)| (id, &self.selections[id.0]))
+        self.selections.collecting(name).map(|(_, id)| (id, &self.selections[id]))
     }
 
     /// How many streams a selection is for.
     pub(crate) fn streams_at(&self, id: SelectionId) -> usize {
-        self.selections[id.0].views.keys().map(|view| self.views[view.0].streams).sum()
+        self.selections[id].views.keys().map(|view| self.views[*view].streams).sum()
     }
 
     /// Whether just this variant is there for somebody.
@@ -90,15 +92,8 @@ impl TypeCache {
         self.views.iter().map(|(_, view)| view)
     }
 
-    /// The view of a subscription; one of them, where what must not be cached came at more than one time.
-    fn view_of(&self, subscription: Fingerprint) -> Option<&View> {
-        let first = self.by_identity.get(&Identity::new(subscription, Vec::new()));
-        let any = || self.by_identity.iter().find(|(identity, _)| identity.subscription() == subscription);
-        first.or_else(|| any().map(|(_, id)| id)).map(|id| &self.views[id.0])
-    }
-
     pub(crate) fn shared_view(&self, subscription: Fingerprint) -> Option<Arc<Shared>> {
-        self.view_of(subscription).map(|view| Arc::clone(&view.shared))
+        self.views.of(subscription).map(|view| Arc::clone(&view.shared))
     }
 
     /// What each subscription shows of `name`.
@@ -113,7 +108,7 @@ impl TypeCache {
             if member.is_none() && selection.is_collection() {
                 continue;
             }
-            for view in selection.views.keys().map(|view| &self.views[view.0]) {
+            for view in selection.views.keys().map(|view| &self.views[*view]) {
                 let shown = showing.entry(view.shared.subscription.fingerprint()).or_default();
                 // Where a name and a collection both bring it, the younger counts.
                 let is_younger = |member: &&Member| shown.as_ref().is_none_or(|(_, at)| *at < member.changed);
@@ -127,10 +122,10 @@ impl TypeCache {
 
     /// What a view shows; for a selector with nothing, that there is nothing.
     pub(crate) fn contents(&self, subscription: Fingerprint) -> Option<Vec<Shown>> {
-        let view = self.view_of(subscription)?;
+        let view = self.views.of(subscription)?;
         let mut shown = Vec::new();
         for (selector, id) in &*view.selections {
-            let selection = &self.selections[id.0];
+            let selection = &self.selections[*id];
             let answered = selection.is_collection() && selection.is_settled();
             let absence = if answered { Absence::Known } else { selection.resolution().absence() };
             let of = |variant| Shown {

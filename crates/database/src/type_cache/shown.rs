@@ -25,7 +25,7 @@ impl<'a> Shown<'a> {
     pub(super) fn of(cache: &'a TypeCache, view: &'a View) -> Self {
         let mut shown = Self::default();
         for (selector, id) in &*view.selections {
-            let selection = &cache.selections[id.0];
+            let selection = &cache.selections[*id];
             match selector.form {
                 form if selection.is_collection() => {
                     let of_name = shown.collections.entry(&selector.locator.name).or_default();

@@ -29,9 +29,9 @@ impl<'a> Collector<'a> {
         if let Some(known) = self.unanswered.get(name) {
             return *known;
         }
-        let mut all = self.cache.names.get(name).into_iter().flat_map(|entry| entry.selections.iter());
+        let mut all = self.cache.selections.named([name]);
         let unanswered = all.any(|(_, id)| {
-            let selection = &self.cache.selections[id.0];
+            let selection = &self.cache.selections[id];
             let selector = || Selector { locator: selection.locator.clone(), form: Form::Located };
             !selection.is_settled()
                 && !selection.is_failing()
@@ -44,10 +44,9 @@ impl<'a> Collector<'a> {
     /// A client that states a name and tells variants apart by their constraints is told of each variant that it may
     /// mean: those with the version that it states, else all that are known of the name.
     pub(super) fn remove_claimed(&mut self, name: &Name) {
-        let entry = self.cache.names.get(name);
-        let held = entry.into_iter().flat_map(|entry| entry.sets()).flat_map(|set| set.held());
-        let selections = entry.into_iter().flat_map(|entry| entry.selections.iter());
-        let gone = selections.flat_map(|(_, id)| self.cache.selections[id.0].gone_of(name));
+        let held = self.cache.variants.held(name);
+        let selections = self.cache.selections.named([name]);
+        let gone = selections.flat_map(|(_, id)| self.cache.selections[id].gone_of(name));
         let all: Vec<_> = held.chain(gone.map(|old| &old.variant)).collect();
         let is_stated = |variant: &&&Arc<Variant>| {
             let version = variant.version(Form::Located);

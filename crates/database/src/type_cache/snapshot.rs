@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use slab::Slab;
-use weir_types::{Commit, Form, Name, Reach, Selector};
+use weir_types::{Commit, DynamicParameters, Form, Name, ResourceLocator, Selector};
 
-use super::{Diff, NameEntry, Query, Selections, Shape, TypeCache};
+use super::tables::{Variants, ViewTable};
+use super::{Diff, Query, Shape, TypeCache};
 use crate::selection::Selection;
 use crate::view::{SelectionId, ViewId};
 
@@ -20,11 +20,18 @@ pub(crate) struct Copying {
     view: ViewId,
     asked: Arc<IndexMap<Selector, SelectionId>>,
     selections: HashMap<SelectionId, Arc<Selection>>,
-    names: HashMap<Name, Box<NameEntry>>,
+    names: HashMap<Name, NameCopy>,
     /// Changes after this commit have to be copied again.
     since: Commit,
     /// Of the view, once the copy is complete.
     changes: Vec<(Commit, SelectionId)>,
+}
+
+/// What is known of a name.
+#[derive(Default)]
+struct NameCopy {
+    variants: Variants,
+    asked: Vec<(DynamicParameters, SelectionId)>,
 }
 
 impl Copying {
@@ -57,9 +64,9 @@ impl Snapshot {
 impl TypeCache {
     /// Whether a diff of view `id` looks at more than `slice` selections or members.
     pub(crate) fn is_long(&self, id: ViewId, query: &Query<'_>, slice: usize) -> bool {
-        let view = &self.views[id.0];
+        let view = &self.views[id];
         let whole = query.shape == Shape::Everything || query.after.removals == Commit::NONE;
-        let is_large = |id: &SelectionId| self.selections[id.0].live().len() > slice;
+        let is_large = |id: &SelectionId| self.selections[*id].live().len() > slice;
         query.owed.len() > slice
             || whole && (view.selections.len() > slice || view.selections.values().any(is_large))
             || view.touched_since(query.after.removals).take(slice + 1).count() > slice
@@ -67,9 +74,9 @@ impl TypeCache {
 
     /// Starts to copy what a diff of view `id` reads. None where names have aliases: what they lead to is anywhere.
     pub(crate) fn begin_copy(&self, id: ViewId) -> Option<Copying> {
-        self.aliases.is_empty().then(|| Copying {
+        (!self.variants.has_aliases()).then(|| Copying {
             view: id,
-            asked: Arc::clone(&self.views[id.0].selections),
+            asked: Arc::clone(&self.views[id].selections),
             selections: HashMap::new(),
             names: HashMap::new(),
             since: self.last,
@@ -79,39 +86,35 @@ impl TypeCache {
 
     /// Copies some selections.
     pub(crate) fn copy(&self, copying: &mut Copying, selections: &[SelectionId]) {
-        let shared = selections.iter().map(|id| (*id, self.selections.share(id.0)));
+        let shared = selections.iter().map(|id| (*id, self.selections.share(*id)));
         copying.selections.extend(shared);
     }
 
     /// Copies everything that is known of some names that the client states to hold.
     pub(crate) fn copy_names(&self, copying: &mut Copying, names: &[Name]) {
-        for (name, entry) in names.iter().filter_map(|name| self.names.get_key_value(name)) {
-            let mut copy = NameEntry::default();
-            for reach in [Reach::Named, Reach::Wildcard, Reach::Local] {
-                entry.of(reach).held().for_each(|variant| _ = copy.set(reach).insert(Arc::clone(variant)));
-            }
-            for (parameters, id) in entry.selections.iter() {
-                copy.selections.add(parameters.clone(), id);
-                copying.selections.insert(id, self.selections.share(id.0));
-            }
-            copying.names.insert(name.clone(), Box::new(copy));
+        for name in names {
+            let variants = self.variants.of(name).cloned().unwrap_or_default();
+            let asked = self.selections.named([name]).map(|(parameters, id)| (parameters.clone(), id));
+            let asked: Vec<_> = asked.collect();
+            copying.selections.extend(asked.iter().map(|(_, id)| (*id, self.selections.share(*id))));
+            copying.names.insert(name.clone(), NameCopy { variants, asked });
         }
     }
 
     /// The selections of the view that changed since they were last asked for, or since the start.
     pub(crate) fn changed_meanwhile(&self, copying: &mut Copying) -> Vec<SelectionId> {
         let since = std::mem::replace(&mut copying.since, self.last);
-        self.views[copying.view.0].touched_since(since).collect()
+        self.views[copying.view].touched_since(since).collect()
     }
 
     /// Completes a copy with the counts of the view, for a stream that was sent everything up to `after`. To be called in
     /// the hold in which the last changes were copied. None where names have aliases by now.
     pub(crate) fn complete_copy(&self, mut copying: Copying, after: Commit) -> Option<(Self, Copying)> {
-        self.aliases.is_empty().then(|| {
+        (!self.variants.has_aliases()).then(|| {
             let mut cache = Self::new(self.type_url.clone(), self.last);
-            let view = &self.views[copying.view.0];
+            let view = &self.views[copying.view];
             copying.changes = view.changes_after(after);
-            cache.views = Slab::from_iter([(copying.view.0, view.frozen())]);
+            cache.views = ViewTable::of_one(copying.view, view.frozen());
             (cache, copying)
         })
     }
@@ -120,16 +123,20 @@ impl TypeCache {
 /// Puts the parts of a copy together. Needs no lock.
 pub(crate) fn assemble((mut cache, copying): (TypeCache, Copying)) -> Snapshot {
     let Copying { view, asked, selections, names, changes, .. } = copying;
-    cache.views[view.0].set_changes(changes);
+    cache.views[view].set_changes(changes);
     // Of names that were not copied, a diff reads which locators the view has.
     for (Selector { locator, form }, id) in &*asked {
         let is_one = !locator.is_collection() && !locator.parameters.is_withheld();
         if *form == Form::Located && is_one && !names.contains_key(&locator.name) {
-            let entry = cache.names.entry(locator.name.clone()).or_default();
-            entry.selections.add(locator.parameters.clone(), *id);
+            cache.selections.list(locator, *id);
         }
     }
-    cache.names.extend(names);
-    cache.selections = Selections::of(selections.into_iter().map(|(id, selection)| (id.0, selection)));
+    for (name, NameCopy { variants, asked }) in names {
+        for (parameters, id) in asked {
+            cache.selections.list(&ResourceLocator::new(name.clone(), parameters), id);
+        }
+        cache.variants.take_over(name, variants);
+    }
+    cache.selections.take_over(selections);
     Snapshot { cache, view }
 }

@@ -1,6 +1,9 @@
 //! How much there is of a type, counted in slices.
 
+use weir_types::Reach;
+
 use super::TypeCache;
+use crate::view::SelectionId;
 
 /// How much a database holds, over all types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,20 +36,25 @@ impl TypeCache {
         statistics: &mut Statistics,
     ) -> Option<usize> {
         let next = place.saturating_add(count);
-        for (_, entry) in self.names.iter().skip(place).take(count) {
+        for (_, variants) in self.variants.iter_from(place).take(count) {
+            let [named, wildcard, local] =
+                [Reach::Named, Reach::Wildcard, Reach::Local].map(|reach| variants.of(reach).held().count());
             statistics.names += 1;
-            statistics.variants += entry.sets().map(|set| set.held().count()).sum::<usize>();
-            statistics.bytes += entry.bytes();
-            statistics.subscribed_variants += entry.named.held().count() + entry.wildcard.held().count();
+            statistics.variants += named + wildcard + local;
+            statistics.bytes += variants.bytes();
+            statistics.subscribed_variants += named + wildcard;
         }
-        let selections =
-            (place..next.min(self.selections.places())).filter_map(|place| self.selections.get(place));
+        let asked = self.selections.names_from(place).take(count);
+        statistics.names += asked.filter(|name| self.variants.of(name).is_none()).count();
+        let selections = (place..next.min(self.selections.places()))
+            .filter_map(|place| self.selections.get(SelectionId(place)));
         statistics.tombstones += selections.map(|selection| selection.tombstone_count()).sum::<usize>();
         if place == 0 {
             statistics.selections += self.selections.len();
             statistics.views += self.views.len();
             statistics.streams += self.views.iter().map(|(_, view)| view.streams).sum::<usize>();
         }
-        (next < self.names.len().max(self.selections.places())).then_some(next)
+        let most = self.variants.len().max(self.selections.name_count()).max(self.selections.places());
+        (next < most).then_some(next)
     }
 }

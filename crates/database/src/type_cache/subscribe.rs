@@ -47,7 +47,7 @@ impl TypeCache {
         serial: impl FnOnce() -> u64,
     ) -> Result<(ViewId, Arc<Shared>), Refused> {
         let nothing = Subscription::default();
-        let from = base.map(|base| Arc::clone(&self.views[base.view.0].shared));
+        let from = base.map(|base| Arc::clone(&self.views[base.view].shared));
         let subscription = from.as_ref().map_or(&nothing, |shared| &shared.subscription);
         let id = match self.finds_view(patch) {
             Some(id) => id,
@@ -62,7 +62,7 @@ impl TypeCache {
     /// The view that there is of what is subscribed after `patch`, where everyone who is subscribed to that is at one view.
     pub(crate) fn finds_view(&self, patch: Patch<'_>) -> Option<ViewId> {
         let identity = Identity::new(patch.becomes, Vec::new());
-        self.by_identity.get(&identity).filter(|_| !self.has_uncacheable).copied()
+        self.views.find(&identity).filter(|_| !self.has_uncacheable)
     }
 
     /// Attaches a stream from `base` to view `id`, which is `base` with `patch`.
@@ -74,13 +74,13 @@ impl TypeCache {
     ) -> (ViewId, Arc<Shared>) {
         let cursor = base.map(|base| base.cursor).unwrap_or_default();
         if let Some(base) = base.filter(|base| base.view != id)
-            && let Some((old, new)) = self.views.get2_mut(base.view.0, id.0)
+            && let Some((old, new)) = self.views.pair_mut(base.view, id)
         {
             let selections = &self.selections;
-            new.inherit(old, cursor, |selection| selections[selection.0].views.contains_key(&id));
+            new.inherit(old, cursor, |selection| selections[selection].views.contains_key(&id));
             self.transfer_tombstones(base, patch.remove, id);
         }
-        let view = &mut self.views[id.0];
+        let view = &mut self.views[id];
         view.streams += 1;
         view.place(cursor);
         (id, Arc::clone(&view.shared))
@@ -88,12 +88,12 @@ impl TypeCache {
 
     /// Takes a stream off its view. Whether it was the last: nobody finds the view any more, and it has to be removed.
     pub(crate) fn detach(&mut self, standing: Standing) -> bool {
-        let view = &mut self.views[standing.view.0];
+        let view = &mut self.views[standing.view];
         view.lift(standing.cursor);
         view.streams -= 1;
         let last = view.streams == 0;
         if last {
-            self.by_identity.remove(&view.shared.identity);
+            self.views.withdraw(standing.view);
         }
         last
     }
@@ -109,7 +109,7 @@ impl TypeCache {
         serial: impl FnOnce() -> u64,
     ) -> Result<ViewId, Refused> {
         let kept =
-            base.filter(|_| self.has_uncacheable).map(|base| Arc::clone(&self.views[base.view.0].selections));
+            base.filter(|_| self.has_uncacheable).map(|base| Arc::clone(&self.views[base.view].selections));
         let kept = kept.unwrap_or_default();
         let mut selections = HashMap::with_capacity(subscription.len());
         let mut refused = Vec::new();
@@ -117,8 +117,8 @@ impl TypeCache {
             let id = match kept.get(selector) {
                 Some(id) if !stale.contains(selector) => Ok(*id),
                 older => self.ensure_selection(selector, demand).inspect(|id| {
-                    let held = older.map(|older| self.selections[older.0].held());
-                    self.selections[id.0].succeed(held.unwrap_or_default());
+                    let held = older.map(|older| self.selections[*older].held());
+                    self.selections[*id].succeed(held.unwrap_or_default());
                 }),
             };
             match id {
@@ -132,11 +132,11 @@ impl TypeCache {
         if !refused.is_empty() {
             return Err(Refused(refused));
         }
-        let younger = selections.iter().map(|(s, id)| (self.selections[id.0].generation, s.form));
+        let younger = selections.iter().map(|(s, id)| (self.selections[*id].generation, s.form));
         let younger = younger.filter(|(generation, _)| *generation > 0).collect();
         let identity = Identity::new(subscription.fingerprint(), younger);
-        Ok(match self.by_identity.get(&identity) {
-            Some(id) => *id,
+        Ok(match self.views.find(&identity) {
+            Some(id) => id,
             None => self.create_view(identity, subscription, selections, serial()),
         })
     }
@@ -148,12 +148,11 @@ impl TypeCache {
         selections: HashMap<Selector, SelectionId>,
         serial: u64,
     ) -> ViewId {
-        let id = ViewId(self.views.insert(View::new(serial, (identity, subscription), self.last)));
+        let id = self.views.insert(View::new(serial, (identity, subscription), self.last));
         for (selector, selection) in selections {
             self.add_to_view(id, selector, selection);
         }
-        let identity = self.views[id.0].shared.identity.clone();
-        self.by_identity.insert(identity, id);
+        self.views.publish(id);
         id
     }
 
@@ -165,12 +164,12 @@ impl TypeCache {
         demand: &Asking<'_>,
     ) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
-        let youngest = self.selection_id(locator);
+        let youngest = self.selections.find(locator);
         if locator.parameters.is_withheld() {
             return Ok(youngest.unwrap_or_else(|| self.withhold(locator)));
         }
         let mut charge = None;
-        match youngest.map(|id| (id, &mut self.selections[id.0])) {
+        match youngest.map(|id| (id, &mut self.selections[id])) {
             None => charge = demand.want(&self.type_url, locator)?,
             Some((id, selection)) if !selection.is_uncacheable() => {
                 if selection.take_lapsed() {
@@ -179,34 +178,28 @@ impl TypeCache {
                 return Ok(id);
             }
             Some(_) => {
-                self.generations += 1;
                 demand.renew(&self.type_url, locator);
             }
         }
-        let generation = youngest.map_or(0, |_| self.generations);
+        let generation = youngest.map_or(0, |_| self.selections.next_generation());
         let mut selection = Selection::new(locator.clone(), generation);
         selection.charge = charge.map(Arc::new);
-        let id = SelectionId(self.selections.insert(selection));
-        self.idle.insert(id, None);
-        let set = match locator.is_collection() {
-            true => self.collections.entry(locator.name.clone()).or_default(),
-            false => &mut self.names.entry(locator.name.clone()).or_default().selections,
-        };
-        set.add(locator.parameters.clone(), id);
+        let id = self.selections.add(selection);
         self.fill(id, self.last);
         Ok(id)
     }
 
     /// Selects for a new selection what is already here, and may be served to whoever comes.
     fn fill(&mut self, id: SelectionId, at: Commit) {
-        let locator = self.selections[id.0].locator.clone();
+        let locator = self.selections[id].locator.clone();
         let breadth = locator.breadth();
         let cached = |variant: &Arc<Variant>| !variant.content().do_not_cache;
         let names: Vec<_> = match breadth {
             Breadth::Name => {
-                let answer = self.answer(&locator.name, &locator.parameters);
-                let expired = answer.is_none() && self.has_expired(&locator.name, &locator.parameters);
-                let selection = &mut self.selections[id.0];
+                let answer = self.variants.answer(&locator.name, &locator.parameters);
+                let expired =
+                    answer.is_none() && self.variants.has_expired(&locator.name, &locator.parameters);
+                let selection = &mut self.selections[id];
                 selection.select(&locator.name, answer.filter(cached).as_ref(), at);
                 if expired {
                     // Upstream has said it, by its silence.
@@ -214,12 +207,12 @@ impl TypeCache {
                 }
                 return;
             }
-            Breadth::Glob => self.globs.members(&locator.name).cloned().collect(),
-            Breadth::Wildcard => self.names.keys().cloned().collect(),
+            Breadth::Glob => self.variants.members(&locator.name).cloned().collect(),
+            Breadth::Wildcard => self.variants.names().cloned().collect(),
         };
         for name in names {
-            let found = self.lookup(&name, &locator.parameters, breadth).filter(cached);
-            self.selections[id.0].select(&name, found.as_ref(), at);
+            let found = self.variants.lookup(&name, &locator.parameters, breadth).filter(cached);
+            self.selections[id].select(&name, found.as_ref(), at);
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Giving up what nobody has subscribed to for a while, and what upstream does not vouch for any more.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_types::{Commit, Name, Reach};
 
 use super::TypeCache;
-use super::selection_set::SelectionSet;
 use super::transaction::Transaction;
 use crate::demand::Demand;
 use crate::view::{SelectionId, Shared};
@@ -36,15 +34,7 @@ impl TypeCache {
         (now, idle): (Instant, Duration),
         due: &mut Vec<SelectionId>,
     ) -> Option<SelectionId> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut last = None;
-        for (id, since) in self.idle.range_mut((from, Bound::Unbounded)).take(count) {
-            if now.saturating_duration_since(*since.get_or_insert(now)) >= idle {
-                due.push(*id);
-            }
-            last = Some(*id);
-        }
-        last
+        self.selections.find_idle(after, count, (now, idle), due)
     }
 
     /// Drops those of `due` that are idle still, with the variants that only they reached. Returns the views that this
@@ -58,9 +48,7 @@ impl TypeCache {
     ) -> Vec<Arc<Shared>> {
         let mut unreached = Unreached::default();
         for id in due {
-            let since = self.idle.get(id).copied().flatten();
-            if since.is_some_and(|since| now.saturating_duration_since(since) >= idle) {
-                self.idle.remove(id);
+            if self.selections.is_idle_for(*id, (now, idle)) {
                 self.give_up(*id, demand, &mut unreached);
             }
         }
@@ -75,7 +63,11 @@ impl TypeCache {
     pub(crate) fn prune_from(&mut self, place: usize, count: usize) -> Option<usize> {
         let next = place.saturating_add(count).min(self.selections.places());
         for place in place..next {
-            if self.selections.get(place).is_some_and(|selection| selection.tombstone_count() > 0) {
+            if self
+                .selections
+                .get(SelectionId(place))
+                .is_some_and(|selection| selection.tombstone_count() > 0)
+            {
                 self.prune(SelectionId(place));
             }
         }
@@ -84,25 +76,15 @@ impl TypeCache {
 
     /// Drops a selection, and notes the names of which its end may leave variants that nobody selects.
     fn give_up(&mut self, id: SelectionId, demand: &Demand, unreached: &mut Unreached) {
-        let selection = self.selections.remove(id.0);
+        let (selection, last) = self.selections.remove(id);
         let locator = &selection.locator;
         if locator.parameters.is_withheld() {
-            self.withheld.swap_remove(locator);
             return;
         }
-        let last = self.set_mut(locator).is_some_and(|set| {
-            if selection.failure().is_some() {
-                set.count_failing(false);
-            }
-            set.remove(&locator.parameters, id)
-        });
         if last {
             demand.drop(&self.type_url, locator);
         }
         if locator.is_collection() {
-            if self.collections.get(&locator.name).is_some_and(SelectionSet::is_empty) {
-                self.collections.remove(&locator.name);
-            }
             // What has expired, or must not be cached, is here without being selected.
             unreached.everything |= locator.is_wildcard();
             if !locator.is_wildcard() {
@@ -110,16 +92,16 @@ impl TypeCache {
             }
             return;
         }
-        let aliased = self.aliases.get(&locator.name).into_iter().flatten();
-        unreached.names.extend(aliased.chain([&locator.name]).cloned());
+        unreached.names.extend(self.variants.listing(&locator.name).chain([&locator.name]).cloned());
     }
 }
 
 impl Transaction<'_> {
     fn evict_all(&mut self, unreached: Unreached) {
         let Unreached { names: mut named, globs, everything } = unreached;
-        let wildcard = if everything { self.cache.names.keys().cloned().collect() } else { named.clone() };
-        let members = globs.iter().flat_map(|glob| self.cache.globs.members(glob));
+        let wildcard =
+            if everything { self.cache.variants.names().cloned().collect() } else { named.clone() };
+        let members = globs.iter().flat_map(|glob| self.cache.variants.members(glob));
         named.extend(members.cloned());
         self.evict_unreachable(&named, Reach::Named);
         self.evict_unreachable(&wildcard, Reach::Wildcard);

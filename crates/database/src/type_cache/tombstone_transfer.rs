@@ -22,7 +22,7 @@ impl TypeCache {
         if untold.is_empty() {
             return;
         }
-        let keepers = Keepers::of(&self.views[view.0]);
+        let keepers = Keepers::of(&self.views[view]);
         let mut left: Vec<(SelectionId, Tombstone)> = Vec::new();
         for gone in &untold {
             let successors =
@@ -30,8 +30,8 @@ impl TypeCache {
             left.extend(successors.map(|successor| (successor, gone.inherited_copy())));
         }
         for (successor, gone) in left {
-            self.views[view.0].note(successor, gone.died);
-            self.selections[successor.0].add_tombstone(gone);
+            self.views[view].note(successor, gone.died);
+            self.selections[successor].add_tombstone(gone);
         }
     }
 
@@ -39,10 +39,10 @@ impl TypeCache {
     /// all locators of one name may have selected the same variant.
     fn untold(&self, base: Standing, given_up: &[Selector]) -> Vec<Tombstone> {
         let mut seen = HashSet::new();
-        let selections = &self.views[base.view.0].selections;
+        let selections = &self.views[base.view].selections;
         let located = given_up.iter().filter(|selector| selector.form == Form::Located);
         let gone = located.filter_map(|selector| selections.get(selector));
-        let gone = gone.flat_map(|id| self.selections[id.0].gone());
+        let gone = gone.flat_map(|id| self.selections[*id].gone());
         let untold = gone.filter(|gone| gone.is_untold(base.cursor));
         let life = |gone: &Tombstone| (Arc::as_ptr(&gone.variant), gone.born, gone.changed, gone.died);
         untold.filter(|gone| seen.insert(life(gone))).map(Tombstone::inherited_copy).collect()
@@ -50,7 +50,7 @@ impl TypeCache {
 
     /// Whether a client keeps the variant of `gone` for this selection, though the selection does not show it.
     fn keeps_for_client(&self, id: SelectionId, gone: &Tombstone) -> bool {
-        let (selection, key) = (&self.selections[id.0], gone.variant.key());
+        let (selection, key) = (&self.selections[id], gone.variant.key());
         let named = |name: &Name| key.name == *name || gone.variant.content().aliases.contains(name);
         let asks = |selection: &Selection| match selection.breadth() {
             Breadth::Name => named(&selection.locator.name),

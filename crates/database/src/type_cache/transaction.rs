@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
-use weir_types::{Breadth, Commit, Name, VariantKey};
+use weir_types::{Breadth, Commit, Name, Reach, VariantKey};
 
 use super::TypeCache;
 use crate::selection::{Change, Selection};
@@ -98,11 +98,12 @@ impl<'a> Transaction<'a> {
         let mut changed = std::mem::take(&mut self.changed);
         // Which variant is chosen of a name decides what the other names of its variants stand for.
         let aliases: Vec<Name> =
-            changed.iter().flat_map(|name| self.cache.aliases_of(name)).cloned().collect();
+            changed.iter().flat_map(|name| self.cache.variants.aliases_of(name)).cloned().collect();
         changed.extend(aliases);
         let mut asked = BTreeMap::<_, Vec<_>>::new();
         for name in &changed {
-            let collections = collections_of(name).filter(|of| self.cache.collections.contains_key(of));
+            let collections =
+                collections_of(name).filter(|of| self.cache.selections.of_collection(of).is_some());
             for of in collections.chain([name.clone()]) {
                 asked.entry(of).or_default().push(name.clone());
             }
@@ -114,10 +115,10 @@ impl<'a> Transaction<'a> {
     pub(super) fn resolve_some(&mut self, unresolved: &mut Unresolved, count: usize) -> bool {
         let mut resolved = 0;
         while let Some(first) = unresolved.asked.first_entry() {
-            let begun = unresolved.begun.get_or_insert_with(|| self.cache.asking(first.key()));
+            let begun = unresolved.begun.get_or_insert_with(|| self.cache.selections.asking(first.key()));
             while let Some(id) = begun.pop() {
                 // It may have been given up since the last slice, and its place be another's.
-                let of = self.cache.selections.get(id.0).map(|selection| &selection.locator.name);
+                let of = self.cache.selections.get(id).map(|selection| &selection.locator.name);
                 if of == Some(first.key()) {
                     first.get().iter().for_each(|name| self.resolve_selection(id, name));
                 }
@@ -129,25 +130,25 @@ impl<'a> Transaction<'a> {
             unresolved.begun = None;
             first.remove();
         }
-        unresolved.changed.iter().for_each(|name| self.cache.tidy_name(name));
+        unresolved.changed.iter().for_each(|name| self.cache.variants.tidy(name));
         true
     }
 
     /// Resolves what `id` selects of the resource `name`.
     fn resolve_selection(&mut self, id: SelectionId, name: &Name) {
-        let selection = &self.cache.selections[id.0];
+        let selection = &self.cache.selections[id];
         let (locator, breadth) = (selection.locator.clone(), selection.breadth());
         let (slot, variant) = match breadth {
-            Breadth::Name => (&locator.name, self.cache.answer(&locator.name, &locator.parameters)),
-            collection => (name, self.cache.lookup(name, &locator.parameters, collection)),
+            Breadth::Name => (&locator.name, self.cache.variants.answer(&locator.name, &locator.parameters)),
+            collection => (name, self.cache.variants.lookup(name, &locator.parameters, collection)),
         };
-        if let Some(variant) = variant.as_ref().filter(|_| self.cache.selections[id.0].is_denied())
-            && self.came_by_name(variant)
+        if let Some(variant) = variant.as_ref().filter(|_| self.cache.selections[id].is_denied())
+            && self.cache.variants.has(variant, Reach::Named)
         {
-            self.cache.selections[id.0].hear(false);
+            self.cache.selections[id].hear(false);
         }
         let admitted = variant.as_ref().is_none_or(|variant| {
-            self.cache.selections[id.0].admits(slot, variant, self.arrived.contains(variant.key()))
+            self.cache.selections[id].admits(slot, variant, self.arrived.contains(variant.key()))
         });
         if admitted {
             let at = self.at;
@@ -158,7 +159,7 @@ impl<'a> Transaction<'a> {
     /// Changes a selection, and notes in its views what came of it.
     pub(super) fn update(&mut self, id: SelectionId, change: impl FnOnce(&mut Selection) -> Option<Change>) {
         let (cache, at) = (&mut *self.cache, self.at);
-        let selection = &mut cache.selections[id.0];
+        let selection = &mut cache.selections[id];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
         let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
         let (sums, had_error) = (selection.sums(), selection.failure().is_some());
@@ -167,7 +168,7 @@ impl<'a> Transaction<'a> {
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
         let (away, breadth, unproved) = (selection.is_away(), selection.breadth(), selection.is_unproved());
         for (view_id, forms) in &selection.views {
-            let view = &mut cache.views[view_id.0];
+            let view = &mut cache.views[*view_id];
             view.sum = view.sum.wrapping_add(forms.growth(sums, selection.sums()));
             if settled {
                 view.shared.settle_one(collection, at);
@@ -186,10 +187,9 @@ impl<'a> Transaction<'a> {
         }
         let has_error = selection.failure().is_some();
         if has_error != had_error {
-            let locator = selection.locator.clone();
-            cache.set_mut(&locator).into_iter().for_each(|set| set.count_failing(has_error));
+            cache.selections.count_failing(id, has_error);
         }
-        if cache.selections[id.0].wants_pruning() {
+        if cache.selections[id].wants_pruning() {
             cache.prune(id);
         }
     }

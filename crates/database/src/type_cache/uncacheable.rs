@@ -20,14 +20,13 @@ impl Transaction<'_> {
         self.cache.has_uncacheable = true;
         self.arrived.insert(variant.key().clone());
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let named =
-            names.filter_map(|name| self.cache.names.get(name)).flat_map(|entry| entry.selections.iter());
-        let concerned = named.chain(self.cache.collecting(variant.name()));
+        let named = self.cache.selections.named(names);
+        let concerned = named.chain(self.cache.selections.collecting(variant.name()));
         let matching = concerned.filter(|(parameters, _)| variant.key().constraints.matches(parameters));
         let absent: Vec<SelectionId> =
-            matching.map(|(_, id)| id).filter(|id| self.cache.selections[id.0].views.is_empty()).collect();
+            matching.map(|(_, id)| id).filter(|id| self.cache.selections[*id].views.is_empty()).collect();
         for id in absent {
-            let selection = &mut self.cache.selections[id.0];
+            let selection = &mut self.cache.selections[id];
             let slot = match selection.breadth() {
                 Breadth::Name => selection.locator.name.clone(),
                 Breadth::Glob | Breadth::Wildcard => variant.name().clone(),
@@ -38,7 +37,7 @@ impl Transaction<'_> {
 
     /// Whether what must not be cached is kept for selection `id`.
     pub(super) fn keeps(&self, id: SelectionId, variant: &Variant) -> bool {
-        let selection = &self.cache.selections[id.0];
+        let selection = &self.cache.selections[id];
         let arrived = || !selection.views.is_empty() && self.arrived.contains(variant.key());
         !variant.content().do_not_cache || arrived() || selection.has(variant.key())
     }
@@ -47,7 +46,7 @@ impl Transaction<'_> {
 impl TypeCache {
     /// Forgets what was only for those who have left selection `id`.
     pub(super) fn lapse(&mut self, id: SelectionId) {
-        let selection = &mut self.selections[id.0];
+        let selection = &mut self.selections[id];
         let slots = selection.uncacheable_slots();
         let members = slots.iter().filter_map(|slot| selection.member(slot));
         let names: BTreeSet<Name> = members.map(|member| member.variant.name().clone()).collect();
@@ -67,11 +66,11 @@ impl TypeCache {
         if !self.has_uncacheable {
             return Vec::new();
         }
-        let view = &self.views[view.0];
+        let view = &self.views[view];
         let untold: BTreeSet<SelectionId> = view.touched_since(told).collect();
         let stale = |selector: &&Selector| {
             let uncacheable =
-                |id: &SelectionId| self.selections[id.0].is_uncacheable() && !untold.contains(id);
+                |id: &SelectionId| self.selections[*id].is_uncacheable() && !untold.contains(id);
             !selector.locator.is_collection() && view.selections.get(*selector).is_some_and(uncacheable)
         };
         again.iter().filter(stale).cloned().collect()

@@ -30,9 +30,6 @@ impl TypeCache {
             selection.mark_absent(Absence::Known, at);
         }
         selection.fail(&Arc::new(error), at);
-        let id = SelectionId(self.selections.insert(selection));
-        self.withheld.insert(locator.clone(), id);
-        self.idle.insert(id, None);
-        id
+        self.selections.add(selection)
     }
 }

@@ -11,7 +11,7 @@ use crate::view::SelectionId;
 
 /// All selections of one name or collection. Most names are asked for with one parameter set, and cost no more than that.
 #[derive(Debug, Default)]
-pub(super) struct SelectionSet {
+pub(crate) struct SelectionSet {
     /// The only one; none where there is a table.
     one: Option<(DynamicParameters, SelectionId)>,
     table: Option<Box<Table>>,
@@ -55,13 +55,13 @@ impl Table {
 
 impl SelectionSet {
     /// The selection that whoever subscribes now joins.
-    pub(super) fn youngest(&self, parameters: &DynamicParameters) -> Option<SelectionId> {
+    pub(crate) fn youngest(&self, parameters: &DynamicParameters) -> Option<SelectionId> {
         let one = self.one.as_ref().filter(|(of, _)| of == parameters).map(|(_, id)| *id);
         one.or_else(|| self.table.as_ref()?.youngest.get(parameters).copied())
     }
 
     /// Adds one that is younger than all of its parameters.
-    pub(super) fn add(&mut self, parameters: DynamicParameters, id: SelectionId) {
+    pub(crate) fn add(&mut self, parameters: DynamicParameters, id: SelectionId) {
         if self.is_empty() {
             self.one = Some((parameters, id));
             return;
@@ -74,7 +74,7 @@ impl SelectionSet {
     }
 
     /// Takes one out. Whether it was the last of its parameters.
-    pub(super) fn remove(&mut self, parameters: &DynamicParameters, id: SelectionId) -> bool {
+    pub(crate) fn remove(&mut self, parameters: &DynamicParameters, id: SelectionId) -> bool {
         let Some(table) = &mut self.table else {
             return self.one.take_if(|one| one.1 == id).is_some();
         };
@@ -86,7 +86,7 @@ impl SelectionSet {
     }
 
     /// The selections that `scope` covers. One parameter set is looked up: a hot name has any number of them.
-    pub(super) fn covered_by(&self, scope: &Scope) -> Vec<SelectionId> {
+    pub(crate) fn covered_by(&self, scope: &Scope) -> Vec<SelectionId> {
         match scope {
             Scope::Exactly(parameters) => {
                 let older = self.older().filter(|(of, _)| of == parameters).map(|(_, id)| *id);
@@ -101,29 +101,29 @@ impl SelectionSet {
     }
 
     /// For which parameters there are any.
-    pub(super) fn parameters(&self) -> impl Iterator<Item = &DynamicParameters> {
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = &DynamicParameters> {
         let one = self.one.iter().map(|(parameters, _)| parameters);
         one.chain(self.table.iter().flat_map(|table| table.youngest.keys()))
     }
 
     /// All of them, with what they are for.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
         let youngest = self.table.iter().flat_map(|table| &table.youngest);
         let first = self.one.iter().map(|(parameters, id)| (parameters, id)).chain(youngest);
         first.chain(self.older().map(|(parameters, id)| (parameters, id))).map(|(of, id)| (of, *id))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.one.is_none() && self.table.is_none()
     }
 
     /// Counts a selection that has an error from now on, or has none any more.
-    pub(super) fn count_failing(&mut self, fails: bool) {
+    pub(crate) fn count_failing(&mut self, fails: bool) {
         self.failing = if fails { self.failing + 1 } else { self.failing.saturating_sub(1) };
     }
 
     /// How many have an error.
-    pub(super) fn failing(&self) -> usize {
+    pub(crate) fn failing(&self) -> usize {
         self.failing
     }
 }
