@@ -9,23 +9,16 @@
 //! ```
 
 mod audit;
-mod beside;
 mod commit;
 mod diff;
 mod errors;
 mod growth;
+mod introspect;
 mod leases;
-mod look;
-mod missing;
-mod question;
-mod shown;
-mod siblings;
-mod snapshot;
 mod statistics;
 mod subscribe;
 mod sweep;
 mod tables;
-mod tombstone_transfer;
 mod transaction;
 mod uncacheable;
 mod variants;
@@ -34,12 +27,12 @@ mod withheld;
 use std::sync::Arc;
 
 pub(crate) use commit::Committing;
+pub(crate) use diff::{Copying, assemble};
 pub(crate) use growth::Forms;
-pub(crate) use snapshot::{Copying, assemble};
 pub(crate) use subscribe::{Patch, Standing};
 use weir_types::{Commit, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, VariantKey};
 
-pub use question::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
+pub use diff::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
 pub use statistics::Statistics;
 
 use self::tables::{SelectionTable, VariantIndex, ViewTable};

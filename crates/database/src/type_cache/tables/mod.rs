@@ -1,5 +1,6 @@
 //! The tables of a type: its variants, what is selected of them, and the views. None of them knows another one.
 
+mod leases;
 mod selection_set;
 mod selection_table;
 mod variant_index;

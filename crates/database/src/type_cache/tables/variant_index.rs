@@ -9,9 +9,9 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use weir_types::{Breadth, DynamicParameters, Form, GlobIndex, Name, Reach, Variant, VariantKey};
 
-use super::super::Ambiguity;
-use super::super::leases::Leases;
+use super::leases::Leases;
 use crate::matching::VariantSet;
+use crate::type_cache::Ambiguity;
 
 /// The variants of a type, by name.
 #[derive(Default)]

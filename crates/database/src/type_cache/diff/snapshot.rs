@@ -10,9 +10,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_types::{Commit, DynamicParameters, Form, Name, ResourceLocator, Selector};
 
-use super::tables::{Variants, ViewTable};
-use super::{Diff, Query, Shape, TypeCache};
+use super::{Diff, Query, Shape};
 use crate::selection::Selection;
+use crate::type_cache::TypeCache;
+use crate::type_cache::tables::{Variants, ViewTable};
 use crate::view::{SelectionId, ViewId};
 
 /// A copy that is being made.

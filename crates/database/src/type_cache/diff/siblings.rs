@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use weir_types::{Form, Name, Selector, Variant};
 
-use super::diff::Collector;
-use super::question::Removed;
+use super::DiffBuilder;
+use super::query::Removed;
 use crate::selection::Selection;
 
-impl<'a> Collector<'a> {
+impl<'a> DiffBuilder<'a> {
     /// Says that nothing matches a locator. TP2 has only the bare name for that, whatever the parameters: it is said
     /// when all locators of the name that the client has asked for are answered.
     pub(super) fn answer_with_nothing(&mut self, form: Form, selection: &'a Selection) {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use weir_types::{Form, Kind, Name, Variant};
 
-use super::diff::Collector;
-use super::question::Removed;
+use super::DiffBuilder;
+use super::query::Removed;
 use crate::selection::Selection;
 
-impl<'a> Collector<'a> {
+impl<'a> DiffBuilder<'a> {
     /// Answers a subscription to `name` in `form`, which nothing matches. A client that states to hold the resource is
     /// sent its removal.
     pub(super) fn answer_missing(&mut self, name: &'a Name, form: Form) {

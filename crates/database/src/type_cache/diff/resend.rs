@@ -9,15 +9,15 @@ use weir_types::{
     Absence, Breadth, Commit, DynamicParameters, Form, Kind, Name, ResourceLocator, Selector, Variant,
 };
 
-use super::diff::{Collector, identity};
-use super::question::{Removed, Shape};
-use super::shown::Shown;
+use super::query::{Removed, Shape};
+use super::visible_set::VisibleSet;
+use super::{DiffBuilder, identity};
 use crate::selection::{Member, Selection};
 
 /// In how many collections at most it is looked up what they show of a name that was given up.
 const MAX_COVERING: usize = 100;
 
-impl<'a> Collector<'a> {
+impl<'a> DiffBuilder<'a> {
     pub(super) fn collect_owed(&mut self, owed: &'a Selector) {
         let name = &owed.locator.name;
         if let Some(id) = self.view.selections.get(owed) {
@@ -101,8 +101,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Everything that the view shows, to look up.
-    fn shown(&self) -> Rc<Shown<'a>> {
-        Rc::clone(self.shown.get_or_init(|| Rc::new(Shown::of(self.cache, self.view))))
+    fn shown(&self) -> Rc<VisibleSet<'a>> {
+        Rc::clone(self.shown.get_or_init(|| Rc::new(VisibleSet::of(self.cache, self.view))))
     }
 
     /// What the client holds from an earlier stream and what no selection tells it of: what has gone of a

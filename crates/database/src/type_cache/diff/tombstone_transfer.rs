@@ -10,14 +10,14 @@ use std::sync::Arc;
 use weir_types::xdstp::collections_of;
 use weir_types::{Breadth, Form, Name, Selector, Variant};
 
-use super::TypeCache;
-use super::subscribe::Standing;
 use crate::selection::{Selection, Tombstone};
+use crate::type_cache::Standing;
+use crate::type_cache::TypeCache;
 use crate::view::{SelectionId, View, ViewId};
 
 impl TypeCache {
     /// Copies the tombstones of `given_up` that were not sent to a stream from `base` to the selections that stay in `view`.
-    pub(super) fn transfer_tombstones(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
+    pub(crate) fn transfer_tombstones(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
         let untold = self.untold(base, given_up);
         if untold.is_empty() {
             return;

@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use weir_types::xdstp::collections_of;
 use weir_types::{Form, Name, VariantKey};
 
-use super::TypeCache;
 use crate::selection::Selection;
+use crate::type_cache::TypeCache;
 use crate::view::View;
 
 /// Everything that a view shows, to look up.
 #[derive(Default)]
-pub(super) struct Shown<'a> {
+pub(crate) struct VisibleSet<'a> {
     collections: HashMap<&'a Name, Vec<(Form, &'a Selection)>>,
     plain: HashSet<&'a Name>,
     located: HashSet<&'a VariantKey>,
@@ -21,7 +21,7 @@ pub(super) struct Shown<'a> {
     located_asked: HashSet<&'a Name>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> VisibleSet<'a> {
     pub(super) fn of(cache: &'a TypeCache, view: &'a View) -> Self {
         let mut shown = Self::default();
         for (selector, id) in &*view.selections {

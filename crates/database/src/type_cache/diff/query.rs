@@ -1,4 +1,4 @@
-//! The question that a stream asks, and the answer.
+//! What a stream asks for, and what it is answered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum Refresh {
     Whole,
 }
 
-/// The question of one stream.
+/// What one stream asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
     /// Up to where the stream was told.

@@ -1,5 +1,15 @@
 //! What a stream has to be told: the difference between its cursor and now.
 
+mod errors;
+mod missing;
+mod query;
+mod reasons;
+mod resend;
+mod siblings;
+mod snapshot;
+mod tombstone_transfer;
+mod visible_set;
+
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -7,10 +17,12 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, VariantKey, Version};
 
-use super::leases::Reasons;
-use super::question::{Diff, Errors, Query, Refresh, Removed, Shape};
-use super::shown::Shown;
-use super::{TypeCache, errors, missing};
+pub use self::query::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
+pub(crate) use self::snapshot::{Copying, assemble};
+
+use self::reasons::Reasons;
+use self::visible_set::VisibleSet;
+use super::TypeCache;
 use crate::selection::{Failure, Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
@@ -18,12 +30,12 @@ impl TypeCache {
     /// What a stream of view `id` has to be told.
     pub(crate) fn diff(&self, id: ViewId, query: &Query<'_>) -> Diff {
         let view = &self.views[id];
-        let mut collector = Collector::new(self, view, query);
-        collector.collect();
-        let (changed, refreshed) = (collector.changed, collector.refreshed);
-        let waiting = std::mem::take(&mut collector.waiting).into_iter().collect();
-        let new_endpoints = std::mem::take(&mut collector.new_endpoints).into_iter().collect();
-        let Finished { resources, heartbeats, removed, errors } = collector.finish();
+        let mut builder = DiffBuilder::new(self, view, query);
+        builder.collect();
+        let (changed, refreshed) = (builder.changed, builder.refreshed);
+        let waiting = std::mem::take(&mut builder.waiting).into_iter().collect();
+        let new_endpoints = std::mem::take(&mut builder.new_endpoints).into_iter().collect();
+        let Finished { resources, heartbeats, removed, errors } = builder.finish();
         let version = match query.shape {
             Shape::Everything => version_of(resources.iter().map(|(variant, form)| (variant, *form))),
             Shape::Changes => Version(view.sum),
@@ -80,7 +92,7 @@ struct Finished {
     errors: Errors,
 }
 
-pub(super) struct Collector<'a> {
+pub(super) struct DiffBuilder<'a> {
     pub(super) cache: &'a TypeCache,
     pub(super) view: &'a View,
     pub(super) query: &'a Query<'a>,
@@ -96,10 +108,10 @@ pub(super) struct Collector<'a> {
     /// Of which names some located selections are not answered, as far as was looked.
     pub(super) unanswered: HashMap<Name, bool>,
     /// Everything that the view shows, once that was needed.
-    pub(super) shown: OnceCell<Rc<Shown<'a>>>,
+    pub(super) shown: OnceCell<Rc<VisibleSet<'a>>>,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> DiffBuilder<'a> {
     fn new(cache: &'a TypeCache, view: &'a View, query: &'a Query<'a>) -> Self {
         let (sent, removed, missing, errors, new_endpoints) = Default::default();
         let (waiting, unanswered) = Default::default();
@@ -360,7 +372,7 @@ impl<'a> Collector<'a> {
         let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
         missing.retain(|name| !removed.contains(&Removed::Name((*name).clone())));
         if !(removed.is_empty() && missing.is_empty()) && view.selections.len() > 1 {
-            let shown = Shown::of(cache, view);
+            let shown = VisibleSet::of(cache, view);
             removed.retain(|gone| match gone {
                 Removed::Name(name) => !shown.by_plain_name(name),
                 Removed::Variant(key) => !shown.located(key),

@@ -1,0 +1,85 @@
+//! What is said of errors.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use weir_types::{Absence, Breadth, Form, Name, ResourceError, Selector, VariantKey};
+
+use super::query::{Errors, Failing, Shape};
+use super::{DiffBuilder, identity};
+use crate::selection::{Failure, Selection};
+
+impl<'a> DiffBuilder<'a> {
+    /// What is wrong with a name, where the client was not told yet.
+    pub(super) fn collect_error(&mut self, form: Form, selection: &'a Selection) {
+        let after = self.query.after;
+        let Some(Failure { since, .. }) = selection.failure() else { return };
+        let news = match selection.live().next() {
+            None => *since > after.additions,
+            Some(_) => !self.query.hold_removals && *since > after.removals,
+        };
+        if news {
+            self.tell_error(form, selection);
+        }
+    }
+
+    /// What is wrong with a name, whether or not the client was told.
+    pub(super) fn tell_error(&mut self, form: Form, selection: &'a Selection) {
+        // Full state has to repeat the content, and "the set of resources with errors and the set of valid
+        // resources must not intersect" (TP3, "Protocol Behavior").
+        let repeated = self.query.shape == Shape::Everything && selection.live().next().is_some();
+        let is_told = |failure: &&Failure| !failure.error.is_away() || self.tells_away(selection);
+        if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_told) {
+            self.changed = true;
+            let selector = Selector { locator: selection.locator.clone(), form };
+            self.errors.insert(selector, failure);
+            self.answer_error(form, selection);
+        }
+    }
+
+    /// Whether the client is told that there is nobody to ask. Wildcards cannot have an error (TP3, "Wildcard
+    /// Subscriptions and Glob Collections").
+    fn tells_away(&self, selection: &Selection) -> bool {
+        self.query.tells_away && selection.is_away() && selection.breadth() != Breadth::Wildcard
+    }
+
+    /// What could not be said beside the resource itself, or while other locators of the name were not answered.
+    pub(super) fn collect_unsaid(&mut self) {
+        for selector in self.query.unsaid.iter().filter(|_| !self.query.hold_removals) {
+            if let Some(id) = self.view.selections.get(selector) {
+                let selection = &self.cache.selections[*id];
+                self.tell_error(selector.form, selection);
+                if selector.form == Form::Located && selection.resolution().absence() != Absence::Unknown {
+                    self.answer_with_nothing(selector.form, selection);
+                }
+            }
+        }
+    }
+}
+
+/// Of the errors, those that can be said in a response with the resources that it `sends`, each once.
+pub(super) fn sort_out<'a>(
+    shown: impl Fn(&Selector) -> Option<&'a Selection>,
+    errors: BTreeMap<Selector, &Failure>,
+    sends: impl Fn(&Name, Option<&VariantKey>) -> bool,
+) -> Errors {
+    let mut sorted = Errors::default();
+    // Locators of one name may have equal errors, and a client may have any number of either.
+    let mut listed = HashSet::new();
+    for (selector, Failure { error, .. }) in errors {
+        let sent = shown(&selector).into_iter().flat_map(Selection::live).any(|member| {
+            let (name, key) = identity(&member.variant, selector.form);
+            sends(&name, key.as_ref())
+        });
+        if sent {
+            sorted.postponed.push(selector);
+            continue;
+        }
+        let (name, form) = (selector.locator.name, selector.form);
+        let error: &Arc<ResourceError> = error;
+        if listed.insert((name.clone(), form, error)) {
+            sorted.told.push(Failing { name, form, error: Arc::clone(error) });
+        }
+    }
+    sorted
+}
