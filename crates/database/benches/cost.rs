@@ -12,7 +12,8 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Query, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Batch, Constraints, Content, DynamicParameters, Reach, Selector, TypeUrl, Variant, VariantKey,
+    Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Reach, Selector, TypeUrl,
+    Variant, VariantKey, Version,
 };
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
@@ -100,6 +101,22 @@ fn subscribe_to_unknown(world: &World, count: usize) {
     diff(&mut place);
 }
 
+/// A stream that states to hold what it asks for, of which nothing is there.
+fn reconnect(world: &World, count: usize) {
+    let located = |i| Selector::located(format!("name-{i}"), shard(0));
+    let selectors: Vec<_> = (0..count).map(located).collect();
+    let known: KnownVersions =
+        selectors.iter().map(|selector| (selector.locator.name.clone(), "1")).collect();
+    let mut place = world.attach(&selectors);
+    for some in selectors.chunks(500) {
+        let mut refused = batch(Vec::new());
+        some.iter().for_each(|selector| refused.mark_absent(&selector.locator, Absence::Known));
+        world.database.commit(refused);
+        let diff = place.diff(&Query { known: Some(&known), ..Query::new(place.cursor(), Shape::Changes) });
+        place.advance(weir_types::Cursor { additions: diff.to, removals: diff.to });
+    }
+}
+
 fn locate_one_name(world: &World, count: usize) {
     let mut place = world.attach(&locators(count));
     world.database.commit(batch(vec![variant(HOT.to_owned(), Expr::All(Vec::new()), 0)]));
@@ -133,10 +150,11 @@ fn cpu_time() -> Duration {
 }
 
 fn main() {
-    let cases: [(&str, Case, &[usize]); 6] = [
+    let cases: [(&str, Case, &[usize]); 7] = [
         ("names of a stream", subscribe, &SIZES),
         ("denied names of a stream", subscribe_to_denied, &SIZES),
         ("unknown names of a stream", subscribe_to_unknown, &SIZES),
+        ("names that a client states to hold, and that are gone", reconnect, &SIZES),
         ("locators of one name", locate_one_name, &SIZES),
         ("variants of one name", bring_variants, &SIZES),
         ("hundredths of the names of a stream changed one by one", change_one_of_many, &SIZES[..2]),

@@ -15,6 +15,7 @@ use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Sub
 
 use crate::limits::Quota;
 use crate::selection::{Change, Selection, Tombstone};
+use crate::type_cache::Query;
 use crate::watch::Watches;
 
 /// The place of a view in its type's table.
@@ -85,6 +86,13 @@ pub struct Away {
     pub globs: usize,
     /// Wildcards.
     pub wildcards: usize,
+}
+
+impl Unsettled {
+    /// Whether upstream has answered everything, or said that it cannot tell.
+    pub fn is_settled(self) -> bool {
+        self.names + self.collections == 0
+    }
 }
 
 impl Away {
@@ -259,6 +267,8 @@ pub(crate) struct View {
     pub(crate) shared: Arc<Shared>,
     /// Shared with copies of the view; fixed once the view is complete.
     pub(crate) selections: Arc<IndexMap<Selector, SelectionId>>,
+    /// How many of the selections are collections.
+    pub(crate) collections: usize,
     /// An order-independent hash of what the selections show: what two of them show counts twice.
     pub(crate) sum: u64,
     /// Which selections changed when; each once, by its newest change.
@@ -290,6 +300,7 @@ impl View {
         Self {
             shared: Arc::new(shared),
             selections: Arc::default(),
+            collections: 0,
             sum: 0,
             recent: BTreeSet::new(),
             newest: HashMap::new(),
@@ -303,6 +314,7 @@ impl View {
         Self {
             shared: Arc::new(self.shared.frozen()),
             selections: Arc::clone(&self.selections),
+            collections: self.collections,
             sum: self.sum,
             recent: BTreeSet::new(),
             newest: HashMap::new(),
@@ -379,6 +391,12 @@ impl View {
     /// Up to where the stream that is furthest behind was told of everything; of nobody, up to now.
     pub(crate) fn told_to(&self) -> Commit {
         self.cursors.keys().next().map_or(self.shared.head().newest(), |cursor| cursor.removals)
+    }
+
+    /// Whether what a client states to hold is to be compared with what there is: names, once all are answered.
+    pub(crate) fn may_have_forgotten(&self, query: &Query<'_>) -> bool {
+        let comparable = self.collections > 0 || self.shared.unsettled().names == 0;
+        query.known.is_some() && !query.hold_removals && comparable
     }
 
     /// Whether as many cursors are known as streams are attached.

@@ -53,6 +53,7 @@ impl TypeCache {
         self.selections.set_idle(selection_id, false);
         let (view, selection) = (&mut self.views[id], &mut self.selections[selection_id]);
         view.sum = view.sum.wrapping_add(selection.sum(selector.form));
+        view.collections += usize::from(selection.is_collection());
         let forms = selection.views.entry(id).or_default();
         // A locator may be asked for in both forms: one selection, counted once.
         let counted = forms.any();

@@ -56,7 +56,8 @@ impl TypeCache {
     }
 
     fn is_disputed(&self, view: &View, query: &Query<'_>) -> bool {
-        query.known.is_some_and(|known| {
+        // While something is not answered, the statement is remembered anyway.
+        query.known.filter(|_| view.shared.unsettled().is_settled()).is_some_and(|known| {
             let mut claimed = view.selections.iter().filter(|(s, _)| known.contains(&s.locator.name));
             claimed.any(|(_, id)| self.selections[*id].resolution().absence() == Absence::TimedOut)
         })
@@ -372,7 +373,9 @@ impl<'a> DiffBuilder<'a> {
         let sends = |name: &Name, key: Option<&VariantKey>| sent.get(&(name.clone(), key.cloned()));
         missing.retain(|name| !removed.contains(&Removed::Name((*name).clone())));
         if !(removed.is_empty() && missing.is_empty()) && view.selections.len() > 1 {
-            let shown = VisibleSet::of(cache, view);
+            let removed_names = removed.iter().filter_map(Removed::shown_name);
+            let names = removed_names.chain(missing.iter().copied()).cloned().collect::<BTreeSet<_>>();
+            let shown = VisibleSet::of_names(cache, view, &names.iter().collect());
             removed.retain(|gone| match gone {
                 Removed::Name(name) => !shown.by_plain_name(name),
                 Removed::Variant(key) => !shown.located(key),

@@ -148,6 +148,14 @@ impl Removed {
         }
     }
 
+    /// The name of a resource, which something else may show.
+    pub(super) fn shown_name(&self) -> Option<&Name> {
+        match self {
+            Self::Name(name) | Self::Variant(VariantKey { name, .. }) => Some(name),
+            Self::Locator(_) => None,
+        }
+    }
+
     /// A variant that was sent in `form`.
     pub(super) fn variant(key: &VariantKey, form: Form) -> Self {
         match form {

@@ -110,7 +110,9 @@ impl<'a> DiffBuilder<'a> {
     /// hosts, what a name that is asked for may have been an alias of. Other names that it states and does
     /// not subscribe to are ignored.
     pub(super) fn collect_forgotten(&mut self) {
-        let Some(known) = self.query.known.filter(|_| !self.query.hold_removals) else { return };
+        let Some(known) = self.query.known.filter(|_| self.view.may_have_forgotten(self.query)) else {
+            return;
+        };
         if self.query.shape == Shape::Everything {
             return;
         }

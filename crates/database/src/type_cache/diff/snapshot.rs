@@ -67,9 +67,11 @@ impl TypeCache {
     pub(crate) fn is_long(&self, id: ViewId, query: &Query<'_>, slice: usize) -> bool {
         let view = &self.views[id];
         let whole = query.shape == Shape::Everything || query.after.removals == Commit::NONE;
+        let states_many = || query.known.is_some_and(|known| known.len() > slice);
         let is_large = |id: &SelectionId| self.selections[*id].live().len() > slice;
         query.owed.len() > slice
             || whole && (view.selections.len() > slice || view.selections.values().any(is_large))
+            || view.may_have_forgotten(query) && (view.selections.len() > slice || states_many())
             || view.touched_since(query.after.removals).take(slice + 1).count() > slice
     }
 
@@ -127,8 +129,10 @@ pub(crate) fn assemble((mut cache, copying): (TypeCache, Copying)) -> Snapshot {
     cache.views[view].set_changes(changes);
     // Of names that were not copied, a diff reads which locators the view has.
     for (Selector { locator, form }, id) in &*asked {
-        let is_one = !locator.is_collection() && !locator.parameters.is_withheld();
-        if *form == Form::Located && is_one && !names.contains_key(&locator.name) {
+        let is_one = !locator.parameters.is_withheld();
+        let is_listed = *form == Form::Plain
+            && asked.contains_key(&Selector { locator: locator.clone(), form: Form::Located });
+        if is_one && !is_listed && !names.contains_key(&locator.name) {
             cache.selections.list(locator, *id);
         }
     }

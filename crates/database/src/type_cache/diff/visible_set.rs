@@ -1,9 +1,9 @@
 //! Everything that a view shows, to look up.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use weir_types::xdstp::collections_of;
-use weir_types::{Form, Name, VariantKey};
+use weir_types::{Form, Name, Selector, VariantKey};
 
 use crate::selection::Selection;
 use crate::type_cache::TypeCache;
@@ -25,22 +25,49 @@ impl<'a> VisibleSet<'a> {
     pub(super) fn of(cache: &'a TypeCache, view: &'a View) -> Self {
         let mut shown = Self::default();
         for (selector, id) in &*view.selections {
-            let selection = &cache.selections[*id];
-            match selector.form {
-                form if selection.is_collection() => {
-                    let of_name = shown.collections.entry(&selector.locator.name).or_default();
-                    of_name.push((form, selection));
-                }
-                Form::Plain => shown.plain.extend(selection.live().map(|member| member.variant.name())),
-                Form::Located => {
-                    shown.located_asked.insert(&selector.locator.name);
-                    let keys = || selection.live().map(|member| member.variant.key());
-                    shown.located.extend(keys());
-                    shown.located_names.extend(keys().map(|key| &key.name));
+            shown.add(selector, &cache.selections[*id]);
+        }
+        shown
+    }
+
+    /// As far as it concerns `names`: their selections are looked up where that is less than all of the view.
+    pub(super) fn of_names(cache: &'a TypeCache, view: &'a View, names: &BTreeSet<&'a Name>) -> Self {
+        let table = &cache.selections;
+        let sets = |name: &'a Name| table.of_name(name).into_iter().chain(table.collecting_sets(name));
+        let size: usize = names.iter().flat_map(|name| sets(name)).map(|set| set.len()).sum();
+        // Under another name, or after the variants have gone, a resource may be shown that is not found by its name.
+        if size >= view.selections.len() || cache.variants.has_aliases() || cache.has_uncacheable {
+            return Self::of(cache, view);
+        }
+        let mut shown = Self::default();
+        let ids: BTreeSet<_> = names.iter().flat_map(|name| sets(name)).flat_map(|set| set.iter()).collect();
+        for (_, id) in ids {
+            for form in [Form::Plain, Form::Located] {
+                let selector = Selector { locator: table[id].locator.clone(), form };
+                if let Some((selector, _)) =
+                    view.selections.get_key_value(&selector).filter(|(_, of)| **of == id)
+                {
+                    shown.add(selector, &table[id]);
                 }
             }
         }
         shown
+    }
+
+    fn add(&mut self, selector: &'a Selector, selection: &'a Selection) {
+        match selector.form {
+            form if selection.is_collection() => {
+                let of_name = self.collections.entry(&selector.locator.name).or_default();
+                of_name.push((form, selection));
+            }
+            Form::Plain => self.plain.extend(selection.live().map(|member| member.variant.name())),
+            Form::Located => {
+                self.located_asked.insert(&selector.locator.name);
+                let keys = || selection.live().map(|member| member.variant.key());
+                self.located.extend(keys());
+                self.located_names.extend(keys().map(|key| &key.name));
+            }
+        }
     }
 
     pub(super) fn by_plain_name(&self, name: &Name) -> bool {

@@ -113,6 +113,10 @@ impl SelectionSet {
         first.chain(self.older().map(|(parameters, id)| (parameters, id))).map(|(of, id)| (of, *id))
     }
 
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.one.is_some()) + self.table.as_ref().map_or(0, |table| table.len())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.one.is_none() && self.table.is_none()
     }
