@@ -24,7 +24,7 @@ fn weir(control_plane: &FakeControlPlane, over: &str) -> WeirBuilder {
     Weir::builder().upstream(control_plane, "ads-delta", "streams").section(&drain)
 }
 
-/// What is changed all the time: a text that says how often it was.
+/// What is changed all the time: a text with the number of changes.
 fn widget(count: usize) -> Published {
     Published::text(WIDGET, "w", &count.to_string())
 }
@@ -33,7 +33,7 @@ fn count(received: &Received) -> usize {
     received.resources[0].text().parse().expect("a count")
 }
 
-/// A client that goes on until it has been sent the change [`LAST`], on one connection as gRPC has it, and tells how
+/// A client that goes on until it has been sent the change [`LAST`], on one connection as gRPC has it, and returns how
 /// often it had to open its stream. No stream goes back; another instance may be a moment behind the one before.
 async fn follows(connection: Connection, dialect: Dialect, id: String) -> usize {
     let mut opened = 0;
@@ -106,7 +106,7 @@ async fn a_second_instance_takes_over_and_nobody_misses_a_change() {
     control_plane.set(widget(LAST));
     first.child().wait_for_line(&["the last client has gone"]).await;
 
-    let opened = within("the clients to be told the last change", clients.join_all()).await;
+    let opened = within("the clients to be sent the last change", clients.join_all()).await;
     assert_eq!(opened, [2; CLIENTS], "everybody moves, and nobody comes back twice");
 
     let two = Backend::start("two").await;
@@ -186,7 +186,8 @@ async fn at_its_age_a_client_is_asked_to_connect_anew() {
         }
     }
     let metrics = weir.admin("/metrics").await.body;
-    let aged =
-        metrics.lines().find_map(|line| line.strip_prefix("weir_downstream_moved_total{reason=\"age\"} "));
+    let aged = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("weir_downstream_reconnects_requested_total{reason=\"age\"} "));
     assert!(aged.is_some_and(|count| count.parse::<usize>().is_ok_and(|count| count >= moved)), "{metrics}");
 }

@@ -119,7 +119,7 @@ async fn admin_over_tls_goes_by_certificates_and_tokens() {
         assert!(refused.is_err(), "a bad certificate is worse than none: {refused:?}");
     }
     let plain = ask(&weir, None, None, probe, "").await;
-    assert!(plain.is_err(), "nothing is said without TLS: {plain:?}");
+    assert!(plain.is_err(), "nothing is answered without TLS: {plain:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -227,7 +227,7 @@ async fn no_admin_answer_shows_a_secret() {
     let id = clients["items"][0]["id"].to_string();
     let mut asked = 0;
     for (path, methods) in description["paths"].as_object().expect("paths") {
-        // What goes on for ever tells what the others do.
+        // What goes on for ever shows what the others do.
         if methods.get("get").is_none_or(|get| get.to_string().contains("text/event-stream")) {
             continue;
         }
@@ -318,7 +318,10 @@ async fn handshakes_that_do_not_end_make_room_for_newcomers() {
     assert!(newcomer.is_ok(), "a newcomer gets in: {:?}", newcomer.err());
     assert_eq!(many[1].read(&mut [0]).await.expect("closed in order"), 0, "the next oldest");
     let metrics = weir.admin("/metrics").await.body;
-    assert!(metrics.contains("weir_downstream_turned_away_total{reason=\"handshakes\"} 2"), "{metrics}");
+    assert!(
+        metrics.contains("weir_downstream_admission_rejections_total{reason=\"handshakes\"} 2"),
+        "{metrics}"
+    );
     for open in many.iter_mut().skip(2).chain([&mut other]) {
         let closed = open.try_read(&mut [0]);
         assert!(closed.as_ref().is_err_and(|error| error.kind() == WouldBlock), "{closed:?}");

@@ -39,13 +39,13 @@ struct Key {
     unsaid: Fingerprint,
     known: u64,
     limit: usize,
-    /// Whether it says what trace it belongs to, which is that of what it tells.
+    /// Whether it states what trace it belongs to, which is that of its content.
     noted: bool,
-    /// Where it says how long something lives: when.
+    /// Where it states how long something lives: when.
     second: Option<u64>,
 }
 
-/// A step in bytes, and when it was made if it says how long something lives.
+/// A step in bytes, and when it was made if it states how long something lives.
 #[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) framed: Framed<Bytes>,
@@ -78,7 +78,7 @@ impl Made {
 }
 
 impl Frames {
-    /// No frames yet; at most `capacity` bytes are kept. Responses say that they are from `control_plane`, and
+    /// No frames yet; at most `capacity` bytes are kept. Responses state that they are from `control_plane`, and
     /// none is larger than `limit` bytes that can be split.
     pub fn new(control_plane: String, capacity: u64, limit: usize) -> Self {
         let weight = |_: &Key, made: &Made| {
@@ -102,7 +102,8 @@ impl Frames {
     pub(crate) fn observe(&self) {
         self.lookups.observe();
         let cache = self.cache.clone();
-        weir_metrics::FRAMES_SIZE.observe(move |observer| observer.observe(cache.weighted_size(), &[]));
+        weir_metrics::RESPONSE_CACHE_SIZE
+            .observe(move |observer| observer.observe(cache.weighted_size(), &[]));
     }
 
     /// The bytes of what `key` identifies.
@@ -217,7 +218,7 @@ impl StreamFrames<'_> {
         Made { framed, uncacheable, second: counts.then_some(second) }
     }
 
-    /// How this client is told that something lives on.
+    /// How this client is sent heartbeats.
     fn refresh(&self, step: &Step<'_, Attached>) -> Refresh {
         match step.dialect {
             Dialect::Sotw if self.wrapping.for_ttl => Refresh::Whole,

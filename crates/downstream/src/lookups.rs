@@ -33,12 +33,12 @@ impl Lookups {
     /// Shows the counts from now on.
     pub(crate) fn observe(self: &Arc<Self>) {
         let (lookups, evictions) = (Arc::clone(self), Arc::clone(self));
-        weir_metrics::FRAMES_LOOKUPS.observe(move |observer| {
+        weir_metrics::RESPONSE_CACHE_LOOKUPS.observe(move |observer| {
             for (result, count) in [("hit", &lookups.hits), ("miss", &lookups.misses)] {
                 observer.observe(count.load(Ordering::Relaxed), &[KeyValue::new("result", result)]);
             }
         });
-        weir_metrics::FRAMES_EVICTIONS.observe(move |observer| {
+        weir_metrics::RESPONSE_CACHE_EVICTIONS.observe(move |observer| {
             for (cause, count) in [("idle", &evictions.idle), ("full", &evictions.full)] {
                 observer.observe(count.load(Ordering::Relaxed), &[KeyValue::new("cause", cause)]);
             }

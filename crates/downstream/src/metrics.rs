@@ -9,7 +9,7 @@ use weir_wire::services::Service;
 use crate::admission::Shortage;
 use crate::drain::Reason;
 
-/// How a client speaks.
+/// The dialect of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Speech {
     Sotw,
@@ -62,12 +62,12 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
             connections: weir_metrics::DOWNSTREAM_CONNECTIONS.up_down_counter(),
-            turned_away: weir_metrics::DOWNSTREAM_TURNED_AWAY.counter(),
-            moved: weir_metrics::DOWNSTREAM_MOVED.counter(),
+            turned_away: weir_metrics::DOWNSTREAM_ADMISSION_REJECTIONS.counter(),
+            moved: weir_metrics::DOWNSTREAM_RECONNECTS_REQUESTED.counter(),
             streams: weir_metrics::DOWNSTREAM_STREAMS.up_down_counter(),
             admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
-            refused: weir_metrics::DOWNSTREAM_REFUSED.counter(),
-            closed_cold: weir_metrics::DOWNSTREAM_CLOSED_COLD.counter(),
+            refused: weir_metrics::DOWNSTREAM_STREAMS_REJECTED.counter(),
+            closed_cold: weir_metrics::DOWNSTREAM_CLOSED_UNAVAILABLE.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
             warming_timeouts: weir_metrics::DOWNSTREAM_WARMING_TIMEOUTS.counter(),
             first_response_timeouts: weir_metrics::DOWNSTREAM_FIRST_RESPONSE_TIMEOUTS.counter(),

@@ -27,7 +27,7 @@ pub(crate) fn observe(database: &Database) {
     };
     weir_metrics::DATABASE_DEMAND.observe(of(Database::demand));
     weir_metrics::DATABASE_EXPIRED.observe(of(Database::expired));
-    weir_metrics::DATABASE_RENEWALS.observe(of(Database::renewals));
+    weir_metrics::DATABASE_UNCACHEABLE_REFETCHES.observe(of(Database::renewals));
     weir_metrics::DATABASE_AMBIGUOUS_MATCHES.observe(of(Database::ambiguities));
     let lock_holds = weir_metrics::DATABASE_LOCK_HOLD_TIME.histogram();
     database.on_lock_hold(move |held| lock_holds.record(held.as_secs_f64(), &[]));

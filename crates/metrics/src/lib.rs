@@ -57,7 +57,7 @@ pub struct Instrument {
     pub unit: &'static str,
     /// The keys of its labels, sorted.
     pub labels: &'static [&'static str],
-    /// What it tells.
+    /// The description, as `# HELP` shows it.
     pub about: &'static str,
 }
 
@@ -89,7 +89,7 @@ impl Instrument {
         build!(self, f64_histogram).with_boundaries(SECONDS.to_vec()).build()
     }
 
-    /// Has `observe` tell the value whenever the metrics are read.
+    /// Calls `observe` for the value whenever the metrics are read.
     pub fn observe(&self, observe: impl Fn(&dyn AsyncInstrument<u64>) + Send + Sync + 'static) {
         let observe: Callback<u64> = Box::new(observe);
         match self.kind {

@@ -50,8 +50,6 @@ instruments! {
         "For how long the lock of a type was held, where it was 0.1 ms or longer";
     DATABASE_REFUSED = Counter "weir.database.refused" "{subscription}" ["authority", "limit"]
         "Subscriptions that were refused when clients asked for them, since too much would be asked of upstream";
-    DATABASE_RENEWALS = Counter "weir.database.renewals" "{locator}" []
-        "Locators that were asked for upstream once more, since what came must not be cached";
     DATABASE_RESOURCES = Gauge "weir.database.resources" "{resource}" ["type"]
         "Variants of resources that are held";
     DATABASE_SELECTIONS = Gauge "weir.database.selections" "{locator}" ["type"]
@@ -61,14 +59,18 @@ instruments! {
     DATABASE_SUBSCRIPTIONS = Gauge "weir.database.subscriptions" "{subscription}" ["type"]
         "Types that clients are subscribed to, each stream for itself";
     DATABASE_TOMBSTONES = Gauge "weir.database.tombstones" "{resource}" ["type"]
-        "Variants that are gone, and that some stream still has to be told of";
+        "Removed variants that some stream still has to be sent";
+    DATABASE_UNCACHEABLE_REFETCHES = Counter "weir.database.uncacheable_refetches" "{locator}" []
+        "Locators that were asked for upstream once more, since what came must not be cached";
     DATABASE_VIEWS = Gauge "weir.database.views" "{view}" ["type"]
         "Distinct subscriptions of streams";
     DOWNSTREAM_ACKS = Counter "weir.downstream.acks" "{response}" ["dialect", "type"]
         "Responses that clients accepted";
+    DOWNSTREAM_ADMISSION_REJECTIONS = Counter "weir.downstream.admission_rejections" "{client}" ["reason"]
+        "Connections and streams that there was no room for";
     DOWNSTREAM_ADMITTED = Counter "weir.downstream.admitted" "{stream}" ["dialect", "service", "transport"]
         "Streams of clients that were let in";
-    DOWNSTREAM_CLOSED_COLD = Counter "weir.downstream.closed_cold" "{stream}" ["dialect"]
+    DOWNSTREAM_CLOSED_UNAVAILABLE = Counter "weir.downstream.closed_unavailable" "{stream}" ["dialect"]
         "Streams and polls closed since nothing that they ask for is cached and no control plane can be reached";
     DOWNSTREAM_CONNECTIONS = UpDownCounter "weir.downstream.connections" "{connection}" []
         "Open connections of clients";
@@ -79,15 +81,13 @@ instruments! {
     DOWNSTREAM_HANDSHAKES = Counter "weir.downstream.handshakes" "{handshake}" ["outcome"]
         "TLS handshakes with clients";
     DOWNSTREAM_HEARTBEATS = Counter "weir.downstream.heartbeats" "{response}" ["dialect", "type"]
-        "Responses that told clients what lives on";
-    DOWNSTREAM_MOVED = Counter "weir.downstream.moved" "{connection}" ["reason"]
-        "Connections whose clients were asked to connect anew";
+        "Heartbeats sent to clients: responses that only renew times to live";
     DOWNSTREAM_NACKS = Counter "weir.downstream.nacks" "{response}" ["dialect", "type"]
         "Responses that clients rejected";
     DOWNSTREAM_OVERSIZED_RESPONSES = Counter "weir.downstream.oversized_responses" "{response}" ["type"]
         "Responses encoded that are larger than clients take, and cannot be split";
-    DOWNSTREAM_REFUSED = Counter "weir.downstream.refused" "{stream}" ["dialect"]
-        "Streams ended because of what the client asked for";
+    DOWNSTREAM_RECONNECTS_REQUESTED = Counter "weir.downstream.reconnects_requested" "{connection}" ["reason"]
+        "Connections whose clients were asked to connect anew";
     DOWNSTREAM_REQUESTS = Counter "weir.downstream.requests" "{request}" ["dialect"]
         "Requests of clients, acknowledgements included";
     DOWNSTREAM_RESPONSES = Counter "weir.downstream.responses" "{response}" ["dialect", "type"]
@@ -100,8 +100,8 @@ instruments! {
         "Connections of clients that were cut off since they did not read";
     DOWNSTREAM_STREAMS = UpDownCounter "weir.downstream.streams" "{stream}" ["dialect", "service", "transport"]
         "Open streams of clients";
-    DOWNSTREAM_TURNED_AWAY = Counter "weir.downstream.turned_away" "{client}" ["reason"]
-        "Connections and streams that there was no room for";
+    DOWNSTREAM_STREAMS_REJECTED = Counter "weir.downstream.streams_rejected" "{stream}" ["dialect"]
+        "Streams ended because of what the client asked for";
     DOWNSTREAM_WARMING_TIMEOUTS = Counter "weir.downstream.warming_timeouts" "{timeout}" ["dialect"]
         "Times that listeners and routes no longer waited for new clusters to warm";
     EXPORT_FAILURES = Counter "weir.export.failures" "{file}" []
@@ -112,18 +112,18 @@ instruments! {
         "What is wrong with the resource files now";
     FILES_RELOADS = Counter "weir.files.reloads" "{reload}" []
         "How often resource files were read";
-    FRAMES_EVICTIONS = Counter "weir.frames.evictions" "{frame}" ["cause"]
-        "Encoded responses that are kept no longer";
-    FRAMES_LOOKUPS = Counter "weir.frames.lookups" "{lookup}" ["result"]
-        "Steps of streams whose bytes were there already, or had to be made";
-    FRAMES_SIZE = Gauge "weir.frames.size" "By" []
-        "Bytes of encoded responses that are kept for streams that have yet to be sent the same";
     LOG_DROPPED = Counter "weir.log.dropped" "{line}" []
         "Log lines dropped because standard error was not read";
     LOG_SUPPRESSED = Counter "weir.log.suppressed" "{line}" []
         "Log lines suppressed because there were too many of one kind";
     PROPAGATION_DURATION = Histogram "weir.propagation.duration" "s" ["authority", "outcome", "type"]
         "From the receipt of a response of a control plane to the last answer of a client that it concerns";
+    RESPONSE_CACHE_EVICTIONS = Counter "weir.response_cache.evictions" "{response}" ["cause"]
+        "Encoded responses that are kept no longer";
+    RESPONSE_CACHE_LOOKUPS = Counter "weir.response_cache.lookups" "{lookup}" ["result"]
+        "Steps of streams whose bytes were there already, or had to be made";
+    RESPONSE_CACHE_SIZE = Gauge "weir.response_cache.size" "By" []
+        "Bytes of encoded responses that are kept for streams that have yet to be sent the same";
     STORE_FAILURES = Counter "weir.store.failures" "{failure}" ["operation"]
         "What the store could not do: open its file, write or read";
     STORE_PENDING = Gauge "weir.store.pending" "{row}" []

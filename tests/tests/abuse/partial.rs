@@ -57,7 +57,7 @@ async fn the_halves_of_many_requests_take_no_more_than_their_budget() {
     weir.child().wait_for_line(&["clients are turned away", "limits.max_partial_requests"]).await;
     memory.is_within(BUDGET).await;
     serves(&weir).await;
-    let turned_away = "weir_downstream_turned_away_total{reason=\"partial_requests\"}";
+    let turned_away = "weir_downstream_admission_rejections_total{reason=\"partial_requests\"}";
     until("refusals to be counted", async || {
         weir.admin("/metrics").await.body.contains(turned_away).then_some(())
     })

@@ -31,7 +31,7 @@ async fn client(weir: &Weir, dialect: Dialect, user_agent: &str) -> XdsClient {
     weir.proxy.client_of(dialect, &node("n").metadata("env", "prod").user_agent(user_agent)).await
 }
 
-/// Waits until the streams of Weir know that there is nobody to ask of a type: somebody who is told so, is.
+/// Waits until the streams of Weir know that there is nobody to ask of a type: somebody who is sent that, is.
 async fn nobody_to_ask(weir: &Weir, type_url: &str) {
     let mut told = client(weir, Dialect::Delta, "told").await;
     told.subscribe(type_url, &["nobody-has-it"]);
@@ -65,7 +65,7 @@ async fn u14_an_envoy_waits_and_is_served_when_somebody_can_be_asked() {
         envoy.subscribe(cds, &[]);
         envoy.subscribe(eds, &["e"]);
         nobody_to_ask(&weir, eds).await;
-        // The first that it hears is what it has asked for.
+        // The first that it receives is what it has asked for.
         control_plane.restart().await;
         assert_eq!(envoy.accept(cds).await.names(), ["c"]);
         assert_eq!(envoy.accept(eds).await.names(), ["e"]);
@@ -78,13 +78,13 @@ async fn u14_a_stream_of_grpc_is_closed_so_that_it_falls_back() {
     for dialect in DIALECTS {
         let (mut control_plane, weir) = cold(dialect, ColdStart::Hold).await;
         control_plane.set(Published::text(lds, "l", "1"));
-        let closed = observed::metric("weir_downstream_closed_cold_total");
+        let closed = observed::metric("weir_downstream_closed_unavailable_total");
         let mut grpc = client(&weir, dialect, "gRPC C-core").await;
         grpc.subscribe(lds, &["l"]);
         let end = grpc.closed().await;
         assert_eq!(end.code(), Code::Unavailable, "{end}");
         assert!(end.message().contains("no control plane can be reached"), "{end}");
-        assert!(observed::metric("weir_downstream_closed_cold_total") > closed);
+        assert!(observed::metric("weir_downstream_closed_unavailable_total") > closed);
         control_plane.restart().await;
         until("the control plane to be asked", async || {
             let mut again = client(&weir, dialect, "gRPC C-core").await;
@@ -163,7 +163,7 @@ async fn u14_what_is_cached_is_served_and_its_stream_goes_on() {
                 assert_eq!(
                     envoy.accept(rds).await.resource("r").text(),
                     "1",
-                    "the first that it hears of it"
+                    "the first that it receives of it"
                 );
             }
             Dialect::Delta => assert_eq!(envoy.accept(rds).await.error_codes(), [("r", Code::Unavailable)]),
@@ -184,5 +184,5 @@ async fn u14_a_weir_in_front_gives_its_own_clients_what_is_right_for_them() {
     assert_eq!(grpc.closed().await.code(), Code::Unavailable);
     control_plane.set(Published::text(rds, "r", "1"));
     control_plane.restart().await;
-    assert_eq!(envoy.accept(rds).await.resource("r").text(), "1", "the first that it hears of it");
+    assert_eq!(envoy.accept(rds).await.resource("r").text(), "1", "the first that it receives of it");
 }

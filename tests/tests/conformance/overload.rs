@@ -21,13 +21,13 @@ fn cluster(text: &str) -> Published {
     Published::text(type_url("cds"), "a", text)
 }
 
-/// Panics unless a client is refused, and told when it may come back.
+/// Panics unless a client is refused, and sent when it may come back.
 async fn expect_refused(client: &mut XdsClient, why: &str) {
     client.subscribe(type_url("cds"), &["a"]);
     refused(&client.closed().await, why);
 }
 
-/// Says what end a stream has that is refused, and when the client may come back.
+/// Returns the status of a stream that is refused, and when the client may come back.
 fn refused(end: &Status, why: &str) {
     assert_eq!(end.code(), Code::ResourceExhausted, "{end}");
     assert!(end.message().contains(why), "{end}");
@@ -94,7 +94,7 @@ async fn streams_of_one_node_are_limited_over_all_its_connections() {
         let proxy = proxy(|admission| admission.streams_per_node = Some(1)).await;
         let mut running = proxy.client_of(dialect, &node("leaks")).await;
         assert!(is_served(&mut running).await);
-        let counted = observed::metric("weir_downstream_turned_away_total");
+        let counted = observed::metric("weir_downstream_admission_rejections_total");
         let mut second = proxy.client_of(dialect, &node("leaks")).await;
         second.subscribe(type_url("cds"), &["a"]);
         let end = second.closed().await;
@@ -105,7 +105,7 @@ async fn streams_of_one_node_are_limited_over_all_its_connections() {
         );
         let details = String::from_utf8_lossy(end.details()).into_owned();
         assert!(details.contains("type.googleapis.com/google.rpc.RetryInfo"), "{details}");
-        assert!(observed::metric("weir_downstream_turned_away_total") > counted);
+        assert!(observed::metric("weir_downstream_admission_rejections_total") > counted);
         observed::warning(&[("node", "leaks")]).await;
         assert!(is_served(&mut proxy.client_of(dialect, &node("other")).await).await);
         drop(running);
