@@ -19,7 +19,7 @@ use crate::output::whether;
 /// Show which variant of a resource a client gets, and why
 ///
 /// Of a running instance, or with --config of the files of a configuration. The client is one that is connected
-/// (--client), or says its dynamic parameters itself (--param), or has a node, from which the rules of the configuration
+/// (--client), or states its dynamic parameters itself (--param), or has a node, from which the rules of the configuration
 /// make them (--node-…, --identity).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -30,7 +30,7 @@ export async function request(path, options = {}) {
   }
 }
 
-/** What a path says, as JSON. */
+/** The answer of a path, as JSON. */
 export async function ask(path, query = {}, options = {}) {
   const parameters = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   const pairs = parameters.flatMap(([key, value]) => [value].flat().map((one) => [key, String(one)]));

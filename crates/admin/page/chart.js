@@ -1,5 +1,5 @@
 // The chart of how long changes took: to the left each of them at its time, to the right how they are spread. What
-// became of a change is told by the shape of its mark, and said in words below.
+// became of a change is shown by the shape of its mark, and in words below.
 
 import { svg } from "./dom.js";
 import { count, duration, time, typeName } from "./format.js";
@@ -65,9 +65,9 @@ function marks(changes, end, covered) {
   const drawn = OUTCOMES.flatMap((outcome) => inside.filter((change) => change.outcome === outcome));
   return svg("g", {}, drawn.map((change) => {
     const x = end - ((now - new Date(change.at)) / (covered * 1000)) * (end - LEFT);
-    const told = `${typeName(change.type, change.type_url)}, ${time(change.at)}: ${duration(change.seconds)} for ${count(change.streams)} streams, ${change.outcome}`;
+    const label = `${typeName(change.type, change.type_url)}, ${time(change.at)}: ${duration(change.seconds)} for ${count(change.streams)} streams, ${change.outcome}`;
     const attributes = { class: `mark ${change.outcome}`, d: shape(change.outcome, round(x), y(change.seconds)), "data-key": `change ${change.number}` };
-    return svg("path", attributes, svg("title", {}, told));
+    return svg("path", attributes, svg("title", {}, label));
   }));
 }
 
@@ -88,9 +88,9 @@ function bars(changes, from, to) {
   const most = Math.max(...bins.values());
   return svg("g", { class: "bars" }, [...bins].sort(([a], [b]) => a - b).map(([bin, n]) => {
     const [low, high] = [bin, bin + 1].map((edge) => 10 ** (edge / BARS));
-    const told = `${count(n)}, ${duration(low)} to ${duration(high)}`;
+    const label = `${count(n)}, ${duration(low)} to ${duration(high)}`;
     const height = Math.max(1.5, y(low) - y(high) - 1.5);
-    return svg("rect", { x: from, y: y(high), width: round(Math.max(1.5, (n / most) * (to - from))), height: round(height) }, svg("title", {}, told));
+    return svg("rect", { x: from, y: y(high), width: round(Math.max(1.5, (n / most) * (to - from))), height: round(height) }, svg("title", {}, label));
   }));
 }
 

@@ -1,5 +1,5 @@
 // Elements, made and brought up to date. Text is only ever set as text, so that nothing that a client or a control
-// plane says can become markup.
+// plane sends can become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -22,7 +22,7 @@ export function svg(tag, attributes = {}, ...children) {
   return make(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** One of the symbols that stand in the document. It says nothing that the text beside it does not say. */
+/** One of the symbols that stand in the document. The text beside it has the same meaning. */
 export function glyph(name) {
   return svg("svg", { class: `glyph ${name}`, viewBox: "0 0 12 12", "aria-hidden": "true" },
     svg("use", { href: `#glyph-${name}` }));

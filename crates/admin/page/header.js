@@ -44,11 +44,11 @@ export class Connection {
   alive({ ready, draining }) {
     const name = ready && !draining ? "in-sync" : "behind";
     this.#state = h("span", { class: `state ${name}` }, glyph(name), draining ? "Draining" : ready ? "Ready" : "Not ready");
-    this.heard();
+    this.received();
   }
 
   /** Something came, if only that nothing has changed. */
-  heard() {
+  received() {
     if (this.#state === null) return;
     this.#last = Date.now();
     update(this.#element, this.#state.cloneNode(true), h("span", { class: "more" }, "live · ", time(this.#last)));

@@ -2,7 +2,7 @@
 
 import { request } from "./api.js";
 
-/** After so much silence the stream is taken for dead, in milliseconds. Weir says something every 15 seconds. */
+/** After so much silence the stream is taken for dead, in milliseconds. Weir sends something every 15 seconds. */
 const SILENCE = 40_000;
 /** How long to wait before connecting again: first, and at most, in milliseconds. */
 const [FIRST, LONGEST] = [500, 10_000];
@@ -29,8 +29,8 @@ class Parser {
 }
 
 /**
- * Reads the stream until the page is left, and connects again whenever it breaks. `told(summary)` is called for each
- * event, `heard()` for everything that comes, `lost(reason)` whenever there is no stream.
+ * Reads the stream until the page is left, and connects again whenever it breaks. `show(summary)` is called for each
+ * event, `received()` for everything that comes, `lost(reason)` whenever there is no stream.
  */
 export class Live {
   #to;
@@ -59,9 +59,9 @@ export class Live {
   }
 
   /** A mistake of ours must not look like an end of the stream. */
-  #tell(summary) {
+  #show(summary) {
     try {
-      this.#to.told(summary);
+      this.#to.show(summary);
     } catch (error) {
       reportError(error);
     }
@@ -71,12 +71,12 @@ export class Live {
   async #read(alive) {
     const abort = new AbortController();
     let watchdog;
-    const heard = () => {
+    const restart = () => {
       clearTimeout(watchdog);
       watchdog = setTimeout(() => abort.abort(), SILENCE);
     };
     try {
-      heard();
+      restart();
       const response = await request("events", { signal: abort.signal });
       if (!response.ok) return `Weir answers ${response.status} ${response.statusText}`;
       const parser = new Parser();
@@ -84,13 +84,13 @@ export class Live {
       for (;;) {
         const { value, done } = await reader.read();
         if (done) return "Weir ended the stream of events";
-        heard();
+        restart();
         alive();
-        for (const event of parser.push(value)) this.#tell(JSON.parse(event));
-        this.#to.heard();
+        for (const event of parser.push(value)) this.#show(JSON.parse(event));
+        this.#to.received();
       }
     } catch (error) {
-      return error.name === "AbortError" ? "Weir says nothing any more" : "Weir does not answer";
+      return error.name === "AbortError" ? "Weir has stopped sending" : "Weir does not answer";
     } finally {
       clearTimeout(watchdog);
       abort.abort();

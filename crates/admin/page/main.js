@@ -1,4 +1,4 @@
-// The page: it puts the parts together, and has everything read once more when Weir says how it is.
+// The page: it puts the parts together, and has everything read once more when Weir states how it is.
 
 import { path, Refused, Unreachable } from "./api.js";
 import { Fleet } from "./fleet.js";
@@ -21,7 +21,7 @@ const fleet = new Fleet();
 const latency = new Latency();
 const tree = new Tree(byId("tree"), { toggle, open });
 const panel = new Panel(byId("panel"), { fleet, latency, width: () => Math.max(300, byId("panel").querySelector(".body").clientWidth) });
-const live = new Live({ told, heard: () => connection.heard(), lost: (reason) => connection.lost(reason) });
+const live = new Live({ show, received: () => connection.received(), lost: (reason) => connection.lost(reason) });
 const connection = new Connection(byId("connection"), byId("banner"), () => live.hurry());
 const search = new Search(byId("search"), byId("found"), byId("found-status"), (hash) => goTo(hash, true));
 
@@ -38,14 +38,14 @@ function draw() {
   if (fleet.summary) numbers(byId("numbers"), fleet.summary, latency);
 }
 
-/** That Weir is away is told by the stream of events, which then breaks too. What it refuses comes again. */
+/** A lost connection is reported by the stream of events, which then breaks too. Refused requests are repeated. */
 function forgive(error) {
   if (error instanceof Refused) console.warn(error.message);
   else if (!(error instanceof Unreachable)) throw error;
 }
 
 /** Something came of the stream of events. */
-function told(summary) {
+function show(summary) {
   const first = fleet.summary === null;
   fleet.summary = summary;
   connection.alive(summary);

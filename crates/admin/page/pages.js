@@ -11,7 +11,7 @@ export class Pages {
   #next = null;
   #offset = 0;
   items = [];
-  /** What the page that follows is called, where that is said. */
+  /** The name of the page that follows, where there is one. */
   turnsTo;
 
   /**

@@ -16,7 +16,7 @@ export function state(name) {
 
 /** The same where there is room for the sign only; the word is there for those who listen. */
 export function sign(name) {
-  return h("span", { class: `state ${name}` }, glyph(name), h("span", { class: "heard" }, words(name)));
+  return h("span", { class: `state ${name}` }, glyph(name), h("span", { class: "hidden-text" }, words(name)));
 }
 
 /** How many of those that are counted are in a state. */
@@ -28,7 +28,7 @@ export function number(counts, name) {
 export function tally(counts) {
   return h("span", { class: "tally" }, STATES.map((name) => (number(counts, name) === 0 ? h("span", {})
     : h("span", { class: `state ${name}` }, glyph(name), h("span", {}, count(number(counts, name))),
-      h("span", { class: "heard" }, ` ${words(name)} `)))));
+      h("span", { class: "hidden-text" }, ` ${words(name)} `)))));
 }
 
 /** The shares of the states as a bar. Whoever is in a state is seen, however few they are. */
@@ -68,10 +68,10 @@ export function facts(entries) {
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
-/** A table with a caption that says what it is of. */
+/** A table with a caption that states what it is of. */
 export function table(caption, heads, rows) {
   return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "heard" }, caption),
+    h("table", {}, h("caption", { class: "hidden-text" }, caption),
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
       h("tbody", {}, rows)));
 }

@@ -25,7 +25,7 @@ function planes(fleet, add) {
   const { upstreams } = fleet.summary;
   const all = upstreams.in_sync + upstreams.syncing + upstreams.disconnected;
   const worstState = upstreams.disconnected > 0 ? "disconnected" : upstreams.syncing > 0 ? "syncing" : "in-sync";
-  const told = [
+  const status = [
     [upstreams.in_sync, "in-sync"], [upstreams.syncing, "syncing"], [upstreams.disconnected, "disconnected"],
   ].filter(([number]) => number > 0).map(([number, name]) =>
     h("span", { class: `state ${name}` }, glyph(name), `${count(number)} ${words(name)}`));
@@ -33,7 +33,7 @@ function planes(fleet, add) {
     id: "planes", kind: "top", level: 1, position: 1, size: 2, label: "Control planes", state: all ? worstState : "none",
     ...fold(fleet, "planes"), expanded: all > 0 ? fleet.isUnfolded("planes") : null,
     content: [h("span", { class: "label" }, "Control planes"), h("span", { class: "more" }, counted(all, "stream")),
-      h("span", { class: "end" }, told)],
+      h("span", { class: "end" }, status)],
   });
   listed(fleet, "planes", all, 2, add, (upstream, place) => ({
     ...place, id: `upstream ${upstream.id}`, kind: "upstream", label: upstream.endpoint ?? "not connected", state: upstream.state,

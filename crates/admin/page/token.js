@@ -9,7 +9,7 @@ export function bearer() {
   return sessionStorage.getItem(KEY);
 }
 
-/** Resolves when there is another token than `refused`. `reason` is what Weir said. */
+/** Resolves when there is another token than `refused`. `reason` is the answer of Weir. */
 export function askForToken(reason, refused) {
   if (bearer() !== refused) return Promise.resolve();
   asking ??= ask(reason, refused).finally(() => { asking = null; });
@@ -21,7 +21,7 @@ function ask(reason, refused) {
   const field = dialog.querySelector("input");
   dialog.querySelector(".reason").textContent = refused
     ? `Weir refuses this token: ${reason}.`
-    : `Weir says: ${reason}.`;
+    : `Answer of Weir: ${reason}.`;
   field.value = "";
   field.setAttribute("aria-invalid", refused ? "true" : "false");
   return new Promise((resolve) => {

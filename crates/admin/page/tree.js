@@ -1,4 +1,4 @@
-// A tree that is used with the keyboard as the authoring practices of ARIA say: one row at a time is in the tab order,
+// A tree with the keys of the ARIA authoring practices: one row at a time is in the tab order,
 // arrows move, fold and unfold, letters find. It owns focus and keys; what the rows are is not its business.
 
 import { h, update } from "./dom.js";

@@ -55,7 +55,7 @@ impl From<Ambiguous> for Shown {
     get, path = "/ambiguities", tag = TAG,
     params(
         ("type" = Option<String>, Query, description = "Only of this type: cds, … or a type URL"),
-        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; default 1000"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses((status = 200, body = Page<Shown>), (status = 400, body = Problem)),

@@ -1,6 +1,6 @@
 //! Who may look, and who may change something.
 //!
-//! Owns the decision for each request, made before any endpoint sees it. What an endpoint does is told by its method:
+//! Owns the decision for each request, made before any endpoint sees it. The method shows what an endpoint does:
 //! GET, HEAD and OPTIONS look, everything else changes something. Probes, and the files of the page, are for everybody.
 
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use weir_types::Pattern;
 
 use crate::site;
 
-/// Paths that say no more than whether the process is alive and ready.
+/// Paths that show only whether the process is alive and ready.
 const PROBES: [&str; 2] = ["/live", "/ready"];
 
 /// What it takes. Where nothing is set, everybody who can connect may do everything.
@@ -56,7 +56,7 @@ enum Wish {
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// It says nothing of who it is from.
+    /// It has no credentials.
     Unknown,
     /// It is from somebody who may not.
     NotAllowed,
@@ -169,7 +169,7 @@ impl Refusal {
         );
     }
 
-    /// What whoever asked is told, and the log.
+    /// The reason, for the caller and the log.
     fn text(self, wish: Wish) -> &'static str {
         match (self, wish) {
             (Self::Browser, _) => "a request from a web page cannot change anything",

@@ -1,4 +1,4 @@
-//! The summary, told whenever it changes, for those who watch a page.
+//! The summary as server-sent events: one whenever it changes.
 //!
 //! One task makes it for all who look, and only while somebody does. It is made at most once a second, and less often
 //! where that takes long, so that looking costs no more than a twentieth of a processor, however many clients there are;
@@ -30,12 +30,12 @@ const SHARE: u32 = 19;
 /// The longest pause.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(10);
 
-/// After how much silence those who look are told that they are still connected.
+/// The longest silence on a stream of events: after it, a comment shows that the connection is alive.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// What those who look are told.
+/// The newest event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum Event {
     /// Nothing yet.
     Nothing,
     /// The summary, as an event.
@@ -47,29 +47,29 @@ enum Told {
 /// Makes summaries for those who look.
 pub(crate) struct Events {
     instance: Shared,
-    told: watch::Sender<Told>,
+    newest: watch::Sender<Event>,
     /// Whether there is a task that makes them.
     made: Mutex<bool>,
 }
 
 impl Events {
     pub(crate) fn of(instance: Shared) -> Self {
-        Self { instance, told: watch::channel(Told::Nothing).0, made: Mutex::new(false) }
+        Self { instance, newest: watch::channel(Event::Nothing).0, made: Mutex::new(false) }
     }
 
-    /// Ends what those who look are told, now and from now on.
+    /// Ends all streams of events, those of the future too.
     pub(crate) fn end(&self) {
-        self.told.send_replace(Told::End);
+        self.newest.send_replace(Event::End);
     }
 
     /// Somebody looks.
-    fn watch(self: &Arc<Self>) -> watch::Receiver<Told> {
+    fn watch(self: &Arc<Self>) -> watch::Receiver<Event> {
         let mut made = self.made.lock();
-        let mut watch = self.told.subscribe();
+        let mut watch = self.newest.subscribe();
         watch.mark_changed();
         if !std::mem::replace(&mut made, true) {
             // The last one is from when somebody looked.
-            self.tell(Told::Nothing);
+            self.publish(Event::Nothing);
             tokio::spawn(Arc::clone(self).make());
         }
         watch
@@ -81,21 +81,21 @@ impl Events {
         loop {
             let begun = Instant::now();
             let summary = maker.make(&self.instance).await;
-            self.tell(Told::Summary(event(&summary)));
+            self.publish(Event::Summary(event(&summary)));
             tokio::time::sleep((begun.elapsed() * SHARE).clamp(EVERY, AT_LEAST_EVERY)).await;
             let mut made = self.made.lock();
-            if self.told.receiver_count() == 0 {
+            if self.newest.receiver_count() == 0 {
                 *made = false;
                 return;
             }
         }
     }
 
-    fn tell(&self, told: Told) {
-        self.told.send_if_modified(|last| {
-            let changes = *last != Told::End && *last != told;
+    fn publish(&self, event: Event) {
+        self.newest.send_if_modified(|last| {
+            let changes = *last != Event::End && *last != event;
             if changes {
-                *last = told;
+                *last = event;
             }
             changes
         });
@@ -109,15 +109,15 @@ fn event(summary: &Summary) -> Bytes {
 }
 
 /// What is next for somebody who looks; none at the end.
-async fn next(watch: &mut watch::Receiver<Told>) -> Option<Bytes> {
+async fn next(watch: &mut watch::Receiver<Event>) -> Option<Bytes> {
     loop {
         match tokio::time::timeout(SILENCE, watch.changed()).await {
             Err(_) => return Some(Bytes::from_static(b":\n\n")),
             Ok(Err(_)) => return None,
             Ok(Ok(())) => match &*watch.borrow_and_update() {
-                Told::Nothing => {}
-                Told::Summary(event) => return Some(event.clone()),
-                Told::End => return None,
+                Event::Nothing => {}
+                Event::Summary(event) => return Some(event.clone()),
+                Event::End => return None,
             },
         }
     }
@@ -133,12 +133,12 @@ async fn next(watch: &mut watch::Receiver<Told>) -> Option<Bytes> {
     )),
 )]
 pub(crate) async fn events(State(events): State<Arc<Events>>) -> Response {
-    let told = stream::unfold(events.watch(), async |mut watch| {
+    let events = stream::unfold(events.watch(), async |mut watch| {
         let event = next(&mut watch).await?;
         Some((Ok::<_, Infallible>(event), watch))
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    (headers, Body::from_stream(told)).into_response()
+    (headers, Body::from_stream(events)).into_response()
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::tests::fake::Fake;
 
-    async fn summary(watch: &mut watch::Receiver<Told>) -> Value {
+    async fn summary(watch: &mut watch::Receiver<Event>) -> Value {
         let event = next(watch).await.expect("a summary");
         let text = std::str::from_utf8(&event).unwrap();
         let data = text.strip_prefix("event: summary\ndata: ").unwrap_or_else(|| panic!("{text}"));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_who_look_are_told_of_changes_by_one_task_and_of_nothing_else() {
+    async fn one_task_sends_changes_and_nothing_else_to_all_who_watch() {
         let fake = Fake::new(3);
         let events = Arc::new(Events::of(Arc::clone(&fake) as Shared));
         let mut all: Vec<_> = (0..100).map(|_| events.watch()).collect();
@@ -171,7 +171,7 @@ mod tests {
         }
         assert_eq!(looks(&fake), 1, "one look is for all");
         let silence = next(&mut all[0]).await.unwrap();
-        assert_eq!(&*silence, b":\n\n", "what has not changed is not told again");
+        assert_eq!(&*silence, b":\n\n", "an unchanged summary is not sent again");
         assert!((14..=16).contains(&looks(&fake)), "{}", looks(&fake));
         fake.ready.store(false, Ordering::Relaxed);
         let begun = Instant::now();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn at_the_end_nothing_more_is_told() {
+    async fn at_the_end_nothing_more_is_sent() {
         let events = Arc::new(Events::of(Fake::new(0) as Shared));
         let mut watch = events.watch();
         summary(&mut watch).await;

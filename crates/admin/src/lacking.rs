@@ -7,7 +7,7 @@ use weir_database::{Barred, Unsettled};
 /// Of how much of what is subscribed there is nothing to give, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Lacking {
-    /// Of how many names, locators and collections upstream has said nothing yet.
+    /// The number of names, locators and collections that upstream has not answered yet.
     pub unanswered: usize,
     /// How many of the unanswered ones nobody can be asked for: no control plane of their authority can be reached.
     pub away: usize,

@@ -1,7 +1,7 @@
 //! The admin server: what operators ask, over HTTP and in JSON.
 //!
-//! Owns the endpoints, their description (`/openapi.json`), and the form of what is told; nothing behind them. What
-//! there is to tell is asked of an [`Instance`] on each request. An endpoint, or a family of them, is a module.
+//! Owns the endpoints, their description (`/openapi.json`), and the form of the answers; nothing behind them. Every
+//! request asks an [`Instance`]. An endpoint, or a family of them, is a module.
 
 mod ambiguities;
 mod apart;
@@ -66,7 +66,7 @@ pub use resources::{Changed, Delivery, Standing};
 pub use store::Store;
 pub use upstreams::{Upstream, WithheldRemovals};
 
-/// What the admin server tells about. All of it is asked often, and none of it may wait.
+/// What the admin server shows. All methods are called often, and none may block.
 pub trait Instance: Send + Sync + 'static {
     /// What is still missing before clients can be served, in words for an operator; empty when ready.
     fn pending(&self) -> Vec<String>;
@@ -95,7 +95,7 @@ pub trait Instance: Send + Sync + 'static {
     /// An open stream; none if it is gone. `whole` asks for what takes long to find out too.
     fn client(&self, id: u64, whole: bool) -> Option<Client>;
 
-    /// Whose an open stream is; none if it is gone. For less than all that [`Self::client`] tells.
+    /// The client of an open stream, in short; none if it has ended. Cheaper than [`Self::client`].
     fn client_sketch(&self, id: u64) -> Option<Sketch>;
 
     /// What an open stream is subscribed to: its types, and what identifies the subscription of each; none if it is

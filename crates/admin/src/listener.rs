@@ -35,13 +35,13 @@ pub(crate) struct Operators {
     tls: Option<Acceptor>,
     handshakes: JoinSet<Option<Accepted>>,
     room: Room,
-    /// Whether it was said that there is none, since somebody was let in.
-    said: bool,
+    /// Whether it was stated that there is none, since somebody was let in.
+    is_logged: bool,
 }
 
 impl Operators {
     pub(crate) fn new(listener: TcpListener, tls: Option<Acceptor>) -> Self {
-        Self { listener, tls, handshakes: JoinSet::new(), room: Room::default(), said: false }
+        Self { listener, tls, handshakes: JoinSet::new(), room: Room::default(), is_logged: false }
     }
 
     /// The next who is let in. Cancel-safe.
@@ -51,12 +51,12 @@ impl Operators {
                 accepted = self.listener.accept() => match (accepted, &self.tls) {
                     (Ok((client, address)), tls) => {
                         let Some(seat) = self.room.enter() else {
-                            if !std::mem::replace(&mut self.said, true) {
+                            if !std::mem::replace(&mut self.is_logged, true) {
                                 tracing::warn!(peer = %address, limit = CONNECTIONS, "operators are turned away");
                             }
                             continue;
                         };
-                        self.said = false;
+                        self.is_logged = false;
                         let Some(tls) = tls else {
                             let peer = Peer { address, identity: None };
                             return Accepted { bytes: Box::new(client), peer, seat };

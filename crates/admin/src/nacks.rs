@@ -37,7 +37,7 @@ pub struct Nack {
     pub nonce: Option<String>,
     /// The gRPC status code.
     pub code: i32,
-    /// What the client said, cut where it is longer than 4 KiB.
+    /// The client's error text, cut after 4 KiB.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ pub struct Nack {
         ("type" = Option<String>, Query, description = "Only of this type: cds, … or a type URL"),
         ("node" = Option<String>, Query, description = "Only of nodes whose id begins with this"),
         ("cluster" = Option<String>, Query, description = "Only of nodes of this cluster"),
-        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; default 1000"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses((status = 200, body = Page<Nack>), (status = 400, body = Problem)),

@@ -11,12 +11,12 @@ use crate::{
     propagation, refused, resources, site, store, upstreams, views,
 };
 
-/// What the description says beside the endpoints.
+/// The description's general part.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Weir",
-        description = "What a running Weir tells its operators. Lists come in pages: pass `next` as `after`.",
+        description = "The admin interface of a running Weir. Lists come in pages: pass `next` as `after`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(problem::Problem))

@@ -13,7 +13,7 @@ use crate::apart::{Caller, apart_for};
 use crate::problem::Problem;
 use crate::query::Query;
 
-/// How many items there are on a page when nobody says.
+/// How many items there are on a page by default.
 const USUAL: usize = 1000;
 
 /// The most items on a page.

@@ -29,7 +29,7 @@ impl Query {
         }
     }
 
-    /// A parameter of a form of its own; `limit` says which.
+    /// A parameter of a form of its own; `limit` states which.
     pub(crate) fn parse<T>(
         &mut self,
         field: &str,

@@ -27,7 +27,7 @@ pub struct Refused {
     get, path = "/refused", tag = TAG,
     params(
         ("authority" = Option<String>, Query, description = "Only of this authority"),
-        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; default 1000"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses((status = 200, body = Page<Refused>), (status = 400, body = Problem)),

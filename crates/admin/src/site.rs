@@ -1,6 +1,6 @@
 //! The page at `/`, for people: its files, which are built into the program.
 //!
-//! They are the same wherever this version of Weir runs, and tell nothing of it: whoever has to show a token needs the
+//! They are the same wherever this version of Weir runs, and contain nothing about it: whoever has to show a token needs the
 //! page to be asked for it. What the page shows, it asks of the other endpoints.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,7 @@ use axum::routing::get;
 pub(crate) struct File {
     /// Where it is found.
     pub(crate) path: &'static str,
-    /// What it says.
+    /// The content.
     pub(crate) text: &'static str,
 }
 
@@ -95,7 +95,7 @@ impl File {
         (HEADERS, kind, [(header::ETAG, tag)], self.text).into_response()
     }
 
-    /// Tells what it says from everything else that it has said in other versions.
+    /// A hash of the content, to distinguish it from that of other versions.
     fn tag(&self) -> String {
         let mut hasher = DefaultHasher::new();
         self.text.hash(&mut hasher);

@@ -132,8 +132,8 @@ struct View {
     lacking: Lacking,
     /// The number of the newest commit that concerns it.
     head: u64,
-    /// The number of the commit up to which the last of the streams was told of everything.
-    told: u64,
+    /// The number of the commit up to which all streams have been sent everything.
+    sent: u64,
     /// How many streams there are.
     streams: usize,
     /// How many of them stand how.
@@ -202,7 +202,7 @@ impl Maker {
             subscribed: view.selectors,
             lacking: Lacking::of(view.unsettled, view.barred),
             head: view.head.newest().0,
-            told: view.told.0,
+            sent: view.told.0,
             streams: view.streams,
             counts,
         });

@@ -17,7 +17,7 @@ const AT_ONCE: usize = 64;
 pub(crate) struct Counts {
     /// How many have accepted everything that there is for them.
     pub(crate) in_sync: usize,
-    /// For how many there is something that they were not told, or have not answered for.
+    /// The number of clients that still have to be sent a change, or to answer for one.
     pub(crate) behind: usize,
     /// How many have rejected something, and accepted nothing since.
     pub(crate) rejecting: usize,

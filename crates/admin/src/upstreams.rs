@@ -210,7 +210,7 @@ impl From<WithheldRemovals> for Withheld {
     params(
         ("authority" = Option<String>, Query, description = "Only of this authority"),
         ("state" = Option<String>, Query, description = "Only in this state: in-sync, syncing, disconnected"),
-        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; default 1000"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses((status = 200, body = Page<Shown>), (status = 400, body = Problem)),

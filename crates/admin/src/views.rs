@@ -45,8 +45,8 @@ pub(crate) struct View {
     lacking: Lacking,
     /// The number of the newest commit that concerns it.
     head: u64,
-    /// The number of the commit up to which the last of the streams was told of everything.
-    told: u64,
+    /// The number of the commit up to which all streams have been sent everything.
+    sent: u64,
 }
 
 /// What is subscribed.
@@ -83,7 +83,7 @@ impl View {
             names: names.into_iter().map(Subscribed::from).collect(),
             lacking: Lacking::of(view.unsettled, view.barred),
             head: view.head.newest().0,
-            told: view.told.0,
+            sent: view.told.0,
         }
     }
 }
@@ -93,7 +93,7 @@ impl View {
     get, path = "/views", tag = TAG,
     params(
         ("type" = Option<String>, Query, description = "Only of this type: cds, … or a type URL"),
-        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; default 1000"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses((status = 200, body = Page<View>), (status = 400, body = Problem)),

@@ -1,4 +1,4 @@
-//! Commands about clients that ask by locators, before a control plane that speaks TP2.
+//! Commands about clients that ask by locators, before a control plane that supports TP2.
 
 use serde_json::{Value, json};
 use weir_testkit::process::Ran;

@@ -1,4 +1,4 @@
-//! A client beside what its control plane says now, over everything that Weir asks control planes by.
+//! A client beside what its control plane sends now, over everything that Weir asks control planes by.
 
 use serde_json::{Value, json};
 use weir_testkit::process::{Ran, Weir};
@@ -44,7 +44,7 @@ async fn compare(weir: &Weir, config: &str) -> (Ran, Value) {
     (ran, document)
 }
 
-/// Compares a client of a Weir that speaks `protocol` with its control plane, and with one that has something else.
+/// Compares a client of a Weir that uses `protocol` with its control plane, and with one that has something else.
 async fn compared_over(protocol: &str) {
     // Shown if the test fails.
     println!("--- {protocol}");
@@ -80,9 +80,9 @@ async fn compared_over(protocol: &str) {
     std::fs::write(&elsewhere, text).unwrap();
     let (ran, document) = compare(&weir, &elsewhere.display().to_string()).await;
     let differences = document["differences"].as_array().unwrap().iter();
-    let mut told: Vec<_> =
+    let mut found: Vec<_> =
         differences.map(|row| ["type", "name", "difference"].map(|key| row[key].as_str().unwrap())).collect();
-    told.sort_unstable();
+    found.sort_unstable();
     let wanted = [
         ["cds", "backend", "differs"],
         ["cds", "cart", "extra"],
@@ -90,7 +90,7 @@ async fn compared_over(protocol: &str) {
         ["eds", "backend", "differs"],
         ["lds", "ingress", "missing"],
     ];
-    assert_eq!((ran.code, told), (1, wanted.to_vec()), "{protocol}: {ran:?}");
+    assert_eq!((ran.code, found), (1, wanted.to_vec()), "{protocol}: {ran:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use crate::CDS;
 use crate::http::{ask, listed};
 use crate::support::local;
 
-/// What `/config` says as soon as it is `good`.
+/// The answer of `/config` as soon as it is `good`.
 async fn config(weir: &Weir, good: impl Fn(&Value) -> bool) -> Value {
     until("the configuration", async || Some(ask(weir, "/config").await).filter(&good)).await
 }

@@ -37,7 +37,7 @@ async fn channel(server: SocketAddr) -> Channel {
     Endpoint::from_shared(format!("http://{server}")).unwrap().connect().await.unwrap()
 }
 
-/// The client of this id, once `good` says that it is as it should be.
+/// The client of this id, once `good` confirms that it is as it should be.
 async fn client(csds: &Csds, id: &str, good: impl Fn(&ClientConfig) -> bool) -> ClientConfig {
     let request = about(id);
     until(format!("the status of {id}"), || async {

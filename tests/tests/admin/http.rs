@@ -18,7 +18,7 @@ pub(crate) async fn ask(weir: &Weir, path: &str) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{path}: {error}: {}", answer.body))
 }
 
-/// What is listed at `path` as soon as `good` says that it is there.
+/// What is listed at `path` as soon as `good` confirms that it is there.
 pub(crate) async fn listed(weir: &Weir, path: &str, good: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     until(path, || async {
         let page = ask(weir, path).await;

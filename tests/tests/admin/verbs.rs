@@ -52,7 +52,7 @@ async fn a_sigterm_after_an_operators_drain_means_the_same_and_the_next_ends_it(
     assert!(ready.status == 503 && ready.body.contains("clients are moved elsewhere"), "{}", ready.body);
     weir.child().wait_for_line(&["moving clients elsewhere"]).await;
     weir.signal("TERM").await;
-    weir.child().wait_for_line(&["told to do what it does"]).await;
+    weir.child().wait_for_line(&["already draining"]).await;
     control_plane.set(Published::text(WIDGET, "w", "2"));
     assert_eq!(client.accept(WIDGET).await.resources[0].text(), "2", "who is still here is served");
     weir.signal("TERM").await;

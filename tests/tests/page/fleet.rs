@@ -128,7 +128,7 @@ impl Fleet {
     pub(crate) async fn go_wrong(&mut self) {
         for (first, outcome) in [(BAD, "rejected"), (SLOW, "late")] {
             self.changes = first;
-            // Which of the commits that a change leads to is followed is not ours to say.
+            // Which of the commits that a change leads to is followed is not ours to decide.
             self.change().await;
             while !self.has_come_to(outcome).await {
                 self.change().await;

@@ -15,7 +15,7 @@ async fn what_a_client_may_not_have_is_shown_with_it() {
         .await;
     let mut client = XdsClient::delta(weir.address(), &node("web-1")).await;
     client.subscribe(CDS, &["open", "secret"]);
-    // That it may not have the other one can be told before the files are read.
+    // That it may not have the other one can be known before the files are read.
     while client.accept(CDS).await.names().is_empty() {}
     let mut other = XdsClient::delta(weir.address(), &node("web-1")).await;
     other.subscribe(CDS, &["open"]);

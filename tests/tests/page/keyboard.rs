@@ -66,7 +66,7 @@ async fn the_way_from_control_planes_to_a_rejection_and_its_resource_takes_no_mo
     page.0.press(&[DOWN, ENTER]).await;
     page.is_at("backend").await;
     page.says("#panel", "depends on its dynamic parameters").await;
-    page.says("#panel", "it takes env=prod, and nothing is said about env").await;
+    page.says("#panel", "it takes env=prod, and env is not stated").await;
     page.0.press(&[TAB]).await;
     page.is_at("web-2").await;
     page.0.press(&[TAB]).await;

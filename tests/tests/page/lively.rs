@@ -29,7 +29,7 @@ async fn who_is_late_who_rejects_and_who_is_away_is_marked() {
     page.has_row("3 cart and 2 more env=prod 1 with nobody to ask", "1 behind").await;
     page.toggle("2 endpoints").await;
     page.toggle("3 cart env=prod").await;
-    // For how long it has not answered is said beside it.
+    // For how long it has not answered is shown beside it.
     let late = "return [...document.querySelectorAll('[role=treeitem]')].some((row) => \
                 /^shop-2.* for [0-9.]+ s\\s*behind/.test(row.innerText.replace(/\\s+/g, ' ').trim()))";
     page.0.until("for how long the client is behind", late).await;

@@ -26,7 +26,7 @@ pub(crate) const HARD_TO_READ: &str = r"
     let looked = 0;
     while (walker.nextNode()) {
         const element = walker.currentNode.parentElement;
-        if (walker.currentNode.data.trim() === '' || element.closest('.heard, title, noscript, .skip')) continue;
+        if (walker.currentNode.data.trim() === '' || element.closest('.hidden-text, title, noscript, .skip')) continue;
         if (!element.checkVisibility()) continue;
         const style = getComputedStyle(element);
         const ink = element instanceof SVGElement ? style.fill : style.color;

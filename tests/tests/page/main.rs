@@ -1,5 +1,5 @@
 //! The page of the admin interface, in a real browser in front of a running Weir. Where no browser is installed, each test
-//! says so and does nothing: `cargo xtask setup` installs one where it can.
+//! prints that and does nothing: `cargo xtask setup` installs one where it can.
 
 mod first;
 mod fleet;
@@ -43,7 +43,7 @@ impl Page {
         Some(page)
     }
 
-    /// Waits until the line at the top says how many clients are in sync, behind, and rejecting.
+    /// Waits until the line at the top shows how many clients are in sync, behind, and rejecting.
     async fn tells(&self, in_sync: &str, behind: &str, rejecting: &str) {
         let wanted = format!("{in_sync} {behind} {rejecting}");
         let script = format!(
@@ -58,7 +58,7 @@ impl Page {
         let script = format!(
             "return document.querySelector({part:?})?.innerText.replace(/\\s+/g, ' ').includes({text:?})"
         );
-        self.0.until(&format!("{part} to say {text:?}"), &script).await;
+        self.0.until(&format!("{part} to show {text:?}"), &script).await;
     }
 
     /// Waits until there is a row in the tree that begins and ends so.

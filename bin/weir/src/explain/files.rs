@@ -75,7 +75,7 @@ fn origin(place: usize, rule: &NodeRule, derived: Derived, node: &str) -> Value 
             "source": "rule",
             "rule": place,
             "from": rule.from.to_string(),
-            "said": derived.field,
+            "value": derived.field,
             "pattern": rule.pattern.as_ref().map(ToString::to_string),
             "defaulted": derived.defaulted,
             "node": node,

@@ -14,7 +14,7 @@ pub(super) fn explain(args: &Args) -> Result<Value> {
     let admin = Admin::new(&args.admin)?;
     let Some(who) = &args.client else {
         let sent = parameters(&args.parameters);
-        let mut document = ask(&admin, args, &said(sent.iter()))?;
+        let mut document = ask(&admin, args, &pairs_of(sent.iter()))?;
         document["parameters"] = sent.iter().map(|(key, value)| sent_by_client(key, value)).collect();
         return Ok(document);
     };
@@ -29,7 +29,7 @@ pub(super) fn explain(args: &Args) -> Result<Value> {
 }
 
 /// Dynamic parameters, as they are asked about.
-fn said<'a>(parameters: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'static str, String)> {
+fn pairs_of<'a>(parameters: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'static str, String)> {
     parameters.map(|(key, value)| ("param", format!("{key}={value}"))).collect()
 }
 
@@ -49,7 +49,7 @@ struct Asking {
     client: Value,
     /// With what, each with where it comes from.
     parameters: Vec<Value>,
-    /// What keeps it from a client that asks by a locator: of plain names the instance tells.
+    /// What keeps it from a client that asks by a locator; the instance answers for plain names.
     barred: Option<Value>,
 }
 
@@ -62,7 +62,7 @@ impl Asking {
         let pairs =
             self.parameters.iter().map(|parameter| (text(&parameter["key"]), text(&parameter["value"])));
         let pairs: Vec<_> = pairs.collect();
-        said(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+        pairs_of(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
     }
 
     /// On the first of its streams that asks for it; where none does, on the first that has the type.

@@ -112,16 +112,16 @@ fn origin(origin: &Value, given: bool) -> String {
     let (from, defaulted) = (shown(&origin["from"]), origin["defaulted"] == true);
     let whose = origin["node"].as_str().filter(|node| !node.is_empty());
     let whose = whose.map(|node| format!(" for {node}")).unwrap_or_default();
-    let said = match (origin["said"].as_str(), origin["pattern"].as_str()) {
+    let origin_text = match (origin["value"].as_str(), origin["pattern"].as_str()) {
         (None, _) => format!("{from} is not set{whose}"),
-        (Some(said), None) => format!("{from} is {said:?}{whose}"),
-        (Some(said), Some(pattern)) => {
+        (Some(value), None) => format!("{from} is {value:?}{whose}"),
+        (Some(value), Some(pattern)) => {
             let verdict = if given && !defaulted { "matches" } else { "does not match" };
-            format!("{from} is {said:?}{whose}, which {verdict} {pattern}")
+            format!("{from} is {value:?}{whose}, which {verdict} {pattern}")
         }
     };
     let default = if given && defaulted { "the default: " } else { "" };
-    format!("{default}{said} (dynamic_parameters[{}])", origin["rule"])
+    format!("{default}{origin_text} (dynamic_parameters[{}])", origin["rule"])
 }
 
 fn write_variants(title: &str, variants: &[Value], out: &mut dyn Write) -> Result<()> {
@@ -170,7 +170,10 @@ fn write_overlaps(overlaps: &[Value], out: &mut dyn Write) -> Result<()> {
         let [left, right] = [&overlap["pair"][0], &overlap["pair"][1]].map(shown);
         match &overlap["witness"] {
             Value::Null => {
-                writeln!(out, "  {left} and {right}: constraints too large to tell whether both can match")?;
+                writeln!(
+                    out,
+                    "  {left} and {right}: constraints too large to decide whether both can match"
+                )?;
             }
             witness => writeln!(out, "  {left} and {right}: both match {}", set(witness))?,
         }

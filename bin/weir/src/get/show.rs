@@ -17,7 +17,7 @@ use crate::table::Table;
 pub(super) struct Show {
     pub(super) format: Format,
     pub(super) type_url: TypeUrl,
-    /// Whether constraints are told; clients that ask by plain names do not get to see them.
+    /// Whether constraints are shown; clients that ask by plain names do not get to see them.
     pub(super) located: bool,
 }
 
@@ -56,7 +56,7 @@ impl Show {
 
     fn all_in_table(&self, held: &Held, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::default();
-        table.row(["NAME", "FOR", "VERSION"]);
+        table.row(["NAME", "VARIANT", "VERSION"]);
         for variant in held.variants() {
             table.row(self.row(variant));
         }
@@ -82,8 +82,8 @@ impl Show {
 
     fn row(&self, variant: &Variant) -> [String; 3] {
         let constraints = &variant.key().constraints;
-        let told = self.located || !constraints.is_unconstrained();
-        let constraints = if told { constraints.to_string() } else { "-".to_owned() };
+        let shown = self.located || !constraints.is_unconstrained();
+        let constraints = if shown { constraints.to_string() } else { "-".to_owned() };
         let content = variant.content();
         let body = if content.body.is_none() { " (without a body)" } else { "" };
         [
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_table_for_people() {
-        let wanted = "NAME  FOR       VERSION\nx     env=prod  7\ny     -         missing (no answer)\n";
+        let wanted = "NAME  VARIANT   VERSION\nx     env=prod  7\ny     -         missing (no answer)\n";
         assert_eq!(shown(Format::Table), wanted);
     }
 

@@ -47,7 +47,7 @@ pub(super) fn sketch(client: &Known, dialect: &'static str) -> Sketch {
     }
 }
 
-/// Adds what a client says of itself in locators.
+/// Adds the parameters that a client states in its locators.
 pub(super) fn add_locators(client: &mut Client, snapshot: &Snapshot, database: &Database) {
     for (shown, status) in client.types.iter_mut().zip(&snapshot.types) {
         let sets = database.parameters_of(&status.type_url, status.subscription, Form::Located);
@@ -79,7 +79,7 @@ fn parameters(node: &discovery::Node, identity: Option<&Identity>, rules: &NodeR
             continue;
         }
         let from = derived.from.to_string();
-        let origin = Origin::Rule { rule, from, said: derived.field, defaulted: derived.defaulted };
+        let origin = Origin::Rule { rule, from, value: derived.field, defaulted: derived.defaulted };
         let fills_locators = derived.fills_locators;
         parameters.push(Parameter { key: derived.key, value, origin, fills_locators });
     }

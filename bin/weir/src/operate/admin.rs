@@ -187,7 +187,7 @@ async fn exchange(
     let body = response.into_body().collect().await?.to_bytes();
     connection.abort();
     let answer = match status {
-        // Whoever refuses says why in plain text.
+        // Whoever refuses states why in plain text.
         401 | 403 => String::from_utf8_lossy(&body).trim().into(),
         _ => serde_json::from_slice(&body).unwrap_or_default(),
     };

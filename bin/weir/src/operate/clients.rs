@@ -67,8 +67,19 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()> {
-    let heading =
-        ["ID", "NODE", "CLUSTER", "SPEAKS", "TYPE", "STATE", "LACKS", "SENT", "ACCEPTED", "LAG", "LAST NACK"];
+    let heading = [
+        "ID",
+        "NODE",
+        "CLUSTER",
+        "PROTOCOL",
+        "TYPE",
+        "STATE",
+        "MISSING",
+        "SENT",
+        "ACCEPTED",
+        "LAG",
+        "LAST NACK",
+    ];
     let mut rows = table(heading, colour());
     for client in clients.as_array().into_iter().flatten() {
         let who = [&client["id"], &client["node"]["id"], &client["node"]["cluster"], &client["dialect"]];

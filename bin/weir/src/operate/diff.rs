@@ -16,7 +16,7 @@ use super::output::{Format, show};
 use crate::output::whether;
 
 /// Show what two clients of a running instance are given that is not the same, or a client and what the control plane
-/// says now
+/// sends now
 ///
 /// With --upstream, the control plane is asked anew for everything that the client is subscribed to: with the settings
 /// and the node of the instance, which stand in its configuration, and with the dynamic parameters of the client.
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// The other one
     #[arg(value_name = "CLIENT_B", required_unless_present = "upstream", conflicts_with = "upstream")]
     right: Option<String>,
-    /// Compare with what the control plane says now, or with what the files hold
+    /// Compare with what the control plane sends now, or with what the files hold
     #[arg(long)]
     upstream: bool,
     /// The configuration of the instance, for --upstream

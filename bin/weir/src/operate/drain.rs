@@ -17,7 +17,7 @@ use crate::progress::Progress;
 /// How often it is looked at.
 const EACH: Duration = Duration::from_millis(200);
 
-/// How much longer than the instance says is waited for its end.
+/// How much longer than the announced time the command waits for the end of the instance.
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// Have the clients of a running instance connect anew elsewhere, and the instance end when they have gone
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     Ok(if ended { ExitCode::SUCCESS } else { ExitCode::from(LATE) })
 }
 
-/// Waits until the instance does not answer any more; says whether it came to that.
+/// Waits until the instance does not answer any more; states whether it came to that.
 fn wait(admin: &Admin, state: &mut Value, deadline: Instant) -> bool {
     let all = number(&state["streams"]);
     let mut progress = Progress::new("streams gone", all);

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 fn write_resources(resources: &Value, out: &mut dyn Write) -> Result<()> {
-    let mut rows = table(["TYPE", "NAME", "FOR", "VERSION", "SIZE", "SUBSCRIBERS"], colour());
+    let mut rows = table(["TYPE", "NAME", "VARIANT", "VERSION", "SIZE", "SUBSCRIBERS"], colour());
     for resource in resources.as_array().into_iter().flatten() {
         let [type_url, name] = [&resource["type"], &resource["name"]].map(text);
         let variants = resource["variants"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -140,7 +140,7 @@ fn write_status(status: &Value, painted: bool, out: &mut dyn Write) -> Result<()
 }
 
 fn write_upstreams(upstreams: &[Value], painted: bool, out: &mut dyn Write) -> Result<()> {
-    let mut rows = table(["AUTHORITY", "FOR", "STATE", "ENDPOINT", "SINCE", "LAST ERROR"], painted);
+    let mut rows = table(["AUTHORITY", "PARAMETERS", "STATE", "ENDPOINT", "SINCE", "LAST ERROR"], painted);
     for upstream in upstreams {
         let error = &upstream["last_error"];
         let at = error["at"].as_str().and_then(|at| at.get(.."2026-03-02T09:12:44".len()));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_differ_by_whom_they_are_for_are_told_apart() {
+    fn streams_for_different_parameters_are_distinguished() {
         let error = json!({ "at": "2026-03-02T09:12:44.104123Z", "message": "refused" });
         let upstreams = [
             json!({ "authority": "", "parameters": { "env": "test" }, "state": "in-sync", "endpoint": "http://a/", "age_seconds": 3.0 }),
@@ -241,7 +241,7 @@ mod tests {
         let mut out = Vec::new();
         write_upstreams(&upstreams, false, &mut out).unwrap();
         let wanted = "\
-AUTHORITY  FOR         STATE         ENDPOINT   SINCE  LAST ERROR
+AUTHORITY  PARAMETERS  STATE         ENDPOINT   SINCE  LAST ERROR
 \"\"         {env=test}  in-sync       http://a/  3.0 s
 \"b\"        anyone      disconnected             5 m    2026-03-02T09:12:44Z refused
 ";

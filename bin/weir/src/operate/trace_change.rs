@@ -137,7 +137,7 @@ impl Follow {
         }
     }
 
-    /// Looks at how far it has come, and says how it ended if it has.
+    /// Looks at how far it has come, and states how it ended if it has.
     fn look(&mut self, progress: &Value) -> Option<Verdict> {
         let late = Instant::now() >= self.deadline;
         let versions = progress["versions"].as_object().into_iter().flatten();

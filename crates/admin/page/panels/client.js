@@ -30,13 +30,13 @@ export function client(id) {
 function identity(shown) {
   const { node } = shown;
   const { region, zone, sub_zone: subZone } = node.locality;
-  const speaks = { sotw: "state of the world", delta: "incremental", rest: "polls over REST" }[shown.dialect];
+  const dialect = { sotw: "state of the world", delta: "incremental", rest: "polls over REST" }[shown.dialect];
   return facts([
     ["Cluster", node.cluster],
     ["Runs", [node.user_agent, node.user_agent_version].filter(Boolean).join(" ")],
     ["Place", [region, zone, subZone].filter(Boolean).join(" / ")],
     ["Connected", [moment(shown.since, `${time(shown.since)} · ${ago(shown.since)}`), ` from ${shown.peer}`]],
-    ["Speaks", `${shown.service}, ${shown.transport}, ${speaks}`],
+    ["Protocol", `${shown.service}, ${shown.transport}, ${dialect}`],
     ["Stream", shown.streams_of_node > 1 ? `number ${shown.id}, one of ${count(shown.streams_of_node)} of this node` : `number ${shown.id}`],
   ]);
 }
@@ -59,10 +59,10 @@ function parameter({ key, value, origin }) {
 
 /** Where a parameter comes from, in a sentence. */
 function why(origin) {
-  if (origin.source === "locator") return "The client says so in its locators.";
+  if (origin.source === "locator") return "Stated by the client in its locators.";
   const rule = `Rule ${origin.rule + 1} of [[dynamic_parameters]] reads ${origin.from}`;
-  if (origin.defaulted) return `${rule}${origin.said === null ? ", which is not there" : `, which says “${origin.said}”`}; so its default has to do.`;
-  return origin.said === null ? `${rule}.` : `${rule}, which says “${origin.said}”.`;
+  if (origin.defaulted) return `${rule}${origin.value === null ? ", which is not there" : `, which is “${origin.value}”`}; so its default has to do.`;
+  return origin.value === null ? `${rule}.` : `${rule}, which is “${origin.value}”.`;
 }
 
 function types(shown) {
@@ -96,7 +96,7 @@ function rejected(shown) {
     h("p", { class: "head" }, glyph(type.state === "rejecting" ? "rejecting" : "none"), h("strong", {}, typeName(type.type, type.type_url)),
       type.state === "rejecting" ? null : h("span", { class: "calm" }, "has accepted something since"),
       h("span", { class: "push" }, moment(nack.at, `${time(nack.at)} · ${ago(nack.at)}`))),
-    h("pre", { class: "said" }, nack.message || "It gave no reason.")))));
+    h("pre", { class: "quote" }, nack.message || "It gave no reason.")))));
 }
 
 /** What it asks for and does not get, whatever upstream has. */
@@ -126,7 +126,7 @@ function explained(item, id) {
 }
 
 function missing(item) {
-  const words = { unknown: "upstream has not answered yet", "timed-out": "upstream did not answer in time", absent: "upstream says there is none" };
+  const words = { unknown: "upstream has not answered yet", "timed-out": "upstream did not answer in time", absent: "upstream has none" };
   return h("span", { class: "warn" }, item.error ?? words[item.absence] ?? "nothing");
 }
 

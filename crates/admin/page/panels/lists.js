@@ -37,7 +37,7 @@ function upstream(one) {
       ["Not vouched for", one.unconfirmed.map((of) => `${counted(of.resources, "resource")} of ${of.type} from the store`).join(", ")]]),
     one.withheld.map(withheld),
     one.last_error && [h("p", { class: "calm" }, "The last thing that went wrong, ", moment(one.last_error.at, `${time(one.last_error.at)} · ${ago(one.last_error.at)}`), ":"),
-      h("pre", { class: "said" }, one.last_error.message)]);
+      h("pre", { class: "quote" }, one.last_error.message)]);
 }
 
 /** Removals that are too many to be believed at once. */
@@ -92,13 +92,13 @@ export function view(typeAt, id, fleet) {
       const found = items.find((one) => one.id === Number(id));
       if (!found) return [h("p", {}, "This view is gone: nobody is subscribed to just this any more.")];
       this.title = viewName(found);
-      const behind = found.head > found.told;
+      const behind = found.head > found.sent;
       return [
         standing(found),
         facts([
           ["Type", typeName(found.type, found.type_url)],
           ["Shared by", counted(found.streams, "stream")],
-          ["Told", behind ? `up to commit ${count(found.told)} of ${count(found.head)}` : `everything, up to commit ${count(found.head)}`],
+          ["Sent", behind ? `up to commit ${count(found.sent)} of ${count(found.head)}` : `everything, up to commit ${count(found.head)}`],
           ["Lacks", lacking(found).join(", ")],
         ]),
         section(found.subscribed > found.names.length ? `The first ${found.names.length} of ${count(found.subscribed)} names` : "Names",
@@ -129,6 +129,6 @@ function clientItem(one, wanted) {
   return h("li", { "data-key": `client ${one.id}` },
     h("p", { class: "head" }, state(one.state), h("a", { href: `#/${path("client", one.id)}` }, code(one.node.id || one.peer)),
       h("span", { class: "calm push" }, types.join(", "))),
-    nack ? h("pre", { class: "said" }, nack.message || "It gave no reason.") : null);
+    nack ? h("pre", { class: "quote" }, nack.message || "It gave no reason.") : null);
 }
 

@@ -31,5 +31,5 @@ export function nackItem(nack) {
     h("p", { class: "head" }, glyph("rejecting"), nack.client === null ? who : h("a", { href: `#/${path("client", nack.client)}` }, who),
       h("span", {}, " rejected "), h("strong", {}, typeName(nack.type, nack.type_url)),
       h("span", { class: "push" }, moment(nack.at, `${time(nack.at)} · ${ago(nack.at)}`))),
-    h("pre", { class: "said" }, nack.message || "It gave no reason."));
+    h("pre", { class: "quote" }, nack.message || "It gave no reason."));
 }

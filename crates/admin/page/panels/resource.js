@@ -76,7 +76,7 @@ function outcome(query, explained, delivery) {
       h("div", {}, h("p", {}, "the variant for ", h("strong", {}, chosen.constraints), ", version ", code(chosen.version)),
         refused ? h("p", {}, `${query.has("client") ? "It rejects" : "Clients reject"} that, or the response that it came in.`) : null, how(chosen))));
   }
-  // Nobody was asked about: what a client without parameters would get says nothing of the clients that there are.
+  // Nobody was asked about: what a client without parameters would get is not what any of the connected clients gets.
   if (explained.outcome === "nothing-matches" && !query.has("client") && !query.has("param") && delivery.streams > 0) {
     return section("Gets", h("p", { class: "calm" }, "Which variant a client gets depends on its dynamic parameters: enter some above."));
   }
@@ -93,7 +93,7 @@ function how(variant) {
   return h("p", { class: "calm" }, words[variant.reach]);
 }
 
-/** The same where variants are told apart. */
+/** The same where variants are distinguished. */
 function came(variant) {
   return { named: "by name", wildcard: "by wildcard", local: "from files" }[variant.reach];
 }
@@ -101,7 +101,7 @@ function came(variant) {
 function others(explained) {
   const items = [
     ...explained.rivals.map((one) => [one, "matches too, and is less preferred"]),
-    ...explained.mismatches.map((one) => [one.variant, `does not match: it takes ${one.requirement}, and ${said(one.given)}`]),
+    ...explained.mismatches.map((one) => [one.variant, `does not match: it takes ${one.requirement}, and ${stated(one.given)}`]),
     ...explained.expired.map((one) => [one, "would be here if its time to live were not over"]),
   ];
   const overlaps = explained.overlaps.map(({ pair, witness }) => h("li", {}, h("p", { class: "warn" },
@@ -112,9 +112,9 @@ function others(explained) {
     overlaps), explained.next === null ? null : h("p", { class: "calm" }, "And more: the admin interface has it in pages."));
 }
 
-/** What somebody says about the keys of a constraint. */
-function said(given) {
-  return Object.entries(given).map(([key, value]) => (value === null ? `nothing is said about ${key}` : `${key} is ${value}`)).join(", ");
+/** The parameters that a client has for the keys of a constraint. */
+function stated(given) {
+  return Object.entries(given).map(([key, value]) => (value === null ? `${key} is not stated` : `${key} is ${value}`)).join(", ");
 }
 
 function variants(detail) {

@@ -31,7 +31,7 @@ pub(crate) struct Given {
     located: bool,
     /// The dynamic parameters for which it was chosen.
     parameters: BTreeMap<String, String>,
-    /// The version that the client is told; null where there is nothing.
+    /// The version that the client is sent; null where there is nothing.
     version: Option<String>,
     /// The version of the content alone, whoever asks and however; null where there is nothing.
     content: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Given {
     constraints: Option<String>,
     /// What is known where there is nothing: `unknown`, `timed-out`, `absent`.
     absence: Option<&'static str>,
-    /// What is wrong with it, as upstream says or Weir itself.
+    /// The error that upstream or Weir has for it.
     error: Option<String>,
     /// What keeps it from the client, whatever upstream has: `denied` by the access rules, `over-limit`; or `away`, where
     /// nothing is known of it and no control plane can be reached.
@@ -97,7 +97,7 @@ impl Given {
         ("id" = u64, Path, description = "The id of the stream, as /clients has it"),
         ("type" = Option<String>, Query, description = "Only of this type: cds, … or a type URL"),
         ("obstacle" = Option<String>, Query, description = "Only what is kept from it: denied, over-limit, away, any"),
-        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; 1000 unless said"),
+        ("limit" = Option<usize>, Query, description = "How many at most: 1 to 100000; default 1000"),
         ("after" = Option<String>, Query, description = "The next of the page before"),
     ),
     responses(

@@ -16,14 +16,14 @@ use crate::time::rfc3339;
 pub struct Client {
     /// Never given twice; the larger is the younger.
     pub id: u64,
-    /// Who it says it is.
+    /// The `node` that it states.
     pub node: Node,
     /// Where it comes from.
     #[schema(value_type = String)]
     pub peer: SocketAddr,
     /// Whom its certificate names; null where it has shown none.
     pub identity: Option<Identity>,
-    /// The places in `[[access]]`, from 0, of the rules that say what it may have; null where there was no rule when
+    /// The places in `[[access]]`, from 0, of the rules that state what it may have; null where there was no rule when
     /// it came.
     pub access: Option<Vec<usize>>,
     /// Which service it calls: `ads`, `cds`, …, `rest`.
@@ -75,13 +75,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether one of the names is as `pattern` says, read as the configuration does.
+    /// Whether one of the names matches `pattern`, read as the configuration does.
     pub(crate) fn matches(&self, pattern: &Pattern) -> bool {
         weir_tls::Identity::new(self.uris.clone(), self.dns.clone()).matches(pattern)
     }
 }
 
-/// Who a client says it is.
+/// The `node` that a client states.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Node {
     /// `node.id`.
@@ -133,11 +133,11 @@ pub enum Origin {
         /// Where the rule looks.
         from: String,
         /// What is there.
-        said: Option<String>,
+        value: Option<String>,
         /// Whether the rule's default had to do.
         defaulted: bool,
     },
-    /// The client says it, in a locator.
+    /// Stated by the client, in a locator.
     Locator,
 }
 
@@ -147,7 +147,7 @@ pub enum Origin {
 pub enum Condition {
     /// It has accepted everything that there is for it.
     InSync,
-    /// There is something that it has not been told, or not answered for.
+    /// It still has to be sent a change, or to answer for one.
     Behind,
     /// It has rejected something, and accepted nothing since.
     Rejecting,
@@ -247,7 +247,7 @@ pub struct Nacked {
     pub version: String,
     /// The gRPC status code.
     pub code: i32,
-    /// What the client said.
+    /// The client's error text.
     pub message: String,
 }
 

@@ -46,7 +46,7 @@ pub struct Delivery {
     #[serde(serialize_with = "optional_time")]
     #[schema(value_type = Option<String>)]
     pub sent: Option<SystemTime>,
-    /// What it said when it rejected something of the type last.
+    /// What it stated when it rejected something of the type last.
     pub message: Option<String>,
 }
 

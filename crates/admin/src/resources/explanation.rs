@@ -30,7 +30,7 @@ const BYTES: usize = 1 << 20;
 /// Why somebody who asks for a name gets what they get.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Explanation {
-    /// What they say about themselves.
+    /// Their dynamic parameters.
     parameters: BTreeMap<String, String>,
     /// `served`; `nothing-matches`; `not-held`: there is no variant of the name here; `unanswered`: the control plane has
     /// not answered yet; `timed-out`: the control plane did not answer in time; `denied`: the access rules do not give it to
@@ -61,7 +61,7 @@ struct Unfit {
     variant: Variant,
     /// The first of its constraints that does not hold.
     requirement: String,
-    /// What they say about the keys of that constraint; null where they say nothing.
+    /// Their parameters for the keys of that constraint; null where they have none.
     given: BTreeMap<String, Option<String>>,
 }
 
@@ -70,7 +70,7 @@ struct Unfit {
 struct Overlapping {
     /// The constraints of the two.
     pair: [String; 2],
-    /// Dynamic parameters that both match; null where the constraints are too large to tell whether there are any.
+    /// Dynamic parameters that both match; null where the constraints are too large to decide whether there are any.
     witness: Option<BTreeMap<String, String>>,
 }
 

@@ -46,9 +46,9 @@ pub(crate) struct Variant {
     dynamic_parameter_constraints: Value,
     /// How it came: `named`, for somebody who asked for it; `wildcard`; `local`, from files.
     reach: &'static str,
-    /// The version that clients are told who ask by plain name.
+    /// The version that clients that ask by plain name are sent.
     version: String,
-    /// The version that clients are told who ask by locator.
+    /// The version that clients that ask by locator are sent.
     located_version: String,
     /// The version that upstream gave it.
     upstream_version: String,
@@ -61,7 +61,7 @@ pub(crate) struct Variant {
     ttl_seconds: Option<f64>,
     /// What is left of that.
     remaining_seconds: Option<f64>,
-    /// Whether that is over, so that nobody is told of it.
+    /// Whether that is over, so that no client is sent it.
     expired: bool,
     /// How many subscriptions of streams show it.
     subscribers: usize,
@@ -79,7 +79,7 @@ pub(super) struct Asked {
     /// What is known where they get none: `unknown`, `timed-out` (upstream did not answer), `absent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) absence: Option<&'static str>,
-    /// What upstream says to be wrong with it.
+    /// The error that upstream reports for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }

@@ -29,7 +29,7 @@ impl Description {
         self.resolved(found)
     }
 
-    /// Adds what `schema` says of an object; one that is flattened into another is a part of it.
+    /// Adds what `schema` defines for an object; one that is flattened into another is a part of it.
     fn gather<'a>(&'a self, schema: &'a Value, object: &mut Object<'a>) {
         let schema = self.resolved(schema);
         for part in schema["allOf"].as_array().into_iter().flatten() {

@@ -137,7 +137,7 @@ async fn a_client_is_shown_with_where_its_parameters_come_from() {
     let client = get(&instance(3), "/clients/3").await.json();
     assert_eq!(client["node"]["locality"]["zone"], "a");
     let origin = json!({
-        "source": "rule", "rule": 0, "from": "node.metadata.env", "said": "prod", "defaulted": false,
+        "source": "rule", "rule": 0, "from": "node.metadata.env", "value": "prod", "defaulted": false,
     });
     assert_eq!(client["parameters"][0]["origin"], origin);
     assert_eq!(client["types"][0]["last_nack"]["message"], "no");
@@ -191,8 +191,8 @@ async fn e05_what_is_not_understood_is_named_with_what_is_allowed() {
         let answer = get(&instance(1), target).await;
         assert_eq!((answer.status, &*answer.content_type), (400, "application/problem+json"), "{target}");
         let problem = answer.json();
-        let told = (&problem["field"], &problem["value"], &problem["limit"]);
-        assert_eq!(told, (&json!(field), &json!(value), &json!(limit)), "{target}");
+        let found = (&problem["field"], &problem["value"], &problem["limit"]);
+        assert_eq!(found, (&json!(field), &json!(value), &json!(limit)), "{target}");
     }
 }
 
@@ -204,7 +204,7 @@ async fn every_endpoint_is_described_and_documented() {
     assert!(paths.len() >= 18, "{paths:?}");
     for (path, methods) in paths {
         for (method, endpoint) in methods.as_object().unwrap() {
-            assert!(endpoint["summary"].is_string(), "{method} {path} says nothing of itself");
+            assert!(endpoint["summary"].is_string(), "{method} {path} has no summary");
             let heading = format!("`{} {path}`", method.to_uppercase());
             assert!(documentation.contains(&heading), "docs/admin.md has no {heading}");
         }

@@ -81,7 +81,7 @@ impl Fake {
         self.database.commit(batch);
     }
 
-    /// What each client is subscribed to of listeners: one that nobody may say no to, and two that it does not get.
+    /// What each client is subscribed to of listeners: one that nobody rejects, and two that it does not get.
     fn barred() -> Vec<Selector> {
         let [open, denied, too_much] = ["open", "denied", "too-much"]
             .map(|name| (name, [("env", "prod")].into_iter().collect::<DynamicParameters>()));
@@ -120,7 +120,7 @@ impl Fake {
             metadata: serde_json::json!({ "env": "prod" }),
         };
         let from = "node.metadata.env".to_owned();
-        let origin = Origin::Rule { rule: 0, from, said: Some("prod".to_owned()), defaulted: false };
+        let origin = Origin::Rule { rule: 0, from, value: Some("prod".to_owned()), defaulted: false };
         let nack = || Nacked {
             at: at(),
             nonce: Some("8-0".to_owned()),

@@ -33,9 +33,9 @@ async fn is_closed(operator: &mut TcpStream) {
 
 #[tokio::test]
 async fn a_header_that_does_not_end_is_not_waited_for() {
-    for said in ["", "GET /live", "GET /live HTTP/1.1\r\nhost: x\r\n"] {
+    for sent in ["", "GET /live", "GET /live HTTP/1.1\r\nhost: x\r\n"] {
         let mut operator = connect().await;
-        operator.write_all(said.as_bytes()).await.unwrap();
+        operator.write_all(sent.as_bytes()).await.unwrap();
         is_closed(&mut operator).await;
     }
 }
@@ -70,8 +70,8 @@ async fn who_does_not_read_is_not_waited_for() {
 #[tokio::test]
 async fn a_body_that_does_not_end_is_not_waited_for() {
     let mut operator = connect().await;
-    let said = "PUT /log-level HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
-    operator.write_all(said.as_bytes()).await.unwrap();
+    let sent = "PUT /log-level HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    operator.write_all(sent.as_bytes()).await.unwrap();
     tokio::time::pause();
     let (start, mut answer) = (Instant::now(), String::new());
     let read = timeout(10 * PATIENCE, operator.read_to_string(&mut answer)).await;

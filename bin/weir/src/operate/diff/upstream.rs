@@ -1,4 +1,4 @@
-//! A client, and what upstream says now.
+//! Compares a client with what its upstream sends now.
 
 mod ask;
 
@@ -25,7 +25,7 @@ pub(super) struct Compared {
 }
 
 /// What of a client can be asked for at once: a type of an authority, with the same parameters; a wildcard by itself,
-/// since its answer and that to names could not be told apart.
+/// since its answer and that to names could not be distinguished.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     authority: String,
@@ -41,7 +41,7 @@ struct Given {
     versions: BTreeMap<String, String>,
 }
 
-/// Compares what a client is given with what upstream says now.
+/// Compares what a client is sent with what upstream sends now.
 pub(super) fn compare(admin: &Admin, who: &str, config: &Path, timeout: Duration) -> Result<Compared> {
     let streams = client::streams(admin, who)?;
     let (mut questions, mut troubled) = (BTreeMap::<Question, Given>::new(), Vec::new());
