@@ -17,7 +17,7 @@ pub fn flat(n: usize) -> Expr {
     Expr::All(vec![Expr::value("env", format!("e{}", n % 3)), Expr::value("shard", format!("s{n}"))])
 }
 
-/// The same, said with `or` and `not` around it.
+/// The same, written with `or` and `not` around it.
 pub fn nested(n: usize) -> Expr {
     let env = Expr::Any(vec![Expr::value("env", format!("e{}", n % 3)), Expr::value("env", "all")]);
     let not = Expr::not(Expr::Any(vec![Expr::exists("quarantine"), Expr::value("tier", "none")]));

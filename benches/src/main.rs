@@ -1,4 +1,4 @@
-//! `weir-load`: load for a Weir, and what it takes to bear it.
+//! `weir-load`: generates load for a Weir, and measures what it costs.
 
 mod load;
 

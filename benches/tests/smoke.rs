@@ -25,8 +25,8 @@ fn load(arguments: &str) -> Vec<Value> {
         command.arg("--weir").arg(server);
     }
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {errors}");
     assert!(std::fs::read_to_string(plot).unwrap().ends_with("</svg>\n"));
     let figures: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     figures["runs"].as_array().unwrap().clone()
@@ -110,10 +110,10 @@ fn distinct_names_and_variants_run() {
 }
 
 #[test]
-fn tracing_is_told_to_a_collector() {
+fn tracing_is_sent_to_a_collector() {
     let runs = load("tracing -n 5 -c 5");
-    let told: Vec<_> = runs.iter().map(|run| figure(run, "told to the collector")).collect();
-    assert!(told[0] == 0.0 && told[2] > 0.0, "{told:?}");
+    let sent: Vec<_> = runs.iter().map(|run| figure(run, "sent to the collector")).collect();
+    assert!(sent[0] == 0.0 && sent[2] > 0.0, "{sent:?}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_floor_stands_alone_too() {
 }
 
 #[test]
-fn a_missing_server_is_said_plainly() {
+fn a_missing_server_is_errors_plainly() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir-load"));
     let output = command.args(["connect", "--weir", "/nowhere/weir"]).output().unwrap();
     assert!(!output.status.success());

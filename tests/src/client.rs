@@ -1,4 +1,4 @@
-//! A client that never gives up: it connects again whenever it is cut off, and says what it has.
+//! A client that never gives up: it connects again whenever it is cut off, and states what it has.
 //!
 //! Owns what such a client asks for, and how it shows what it holds. What that should be is for others to know.
 
@@ -51,7 +51,7 @@ pub fn note_name(number: usize) -> String {
     format!("note-{number}")
 }
 
-/// The client with this number, which tells `show` what it holds, for ever.
+/// The client with this number, which shows `show` what it holds, for ever.
 pub async fn run(number: usize, server: SocketAddr, pace: Pace, show: fn(usize, &Held)) {
     let mut client = Client {
         number,

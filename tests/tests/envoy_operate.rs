@@ -58,7 +58,7 @@ async fn e04_every_endpoint_tells_of_the_envoys() {
     for path in asked {
         let path = path.replace("{type}", "cds").replace("{name}", "backend").replace("{id}", &id);
         let answer = scene.weir.admin(&path).await;
-        // This Weir has no store, and says so.
+        // This Weir has no store, and logs it.
         let wanted = if path == "/store" { 404 } else { 200 };
         assert_eq!(answer.status, wanted, "{path}: {}", answer.body);
     }

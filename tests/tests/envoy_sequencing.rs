@@ -41,7 +41,7 @@ async fn publish(control_plane: &FakeControlPlane, resources: &[Value]) {
 }
 
 /// Publishes a cluster and its endpoints: one after the other, if that is `possible`. Envoy acknowledges a cluster
-/// only when it has its endpoints, or hears that there are none yet, which only delta can say.
+/// only when it has its endpoints, or receives that there are none yet, which only delta can express.
 async fn publish_cluster(control_plane: &FakeControlPlane, possible: bool, name: &str, backend: &Backend) {
     let (cluster, endpoints) = (eds_cluster(name), assignment(name, &[backend.address()]));
     if possible {

@@ -17,7 +17,7 @@ const ACTIVE: &str = "cluster_manager.active_clusters";
 /// Of which one is that of the discovery server.
 const WITHOUT: u64 = 2;
 
-/// How many responses Weir has sent that told clients what lives on.
+/// How many responses Weir has sent that are heartbeats.
 async fn beats(bed: &Bed) -> f64 {
     let metrics = bed.weir.admin("/metrics").await.body;
     let counts = metrics.lines().filter(|line| line.starts_with("weir_downstream_heartbeats"));
@@ -59,7 +59,7 @@ async fn a_cluster_lives_while_it_is_refreshed(dialect: Dialect) {
         envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT).await;
         upstream.send_again(cds);
         envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT + 1).await;
-        // Weir is gone too: Envoy has been told how long.
+        // Weir is gone too: Envoy has been sent how long.
         bed.weir.kill().await;
         envoy.wait_for_stat(ACTIVE, |count| count == WITHOUT).await;
     }

@@ -1,4 +1,4 @@
-//! Any kind of client in front of any kind of server: each row is a way to speak to clients, each column a source of
+//! Any kind of client in front of any kind of server: each row is a dialect for clients, each column a source of
 //! resources, and each cell a client that has to see the same five things as every other.
 //!
 //! The control planes and files have two variants of each resource, and clients are to get one of them. With TP2,
@@ -27,7 +27,7 @@ const STEPS: [&str; 6] = ["initial", "change", "addition", "removal", "client ba
 
 const TYPES: [&str; 2] = ["cds", "eds"];
 
-/// How a client speaks.
+/// The dialect of a client.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
@@ -183,7 +183,7 @@ impl Client {
         &mut self.streams[index]
     }
 
-    /// Waits until it has `content`. SotW has no words for the end of endpoints: where it is spoken on either side
+    /// Waits until it has `content`. SotW has no words for the end of endpoints: where it is used on either side
     /// of Weir, the client may keep them.
     async fn has(&mut self, content: &Content) -> Result<(), String> {
         for short in TYPES {

@@ -312,7 +312,7 @@ async fn an_identity_gets_what_its_rules_give_it_and_nothing_else() {
         assert_eq!(
             thief.closed().await.code(),
             tonic::Code::PermissionDenied,
-            "a wildcard has no name to be told of"
+            "a wildcard has no name for an error"
         );
 
         let mut stranger = connect("spiffe://test.example/ns/shop/sa/web", dialect).await;

@@ -1,4 +1,4 @@
-//! What the README tells a newcomer to try: `config/quickstart.toml` in front of real Envoys.
+//! What the README shows first: `config/quickstart.toml` in front of real Envoys.
 
 mod support;
 

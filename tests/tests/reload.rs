@@ -27,7 +27,7 @@ async fn clusters(weir: &Weir) -> (XdsClient, Vec<String>) {
     (client, names)
 }
 
-/// Waits for what the log says of the next reload.
+/// Waits for the log of the next reload.
 async fn told(weir: &Weir, parts: &[&str]) {
     weir.child().wait_for_line(parts).await;
 }
@@ -57,7 +57,7 @@ async fn a_changed_file_counts_for_who_comes_and_not_for_who_is_there() {
     })
     .await;
     weir.write_resources(&[eds_cluster("new")]);
-    // Until it has said that the new one is ready, it keeps the old one.
+    // Until it has reported that the new one is ready, it keeps the old one.
     assert_eq!(running.accept(type_url("cds")).await.names(), ["new", "of-prod"]);
     assert_eq!(running.accept(type_url("cds")).await.names(), ["new"]);
 }
@@ -130,7 +130,7 @@ async fn exports_and_the_log_level_change_at_once() {
     weir.reconfigure(|text| text.replace("level = \"warn\"", "level = \"info\""));
     told(&weir, &[APPLIED, "log.level"]).await;
     let lines = weir.child().output();
-    assert!(!lines.contains("\"changed\":\"log.level,export\""), "that was said to nobody: {lines}");
+    assert!(!lines.contains("\"changed\":\"log.level,export\""), "that was published to nobody: {lines}");
 }
 
 /// An upstream of names without an authority.
@@ -163,7 +163,7 @@ async fn upstream_moves_to_another_endpoint_and_clients_are_sent_what_differs() 
     assert!(received.names().iter().all(|name| *name != "same"), "{received:?}");
     first.wait_until_alone().await;
 
-    // And stays with the new one: what it says counts on the streams that there are.
+    // And stays with the new one: its values count on the streams that there are.
     second.set(cluster("late", "1"));
     let late = loop {
         let received = client.accept(type_url("cds")).await;

@@ -1,4 +1,4 @@
-//! What a service manager hears of the program, on a socket as systemd has one.
+//! What a service manager receives from the program, on a socket as systemd has one.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! A whole tier in virtual time, by seeds.
 //!
-//! `WEIR_SIM_SEEDS` says how many seeds each test runs, `WEIR_SIM_SEED` which single one, and `WEIR_SIM_TRACE` how
-//! much of what happened last is told when one fails.
+//! `WEIR_SIM_SEEDS` is how many seeds each test runs, `WEIR_SIM_SEED` which single one, and `WEIR_SIM_TRACE` how
+//! much of what happened last is printed when one fails.
 
 use weir_protocol::Dialect::{Delta, Sotw};
 use weir_testkit::simulator::{Hop, Setup, Simulation, Tally};
@@ -27,7 +27,7 @@ fn simulate(hops: &'static [Hop]) {
     assert!(!enough || tally.excused * EXCUSED <= tally.checked, "too much is excused: {tally:?}");
 }
 
-/// Says how to run it again, if it ends early.
+/// Prints how to run it again, if it ends early.
 struct Told(u64);
 
 impl Drop for Told {

@@ -1,8 +1,8 @@
-//! What a collector is told of the way of a change: real spans of real processes.
+//! What a collector receives of the way of a change: real spans of real processes.
 
 use std::net::SocketAddr;
 
-use weir_testkit::collector::ToldSpan;
+use weir_testkit::collector::ExportedSpan;
 use weir_testkit::process::{Weir, WeirBuilder};
 use weir_testkit::wait::until;
 use weir_testkit::{Collector, FakeControlPlane, Published, XdsClient, node, type_url};
@@ -12,7 +12,7 @@ fn cluster(version: &str) -> Published {
     Published::text(type_url("cds"), "a", version)
 }
 
-/// A Weir that traces everything, and tells it at once.
+/// A Weir that traces everything, and exports it at once.
 fn traced(collector: &Collector, protocol: &str, upstream: SocketAddr, naming: &str) -> WeirBuilder {
     Weir::builder()
         .upstream_at(upstream, "ads-delta", naming)
@@ -37,8 +37,9 @@ async fn clients(server: SocketAddr, ids: &[&str]) -> Vec<XdsClient> {
 }
 
 /// The response that brought one cluster to so many streams.
-async fn response(collector: &Collector, streams: &str) -> ToldSpan {
-    let wanted = |span: &ToldSpan| span.name == "xds.response" && span.says("weir.streams") == streams;
+async fn response(collector: &Collector, streams: &str) -> ExportedSpan {
+    let wanted =
+        |span: &ExportedSpan| span.name == "xds.response" && span.attribute("weir.streams") == streams;
     collector.span(&format!("a response that concerns {streams} streams"), wanted).await
 }
 
@@ -60,8 +61,8 @@ async fn one_trace_follows_a_response_to_the_last_acknowledgement() {
         }
         let root = response(&collector, "3").await;
         assert_eq!(root.parent, "");
-        assert_eq!(root.says("xds.type_url"), type_url("cds"));
-        assert_eq!((root.says("weir.acked"), root.says("weir.nacked")), ("2", "1"));
+        assert_eq!(root.attribute("xds.type_url"), type_url("cds"));
+        assert_eq!((root.attribute("weir.acked"), root.attribute("weir.nacked")), ("2", "1"));
         assert_eq!(root.error.as_deref(), Some("1 have rejected it"));
         assert_eq!(root.resource["service.name"], "weir");
         assert!(root.seconds < 20.0, "it does not wait for the deadline: {}", root.seconds);
@@ -70,12 +71,12 @@ async fn one_trace_follows_a_response_to_the_last_acknowledgement() {
         let names: Vec<_> = children.iter().map(|span| span.name.as_str()).collect();
         assert_eq!(names, ["xds.commit", "xds.decode", "xds.view"]);
         let (commit, view) = (&children[0], &children[2]);
-        assert_eq!((commit.says("xds.resources"), commit.says("weir.views")), ("1", "1"));
+        assert_eq!((commit.attribute("xds.resources"), commit.attribute("weir.views")), ("1", "1"));
         let counts = ["streams", "sent", "acked", "nacked", "left", "pending"];
-        let counts = counts.map(|count| view.says(&format!("weir.{count}")));
+        let counts = counts.map(|count| view.attribute(&format!("weir.{count}")));
         assert_eq!(counts, ["3", "3", "2", "1", "0", "0"]);
-        assert!(view.says("weir.slowest.client").starts_with("n-"), "{view:?}");
-        let slowest: f64 = view.says("weir.slowest.seconds").parse().expect("seconds");
+        assert!(view.attribute("weir.slowest.client").starts_with("n-"), "{view:?}");
+        let slowest: f64 = view.attribute("weir.slowest.seconds").parse().expect("seconds");
         assert!(slowest > 0.0 && slowest <= root.seconds + 0.001, "{slowest} {}", root.seconds);
         let [(event, about)] = &view.events[..] else { panic!("{view:?}") };
         assert_eq!(
@@ -109,11 +110,14 @@ async fn a_trace_ends_at_the_deadline_and_counts_who_has_not_answered() {
     clients[0].accept(type_url("cds")).await;
     clients[1].receive_type(type_url("cds")).await;
     let root = response(&collector, "2").await;
-    assert_eq!((root.says("weir.acked"), root.says("weir.pending")), ("1", "1"));
+    assert_eq!((root.attribute("weir.acked"), root.attribute("weir.pending")), ("1", "1"));
     assert_eq!(root.error.as_deref(), Some("1 have not answered in time"));
     assert!(root.seconds >= 3.0, "{}", root.seconds);
     let children = collector.children(&root, 3).await;
-    assert_eq!((children[2].says("weir.sent"), children[2].says("weir.slowest.client")), ("2", "answers"));
+    assert_eq!(
+        (children[2].attribute("weir.sent"), children[2].attribute("weir.slowest.client")),
+        ("2", "answers")
+    );
 
     until("it to be counted", async || {
         let metrics = weir.admin("/metrics").await.body;
@@ -140,15 +144,15 @@ async fn a_cascade_of_weirs_is_one_trace() {
     control_plane.set(cluster("2"));
     clients[0].accept(type_url("cds")).await;
 
-    let below = |span: &ToldSpan| {
+    let below = |span: &ExportedSpan| {
         span.name == "xds.response"
             && span.resource["service.name"] == "lower"
-            && span.says("weir.streams") == "1"
+            && span.attribute("weir.streams") == "1"
     };
     let below = collector.span("the response of the lower one", below).await;
     let view = collector.span("the view of the upper one", |span| span.id == below.parent).await;
     assert_eq!((view.name.as_str(), &*view.resource["service.name"]), ("xds.view", "weir"));
-    assert_eq!((view.trace == below.trace, view.says("weir.slowest.client")), (true, "weir-test"));
+    assert_eq!((view.trace == below.trace, view.attribute("weir.slowest.client")), (true, "weir-test"));
     let root = collector.span("the response of the upper one", |span| span.id == view.parent).await;
     assert_eq!((root.parent.as_str(), root.trace == below.trace), ("", true));
     collector.children(&below, 3).await;
@@ -185,7 +189,7 @@ async fn a_control_plane_says_what_trace_a_response_belongs_to() {
     collector.children(&root, 3).await;
     collector.look(|told| {
         let traces: Vec<_> = told.spans.iter().filter(|span| span.trace != root.trace).collect();
-        assert!(traces.is_empty(), "what is not sampled is not told: {traces:?}");
+        assert!(traces.is_empty(), "what is not sampled is not exported: {traces:?}");
     });
 
     let line = |lines: &[String]| {

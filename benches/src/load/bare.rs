@@ -1,5 +1,5 @@
 //! HTTP/2 alone: a server on the HTTP library that Weir uses, which passes each response of the control plane on to
-//! every stream, byte for byte, and looks at nothing that clients say.
+//! every stream, byte for byte, and looks at nothing that clients send.
 //!
 //! What it needs is what the library and the kernel need, and no server on them can do with less. It knows just
 //! enough to be measured in the place of a Weir where all clients want the same and nobody comes late: it keeps no
@@ -39,7 +39,7 @@ const TYPES: [&str; 4] = ["cds", "eds", "lds", "rds"];
 /// After how much silence a client is pinged: as a Weir does it by default.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// Serves until it is killed, and says on standard error where, as a Weir does.
+/// Serves until it is killed, and prints its address on standard error, as a Weir does.
 pub(crate) fn serve(options: &Options) -> Result<()> {
     super::process::raise_file_limit();
     let upstream = options.upstream.clone().context("a bare server needs --upstream")?;
@@ -57,7 +57,7 @@ pub(crate) fn serve(options: &Options) -> Result<()> {
     })
 }
 
-/// Passes on what the control plane has to say about everything.
+/// Passes on everything that the control plane sends.
 async fn subscribe(upstream: String, feed: Arc<Feed>) -> Result<()> {
     let channel = Endpoint::from_shared(format!("http://{upstream}"))?.connect().await?;
     let mut grpc = Grpc::new(channel).max_decoding_message_size(usize::MAX);
@@ -156,8 +156,8 @@ impl Body for Relay {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        while let Poll::Ready(said) = Pin::new(&mut self.requests).poll_frame(cx) {
-            if !matches!(said, Some(Ok(_))) {
+        while let Poll::Ready(frame) = Pin::new(&mut self.requests).poll_frame(cx) {
+            if !matches!(frame, Some(Ok(_))) {
                 return Poll::Ready(None);
             }
         }

@@ -1,5 +1,5 @@
 //! The floor: what it costs to write bytes to many TCP sockets and to read an acknowledgement from each, with
-//! nothing in between. No server that speaks to each client over a connection of its own can cost less.
+//! nothing in between. No server that serves each client over a connection of its own can cost less.
 //!
 //! The server is this program again, in a process of its own, so that it is measured like any other.
 
@@ -115,7 +115,7 @@ impl Peer for Reader {
     }
 }
 
-/// The server's process, told what to do over its standard input.
+/// The server's process, which takes commands over its standard input.
 struct FloorServer {
     process: Measured,
     address: SocketAddrV4,
@@ -140,7 +140,7 @@ impl FloorServer {
         let (process, mut output) = (Measured(child), BufReader::new(output));
         let mut address = String::new();
         output.read_line(&mut address)?;
-        let address = address.trim().parse().context("the floor's server says where it listens")?;
+        let address = address.trim().parse().context("the floor's server states where it listens")?;
         Ok(Self { process, address, input, output })
     }
 
@@ -151,7 +151,7 @@ impl FloorServer {
     fn expect(&mut self, word: &str) -> Result<()> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        ensure!(line.trim() == word, "the floor's server says {line:?} instead of {word:?}");
+        ensure!(line.trim() == word, "the floor's server wrote {line:?} instead of {word:?}");
         Ok(())
     }
 }
@@ -232,7 +232,7 @@ fn round(
 }
 
 impl Socket {
-    /// Writes what is left of the payload, and says whether that was all.
+    /// Writes what is left of the payload, and states whether that was all.
     fn write(&mut self, payload: &[u8]) -> Result<bool> {
         while self.unsent > 0 {
             match rustix::io::write(&self.stream, &payload[payload.len() - self.unsent..]) {

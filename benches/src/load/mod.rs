@@ -2,7 +2,7 @@
 //! as little as they can.
 //!
 //! The clients and the scenario run on one thread, which turns an epoll loop while it waits; the control plane
-//! has another. Nothing of the server runs in this process, so that what the operating system says of the
+//! has another. Nothing of the server runs in this process, so that what the operating system reports about the
 //! server's process is the server's alone.
 
 mod bare;

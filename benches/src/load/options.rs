@@ -11,7 +11,7 @@ use super::scenario::attacks::Attack;
 /// Puts load on a `weir serve` of its own and measures it from outside
 ///
 /// Starts the server in a process of its own, feeds it from a control plane, and connects many clients that
-/// accept whatever they are sent. CPU and memory of the server are what the operating system says. Everything
+/// accept whatever they are sent. CPU and memory of the server are what the operating system reports. Everything
 /// stays on the loopback interface and ends by itself.
 #[derive(Clone, Debug, Parser)]
 #[command(
@@ -78,7 +78,7 @@ pub(crate) struct Options {
     /// How much the server keeps of encoded responses, as in its configuration
     #[arg(long, default_value = "256MiB", value_name = "SIZE")]
     pub(crate) frame_cache: String,
-    /// Have so large a share of the changes traced (0 to 1), and a collector told of them
+    /// Trace this share of the changes (0 to 1), and export the traces to a collector
     #[arg(long, value_name = "SHARE")]
     pub(crate) sample_ratio: Option<f64>,
     /// The program to measure [default: the one beside this, built by cargo if it runs this]
@@ -121,7 +121,7 @@ pub(crate) enum Scenario {
     Growth,
     /// Resources change all the time
     Churn,
-    /// Everybody comes back at once and says what it has
+    /// Everybody comes back at once and states what it has
     Herd,
     /// A tenth of the clients stop reading
     Slow,

@@ -8,7 +8,7 @@ use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest, ResourceLoca
 use super::http2;
 use super::resources::{self, KEY};
 
-/// The protocol variant that clients speak.
+/// The dialect that clients use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Dialect {
     /// State of the world.

@@ -1,4 +1,4 @@
-//! What the operating system says of a process: its CPU time and its memory.
+//! CPU time and memory of a process, as the operating system reports them.
 
 use std::fs;
 use std::time::Duration;
@@ -66,12 +66,12 @@ pub(crate) fn resident(pid: u32) -> Result<u64> {
     kib.map(|kib| kib << 10).context("a process has resident memory")
 }
 
-/// Lets this process, and those that it starts, open as many files as the system allows, and says how many.
+/// Lets this process, and those that it starts, open as many files as the system allows, and states how many.
 pub(crate) fn raise_file_limit() -> u64 {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without it, a large swarm fails with an error that says so.
+    // Without it, a large swarm fails with an error that names the limit.
     let _ = setrlimit(Resource::Nofile, limit);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -17,7 +17,7 @@ pub(crate) struct Figure {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) scenario: &'static str,
-    /// What tells it from the other runs of a series.
+    /// Distinguishes the run from others of a series.
     pub(crate) label: String,
     pub(crate) streams: usize,
     pub(crate) figures: Vec<Figure>,

@@ -9,11 +9,11 @@ use weir_wire::discovery::dynamic_parameter_constraints::single_constraint::Cons
 use weir_wire::discovery::dynamic_parameter_constraints::{SingleConstraint, Type};
 use weir_wire::discovery::{DynamicParameterConstraints, Resource, ResourceName};
 
-/// The dynamic parameter that tells variants apart.
+/// The dynamic parameter that distinguishes variants.
 pub(crate) const KEY: &str = "env";
 /// What stands before the time at which a resource was published.
 const MARK: &[u8; 8] = b"\x01w@e%i~r";
-/// A field that Envoy's types do not have, so that it passes and says nothing.
+/// A field that Envoy's types do not have, so that it passes and has no effect.
 const PADDING: u32 = 1000;
 
 /// A resource to be published.

@@ -112,7 +112,7 @@ fn weir(options: &Options, configuration: &str, directory: &Path) -> Result<Comm
     command.arg("serve").arg("--config").arg(config);
     // So that what they cost falls within the time that is measured.
     command.env("OTEL_BSP_SCHEDULE_DELAY", "500");
-    // The line that tells the port, and what goes wrong.
+    // The line with the port, and what goes wrong.
     command.env("WEIR_LOG", "warn,weir::serve=info");
     Ok(command)
 }
@@ -178,7 +178,7 @@ fn binary(named: Option<&Path>) -> Result<PathBuf> {
     let own = std::env::current_exe().context("find this program")?;
     let profile = own.parent().context("a program is in a directory")?;
     let binary = profile.join("weir");
-    // Under `cargo run`, what is measured is what the checkout says.
+    // Under `cargo run`, what is measured is the checkout.
     if let Some(cargo) = std::env::var_os("CARGO") {
         build(Path::new(&cargo), profile)?;
     }

@@ -1,6 +1,6 @@
 //! Many client sockets in one thread: an epoll loop that is turned by whoever waits for something.
 //!
-//! What is said over a socket is its [`Peer`]'s. Nothing here runs by itself: between two calls the clients
+//! The bytes on a socket belong to its [`Peer`]. Nothing here runs by itself: between two calls the clients
 //! stand still, and the server feels that as clients that do not read.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -18,7 +18,7 @@ const PER_SOURCE: usize = 20_000;
 const READ: usize = 256 << 10;
 const EVENTS: usize = 1024;
 
-/// What is said over one socket.
+/// The protocol on one socket.
 pub(crate) trait Peer {
     /// What the peers of all sockets share.
     type Shared;
@@ -147,7 +147,7 @@ impl<P: Peer> Sockets<P> {
         Ok(())
     }
 
-    /// Turns until `done` or the deadline, and says whether it was done.
+    /// Turns until `done` or the deadline, and states whether it was done.
     pub(crate) fn turn_until(
         &mut self,
         deadline: Instant,
@@ -204,7 +204,7 @@ impl<P: Peer> Sockets<P> {
         Ok(())
     }
 
-    /// Sends, after what was left of earlier, and says why the socket does not take it any more, if so.
+    /// Sends, after what was left of earlier, and states why the socket does not take it any more, if so.
     fn write(&mut self, number: usize, bytes: &[u8]) -> Result<Option<anyhow::Error>> {
         let slot = &mut self.slots[number];
         let Some(socket) = slot.socket.as_ref().filter(|_| slot.connected) else { return Ok(None) };
@@ -237,7 +237,7 @@ impl<P: Peer> Sockets<P> {
     }
 }
 
-/// Sends what there is room for, and says how much.
+/// Sends what there is room for, and states how much.
 fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     let mut sent = 0;
     while sent < bytes.len() {

@@ -1,6 +1,6 @@
 //! The clients: each a connection with one or more xDS streams that accepts whatever it is sent.
 //!
-//! A client does as little as the protocol allows: it finds the nonce and says yes. What it saw goes into the
+//! A client does as little as the protocol allows: it finds the nonce and sends an ACK. What it saw goes into the
 //! [`Tally`], which all share.
 
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub(crate) struct Client {
     first: usize,
     streams: Vec<Stream>,
     begun: Instant,
-    told: bool,
+    announced: bool,
 }
 
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl Client {
             first,
             streams: vec![stream; streams],
             begun: Instant::now(),
-            told: false,
+            announced: false,
         }
     }
 
@@ -205,8 +205,8 @@ impl Peer for Client {
         let Some(http) = &mut self.http else { bail!("bytes before the connection was opened") };
         let mut events = std::mem::take(&mut tally.events);
         let fed = http.feed(bytes, out, &mut events);
-        if !self.told && http.is_accepted() && http.is_flushed() {
-            self.told = true;
+        if !self.announced && http.is_accepted() && http.is_flushed() {
+            self.announced = true;
             tally.accepted += 1;
         }
         tally.bytes_in += bytes.len() as u64;

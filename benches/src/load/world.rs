@@ -64,7 +64,7 @@ impl<'a> World<'a> {
     }
 
     /// How many bytes of traces there were; waits for the first if all changes are sampled.
-    pub(crate) fn told(&mut self) -> Result<u64> {
+    pub(crate) fn exported(&mut self) -> Result<u64> {
         let Some(collector) = self.collector.take() else { return Ok(0) };
         if self.options.sample_ratio == Some(1.0) {
             self.wait_for("traces", |_, _| collector.bytes() > 0)?;
@@ -158,7 +158,7 @@ impl<'a> World<'a> {
         self.wait_for("first full states", |tally, streams| tally.synced.len() == streams)
     }
 
-    /// Turns until `done`, which is told how many streams there are.
+    /// Turns until `done`, which is given how many streams there are.
     pub(crate) fn wait_for(&mut self, what: &str, mut done: impl FnMut(&Tally, usize) -> bool) -> Result<()> {
         let deadline = Instant::now() + self.options.patience();
         let streams = self.streams;

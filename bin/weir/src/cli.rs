@@ -86,7 +86,7 @@ impl Cli {
     }
 }
 
-/// Shows the help or the version that was asked for, or says in one line what is wrong with the arguments.
+/// Shows the help or the version that was asked for, or prints one line about what is wrong with the arguments.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -111,11 +111,11 @@ fn one_line(text: &str) -> String {
         let words: Vec<_> = paragraph.split_whitespace().collect();
         words.join(" ")
     });
-    let told: Vec<_> = paragraphs
+    let lines: Vec<_> = paragraphs
         .filter(|paragraph| paragraph.starts_with("error: ") || paragraph.starts_with("tip: "))
         .map(|paragraph| paragraph.trim_start_matches("error: ").to_owned())
         .collect();
-    told.join("; ")
+    lines.join("; ")
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn logs(log: &weir_config::Log) -> Logs {
     Logs { level, format }
 }
 
-/// What is told to a collector.
+/// Settings of the telemetry.
 pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
     Collector {
         endpoint: telemetry.endpoint.as_ref().map(|endpoint| endpoint.as_str().to_owned()),

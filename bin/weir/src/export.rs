@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let Some(format) = FileFormat::of(&args.to) else {
-        bail!("{}: the name says no format; use one of {}", args.to.display(), FileFormat::ENDINGS);
+        bail!("{}: the file name has no known ending; use one of {}", args.to.display(), FileFormat::ENDINGS);
     };
     let type_url = args.subscription.type_url.clone();
     let missing = args.subscription.run(&mut Export { type_url, to: args.to.clone(), format })?;

@@ -66,13 +66,13 @@ pub(crate) struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// Whether anything is said about the node.
+    /// Whether any argument describes the node.
     pub(crate) fn is_given(&self) -> bool {
         let Self { node_id, node_cluster, node_metadata, node_json } = self;
         node_id.is_some() || node_cluster.is_some() || !node_metadata.is_empty() || node_json.is_some()
     }
 
-    /// The node: what the JSON says, overridden by the other arguments.
+    /// The node: the JSON, overridden by the other arguments.
     pub(crate) fn node(&self) -> Result<Node> {
         let mut node = match &self.node_json {
             Some(path) => read_node(path)?,

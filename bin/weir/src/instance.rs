@@ -1,4 +1,4 @@
-//! What the admin server tells, gathered from the parts that know it.
+//! What the admin server shows, gathered from the parts that have it.
 
 mod clients;
 mod config;

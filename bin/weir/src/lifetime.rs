@@ -32,17 +32,17 @@ impl Signals {
     }
 
     /// The next one.
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> StopCause {
         tokio::select! {
-            _ = self.terminate.recv() => Told::Terminate,
-            _ = self.interrupt.recv() => Told::Interrupt,
+            _ = self.terminate.recv() => StopCause::Terminate,
+            _ = self.interrupt.recv() => StopCause::Interrupt,
         }
     }
 }
 
-/// What the program is told.
+/// What begins the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum StopCause {
     /// By who runs it: there is time.
     Terminate,
     /// By a person, who waits.
@@ -60,7 +60,7 @@ pub(crate) struct Drain {
     pub(crate) clients: Control,
     /// How much longer it may take than it should.
     pub(crate) patience: Duration,
-    /// Told that the end has begun.
+    /// Notified when the shutdown begins.
     pub(crate) manager: ServiceManager,
 }
 
@@ -70,18 +70,18 @@ impl Drain {
     ///
     /// # Errors
     /// When a task has failed.
-    pub(crate) async fn when_told(
+    pub(crate) async fn until_stopped(
         &self,
         signals: &mut Signals,
         tasks: &mut JoinSet<Result<()>>,
     ) -> Result<()> {
-        let told = tokio::select! {
-            told = signals.next() => told,
-            () = self.draining.cancelled() => Told::Operator,
+        let cause = tokio::select! {
+            cause = signals.next() => cause,
+            () = self.draining.cancelled() => StopCause::Operator,
             Some(ended) = tasks.join_next() => return Err(unexpected(ended)),
         };
         self.manager.stopping();
-        if told == Told::Interrupt {
+        if cause == StopCause::Interrupt {
             tracing::info!("stopping");
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Drain {
         self.clients.drain();
         tracing::info!(seconds = limit.as_secs(), "moving clients elsewhere");
         tokio::select! {
-            () = told_again(told, signals) => tracing::info!("told again: stopping at once"),
+            () = second_signal(cause, signals) => tracing::info!("second signal received: stopping now"),
             Some(ended) = tasks.join_next() => match ended {
                 Ok(Ok(())) => tracing::info!("the last client has gone"),
                 failed => return Err(unexpected(failed)),
@@ -108,10 +108,10 @@ impl Drain {
 
 /// Waits for who has no more time. An operator's wish is often followed by a SIGTERM that means the same: that of
 /// Kubernetes, after the hook with the wish.
-async fn told_again(told: Told, signals: &mut Signals) {
-    if told == Told::Operator && signals.next().await == Told::Terminate {
-        tracing::info!("told to do what it does already");
-    } else if told == Told::Operator {
+async fn second_signal(cause: StopCause, signals: &mut Signals) {
+    if cause == StopCause::Operator && signals.next().await == StopCause::Terminate {
+        tracing::info!("already draining");
+    } else if cause == StopCause::Operator {
         return;
     }
     signals.next().await;

@@ -1,4 +1,4 @@
-//! What is said to the person at the terminal.
+//! Messages for the person at the terminal.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -28,13 +28,13 @@ pub(crate) fn complain(error: &anyhow::Error) {
     }
 }
 
-/// Says something that is not an error.
+/// Prints a message that is not an error.
 pub(crate) fn note(text: &str) {
     // Where standard error is closed, nobody listens.
     _ = writeln!(io::stderr().lock(), "weir: {}", printable(text));
 }
 
-/// The error with its causes, each said once: some errors already contain their cause.
+/// The error with its causes, each printed once: some errors already contain their cause.
 pub(crate) fn describe(error: &anyhow::Error) -> String {
     weir_types::with_causes(error.to_string(), error.source())
 }

@@ -31,17 +31,17 @@ pub(crate) struct Parts {
     pub(crate) exports: watch::Sender<Vec<Export>>,
     pub(crate) upstreams: Upstreams,
     pub(crate) loaded: Loaded,
-    /// How TLS is spoken to clients, if it is.
+    /// TLS of the client listener, if it has any.
     pub(crate) tls: Option<Acceptor>,
     /// Who operates, where there is an admin server.
     pub(crate) operators: Option<Operators>,
-    /// Told when a reload begins and is over.
+    /// Notified when a reload begins and ends.
     pub(crate) manager: ServiceManager,
 }
 
 /// Whom the admin server lets do what.
 pub(crate) struct Operators {
-    /// How TLS is spoken to them, if it is.
+    /// TLS of the listener, if it has any.
     pub(crate) tls: Option<Acceptor>,
     pub(crate) auth: watch::Sender<Auth>,
 }
@@ -133,7 +133,7 @@ impl Reload {
         weir_metrics::CONFIG_RELOADS.counter().add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
-    /// Puts a valid configuration in force, as far as that can be, and tells which keys changed.
+    /// Puts a valid configuration in force, as far as that is possible, and logs which keys changed.
     ///
     /// # Errors
     /// When something that it names cannot be used; then nothing is changed.

@@ -1,4 +1,4 @@
-//! `weir serve`: everything put together, until it is told to stop.
+//! `weir serve`: everything put together, until it is stopped.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// What Weir says about itself.
+/// Telemetry.
 struct Telemetry {
     metrics: Metrics,
     log_level: LogLevel,
@@ -84,14 +84,14 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     );
     manager.ready();
     let alive = tokio::spawn(manager.keep_alive());
-    let ended = drain.when_told(&mut signals, &mut tasks).await;
+    let ended = drain.until_stopped(&mut signals, &mut tasks).await;
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
     if finished.await.is_err() {
         tracing::warn!(seconds = PATIENCE.as_secs(), "some connections did not end in time");
     }
     if store.is_some_and(|store| !store.flush()) {
-        tracing::warn!("what was said last could not be stored");
+        tracing::warn!("last changes were not persisted");
     }
     tokio::task::spawn_blocking(move || collector.shut_down()).await?;
     alive.abort();

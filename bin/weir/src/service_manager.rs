@@ -1,7 +1,7 @@
-//! What the service manager that started the program is told (sd_notify(3)): that it serves, reloads, stops, and lives.
+//! Notifies the service manager that started the program (sd_notify(3)): serving, reloading, stopping, alive.
 //!
 //! A few lines over a datagram socket, and nothing where no `NOTIFY_SOCKET` is named. Never decides anything: whoever
-//! does tells it here.
+//! does reports it here.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,12 +18,12 @@ use tokio::time::{MissedTickBehavior, interval};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServiceManager {
     socket: Option<Arc<UnixDatagram>>,
-    /// How often it has to hear that the program lives.
+    /// How often the service manager expects a sign of life.
     watchdog: Option<Duration>,
 }
 
 impl ServiceManager {
-    /// As the environment says. Where it cannot be reached the program runs all the same.
+    /// From the environment. Where it cannot be reached the program runs all the same.
     pub(crate) fn from_environment() -> Self {
         let Some(name) = std::env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
             return Self::default();
@@ -54,7 +54,7 @@ impl ServiceManager {
         self.tell("STOPPING=1");
     }
 
-    /// Says that the runtime lives for as long as it does, twice as often as it has to be said. Never ends where that is
+    /// Sends a sign of life for as long as the runtime is alive, twice as often as required. Never ends where that is
     /// asked for, and at once where it is not.
     pub(crate) async fn keep_alive(self) {
         let Some(every) = self.watchdog.filter(|_| self.socket.is_some()) else { return };

@@ -36,7 +36,7 @@ pub(crate) struct SubscriptionArgs {
     /// A dynamic parameter to send; may be repeated
     #[arg(long = "param", short, value_name = "KEY=VALUE")]
     parameters: Vec<Pair>,
-    /// How to speak
+    /// Protocol to use
     #[arg(long, value_enum, default_value_t = Protocol::Delta)]
     protocol: Protocol,
     /// Go on with changes

@@ -12,7 +12,7 @@ use crate::operate::admin::Address;
 /// What errors and logs call the files.
 const PLACE: &str = "command line";
 
-/// Where help has these. Said of each of them, since what follows would be taken for one of them otherwise.
+/// Where help has these. Set for each of them, since what follows would be taken for one of them otherwise.
 const HEADING: &str = "TLS and tokens";
 
 /// TLS, and a token.
@@ -36,12 +36,12 @@ pub(crate) struct TrustArgs {
 }
 
 impl TrustArgs {
-    /// Whether anything was said of TLS.
+    /// Whether any TLS option was given.
     pub(crate) fn speaks_tls(&self) -> bool {
         self.tls_ca.is_some() || self.tls_cert.is_some() || self.tls_server_name.is_some()
     }
 
-    /// How TLS is spoken, in which `alpn` is: `h2` or `http/1.1`; none to a server that speaks none. To be called in a
+    /// TLS settings with this `alpn` (`h2` or `http/1.1`); none for a server without TLS. To be called in a
     /// tokio runtime.
     ///
     /// # Errors
@@ -114,12 +114,12 @@ impl Hint<'_> {
         let says = |words| reason.contains(words);
         match self.is_https {
             // An alert of TLS, read as a frame of HTTP/2.
-            false if says("frame with invalid size") => "; if the server speaks TLS, write https://",
+            false if says("frame with invalid size") => "; if the server uses TLS, write https://",
             false => "",
-            true if says("does not speak TLS") => "; write http:// for a server without TLS",
-            true if says("not valid for name") => "; say what it is for by --tls-server-name",
+            true if says("does not use TLS") => "; write http:// for a server without TLS",
+            true if says("not valid for name") => "; state what it is for by --tls-server-name",
             true if says("of no authority that is trusted") => "; name its authority by --tls-ca",
-            // In TLS 1.3 a server that has not seen a certificate may be gone before it has said so.
+            // In TLS 1.3 a server that has not seen a certificate may close the connection before it has sent the reason.
             true if self.is_anonymous => {
                 "; if the server demands a certificate, give one by --tls-cert and --tls-key"
             }
@@ -162,13 +162,13 @@ mod tests {
         for (hint, reason, wanted) in [
             (plain, "http2 error: connection error detected: frame with invalid size", "https://"),
             (plain, "Connection refused", ""),
-            (tls, "the other side does not speak TLS", "http://"),
+            (tls, "the other side does not use TLS", "http://"),
             (tls, "the other side's certificate is of no authority that is trusted here", "--tls-ca"),
             (tls, "certificate not valid for name \"a\"", "--tls-server-name"),
             (tls, "connection reset", "--tls-cert and --tls-key"),
         ] {
-            let told = hint.of(reason);
-            assert!(told.contains(wanted) && told.is_empty() == wanted.is_empty(), "{reason}{told}");
+            let hinted = hint.of(reason);
+            assert!(hinted.contains(wanted) && hinted.is_empty() == wanted.is_empty(), "{reason}{hinted}");
         }
         let known = trust(&["--tls-cert", "/a.pem", "--tls-key", "/a.key"]).unwrap();
         assert_eq!(known.hint(true).of("connection reset"), "");

@@ -11,7 +11,7 @@ const PACKAGE: &str = "tests/fuzz";
 /// Where what is built and found goes, relative to the workspace.
 const OUTPUT: &str = "target/fuzz";
 
-/// What tells libFuzzer which code an input reaches.
+/// Has the compiler report to libFuzzer which code an input reaches.
 const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
@@ -36,7 +36,7 @@ pub(crate) fn obstacle() -> Option<String> {
         .then(|| format!("libFuzzer needs a C++ compiler ({compiler} is not there; set CXX)"))
 }
 
-/// Fuzzes every target. Where that is not possible, says so and does nothing.
+/// Fuzzes every target. Where that is not possible, prints the reason and does nothing.
 pub(crate) fn run(root: &Path, effort: Effort) -> Result<()> {
     if let Some(obstacle) = obstacle() {
         println!("fuzz: skipped, since {obstacle}");
@@ -70,9 +70,9 @@ fn answers(program: &str) -> bool {
 /// The target triple that rustc builds for. It is named to cargo, so that build scripts are not instrumented.
 fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("start rustc")?;
-    let text = String::from_utf8(output.stdout).context("read what rustc says of itself")?;
+    let text = String::from_utf8(output.stdout).context("read the version of rustc")?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc does not say its host")
+    host.map(str::to_owned).context("rustc -vV names no host")
 }
 
 fn build(root: &Path, host: &str) -> Result<()> {
@@ -128,8 +128,8 @@ fn fuzz(root: &Path, fuzzer: &Path, target: &str, effort: Effort) -> Result<bool
         .stderr(fs::File::create(&log).with_context(|| format!("create {}", log.display()))?)
         .status()
         .context("start the fuzzer")?;
-    let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-    let lines: Vec<&str> = said.lines().collect();
+    let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
     let shown = if status.success() { 1 } else { 60 };
     lines[lines.len().saturating_sub(shown)..].iter().for_each(|line| println!("{line}"));
     Ok(status.success())

@@ -36,7 +36,7 @@ pub(crate) fn no_browser() -> Option<String> {
     (!missing.is_empty()).then(|| format!("{} not installed ({install})", missing.join(" and ")))
 }
 
-/// Installs a browser, if there is none and apt is there for us to use. Whoever goes without is told by [`no_browser`].
+/// Installs a browser, if there is none and apt is there for us to use. Without one, [`no_browser`] gives the reason.
 fn set_up_browser() {
     if no_browser().is_some() && is_there("apt-get") && is_root() {
         println!("tools: installing {}", BROWSER_PACKAGES.join(", "));
@@ -109,7 +109,7 @@ fn set_up_node(root: &Path) -> Result<()> {
     fs::write(&stamp_file, stamp).with_context(|| format!("write {}", stamp_file.display()))
 }
 
-/// Whether there is nothing to do for these requirements; says which it is.
+/// Whether there is nothing to do for these requirements; states which it is.
 fn is_up_to_date(stamp_file: &Path, stamp: &str, requirements: &str) -> bool {
     let is = fs::read_to_string(stamp_file).is_ok_and(|found| found == stamp);
     let what = if is { "is up to date with" } else { "is made from" };
@@ -165,13 +165,13 @@ fn link_envoy(venv: &Path, link: &Path) -> Result<()> {
     std::os::unix::fs::symlink(&binary, link).with_context(|| format!("link {}", link.display()))
 }
 
-/// Runs a command to its end; an unsuccessful one is an error that carries what it said.
+/// Runs a command to its end; an unsuccessful one is an error that carries its output.
 fn run(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("start {program}"))?;
     if !output.status.success() {
-        let said = [&*output.stdout, &*output.stderr].concat();
-        bail!("{program} ended with {}:\n{}", output.status, String::from_utf8_lossy(&said).trim());
+        let text = [&*output.stdout, &*output.stderr].concat();
+        bail!("{program} ended with {}:\n{}", output.status, String::from_utf8_lossy(&text).trim());
     }
     Ok(output)
 }

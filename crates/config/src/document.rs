@@ -8,7 +8,7 @@ use toml::Table;
 use crate::Config;
 
 impl Config {
-    /// As a file says it, with every default, and without secrets.
+    /// In the form of a configuration file, with every default, and without secrets.
     ///
     /// # Errors
     /// When a path is not UTF-8.

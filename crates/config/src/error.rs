@@ -11,10 +11,10 @@ pub enum Error {
     Unreadable {
         /// Which file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file can be read and says something unacceptable. One line for each problem.
+    /// The file can be read and is not valid. One line for each problem.
     #[error("{}", Lines { file, problems })]
     Invalid {
         /// Which file.

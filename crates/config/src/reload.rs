@@ -1,6 +1,6 @@
 //! What changes when the file does while the program runs, and when that counts.
 //!
-//! One table says it of every key; `docs/reload.md` shows the same, and a test holds both against the reference. Never
+//! One table has a row for each key; `docs/reload.md` shows the same, and a test holds both against the reference. Never
 //! applies anything: that is the program's.
 
 /// Compares a setting of two configurations.
@@ -64,11 +64,11 @@ impl Setting {
     }
 }
 
-/// What counts when `file` is what the file says now, and `running` counted until now.
+/// The settings in force when `file` is the content of the file now, and `running` was in force until now.
 pub fn in_force(running: &Config, file: &Config) -> Config {
     let mut next = file.clone();
     SETTINGS.iter().for_each(|setting| (setting.keep)(&mut next, running));
-    // Which addresses speak TLS is decided when they are bound.
+    // Which addresses use TLS is decided when they are bound.
     if next.downstream.tls.is_some() != running.downstream.tls.is_some() {
         next.downstream.tls.clone_from(&running.downstream.tls);
     }
@@ -95,7 +95,7 @@ macro_rules! keep {
 /// A row for each key, and those of the upstreams.
 macro_rules! settings {
     ($($counts:ident $key:literal: |$config:ident| $value:expr;)* $(+ $upstream:expr;)*) => {
-        /// Every setting. Of two that are about a key, the one that says more of it counts.
+        /// Every setting. Of two that are about a key, the more specific one counts.
         pub const SETTINGS: &[Setting] = &[
             $(Setting {
                 key: $key,

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_told_from_another_one_and_never_shown() {
+    fn a_secret_differs_from_another_one_and_is_never_shown() {
         let [one, same, other] = ["hunter2", "hunter2", "hunter3"].map(|text| Secret::from(text.to_owned()));
         assert!(one == same && one != other);
         assert_eq!(format!("{one:?}"), REDACTED);

@@ -1,7 +1,7 @@
 //! Who may have what, by certificate.
 //!
 //! Owns the rules, what of them is for a client, and the record of what was denied. A name that a client may not have
-//! stays part of its subscription, withheld ([`DynamicParameters::withheld`]), so that the client is told of it as of
+//! stays part of its subscription, withheld ([`DynamicParameters::withheld`]), so that the client is sent that as for
 //! any error of a resource; every subscription passes [`Rights::admit`] on its way to the database, which lets nothing
 //! through that is neither allowed nor withheld.
 
@@ -46,7 +46,7 @@ impl AccessRule {
 pub struct AccessRules(Arc<[AccessRule]>);
 
 impl AccessRules {
-    /// These rules: a client may have what one of them says, and nothing else.
+    /// These rules: a client may have what one of them grants, and nothing else.
     pub fn new(rules: Vec<AccessRule>) -> Self {
         Self(rules.into())
     }

@@ -1,4 +1,4 @@
-//! What a client asks for beyond the limits, and is told so of by name.
+//! What a client asks for beyond the limits, and is sent by name as refused.
 //!
 //! In its place the database is asked for a stand-in, of which nothing is known but the error. The stream's machine never
 //! sees it: to it, the client is subscribed to what it asked for.
@@ -49,7 +49,7 @@ impl Beyond {
     /// Notes what is refused.
     ///
     /// # Errors
-    /// Where it cannot be told by name: there is too much of it, or a wildcard.
+    /// Where it cannot be sent by name: there is too much of it, or a wildcard.
     pub(crate) fn add(&mut self, refused: &Refused, type_url: &TypeUrl, node: &str) -> Result<(), Ended> {
         let wildcard = refused.0.iter().any(|(selector, _)| selector.locator.is_wildcard());
         if wildcard || self.len() + refused.0.len() > MOST_REFUSED {

@@ -15,13 +15,13 @@ use crate::view::Attached;
 pub enum ColdStart {
     /// None: the stream stays open and silent.
     Hold,
-    /// Each name is told to be UNAVAILABLE (`resource_errors`, xRFC TP3).
+    /// Each name is sent as UNAVAILABLE (`resource_errors`, xRFC TP3).
     Error,
-    /// The stream is ended with UNAVAILABLE if there is nothing to be said on it; otherwise as [`Self::Error`].
+    /// The stream is ended with UNAVAILABLE if there is nothing to be sent on it; otherwise as [`Self::Error`].
     Close,
 }
 
-/// The answer to each kind of client, which its `user_agent_name` tells.
+/// The answer to each kind of client, which its `user_agent_name` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColdStarts {
     /// Envoys (`envoy`).
@@ -44,9 +44,9 @@ impl Default for ColdStarts {
 /// What that is for one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cold {
-    /// It is ended while there is nothing to be said on it.
+    /// It is ended while there is nothing to be sent on it.
     pub(crate) closes: bool,
-    /// Names are told to be unavailable.
+    /// Names are sent as unavailable.
     pub(crate) tells: bool,
 }
 
@@ -65,8 +65,8 @@ impl ColdStarts {
 }
 
 impl Cold {
-    /// Why `stream` ends, if it does: nothing was said on it, nothing of what it asks for is known, and there is nobody
-    /// to ask. A stream on which anything was said, or could be, goes on.
+    /// Why `stream` ends, if it does: nothing was sent on it, nothing of what it asks for is known, and there is nobody
+    /// to ask. A stream on which anything was sent, or could be, goes on.
     pub(crate) fn end<F>(self, stream: &ServerStream<Attached, F>) -> Option<Status> {
         let logical = stream.logical();
         if !self.closes || logical.iter().any(|logical| logical.outstanding().is_some()) {

@@ -1,4 +1,4 @@
-//! What one client says and is told on a stream, without the stream itself.
+//! The requests and responses of one client on a stream, without the stream itself.
 //!
 //! Owns who the client is, what its stream may carry, and the machine. Never reads, writes, counts or logs: requests
 //! come decoded, and a response is made when there is room for it.
@@ -27,7 +27,7 @@ use crate::scope::Scope;
 use crate::view::{Attached, Attacher, Tells};
 use crate::wrapping::Wrapping;
 
-/// What one client says and is told, from its first request on.
+/// The requests and responses of one client, from its first request on.
 pub struct Conversation {
     machine: ServerStream<Attached, Bytes>,
     scope: Scope,
@@ -38,7 +38,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// With a client of `service` that is sent its resources in this `wrapping`, may ask for as much as `limits` say,
+    /// With a client of `service` that is sent its resources in this `wrapping`, may ask for as much as `limits` allow,
     /// is answered by `cold_starts` while there is nobody to ask, and waits with `patience` for what may never come.
     pub fn new(
         (service, dialect): (&'static Service, Dialect),
@@ -68,8 +68,8 @@ impl Conversation {
         Ok(inbound)
     }
 
-    /// Takes in what the client asks of `database`; `subscriber` is woken when there may be something to say. What
-    /// the client says of an earlier response is returned.
+    /// Takes in what the client asks of `database`; `subscriber` is woken when there may be something to send. What
+    /// the client answers to an earlier response is returned.
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED or PERMISSION_DENIED for a subscription that is refused: the stream is over.
@@ -85,7 +85,7 @@ impl Conversation {
         self.machine.handle_message(inbound, &mut views, now()).map_err(refused)
     }
 
-    /// How many names are refused for now, and told to be.
+    /// How many names are refused for now, and sent as refused.
     pub fn refused(&self) -> usize {
         self.machine.logical().iter().map(|logical| logical.view().refused()).sum()
     }
@@ -105,7 +105,7 @@ impl Conversation {
         self.machine.handle_timeout(now())
     }
 
-    /// The next response, if there is anything to say.
+    /// The next response, if there is anything to send.
     pub fn respond(&mut self, frames: &Frames) -> Option<Transmit<Bytes>> {
         let frames = frames.of_stream(self.wrapping).noted(self.client.takes_trace_context);
         let mut frames = if self.client.is_weir() { frames.unlimited() } else { frames };
@@ -117,7 +117,7 @@ impl Conversation {
         self.machine.logical().iter().map(|logical| logical.view().subscription().len()).sum()
     }
 
-    /// Whether there may be something to say: a response, or the end.
+    /// Whether there may be something to send: a response, or the end.
     pub(crate) fn is_due(&self) -> bool {
         self.machine.is_due() || self.end().is_some()
     }

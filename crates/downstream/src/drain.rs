@@ -1,6 +1,6 @@
 //! When a client is asked to connect anew, and how long its streams go on after that.
 //!
-//! A client moves in two steps: GOAWAY tells it to open streams elsewhere, and then, since xDS streams have no end
+//! A client moves in two steps: GOAWAY asks it to open streams elsewhere, and then, since xDS streams have no end
 //! of their own, they are ended for it. Owns the times of both. Never ends a connection: that is the connection's.
 
 use std::future::pending;

@@ -1,4 +1,4 @@
-//! From a difference to the responses that say it, none larger than a client takes.
+//! From a difference to its responses, none larger than a client takes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Encoder<'a> {
     pub(crate) wrapped: bool,
     /// The largest message that they take, in bytes.
     pub(crate) limit: usize,
-    /// When it is said, to clients that are told how long resources live.
+    /// When it is sent, to clients that are sent times to live.
     pub(crate) at: Option<Instant>,
     pub(crate) large: &'a Large,
 }
@@ -81,7 +81,7 @@ impl Encoder<'_> {
         frame.len() - HEADER <= self.limit
     }
 
-    /// Says so if a response that cannot be split is too large.
+    /// Logs a response that is too large and cannot be split.
     fn look_at(&self, step: &Step<'_, Attached>, frame: &Bytes) {
         let type_url = step.logical.type_url();
         match self.fits(frame) {
@@ -142,7 +142,7 @@ impl Encoder<'_> {
     }
 }
 
-/// What one response says.
+/// The content of one response.
 #[derive(Clone, Copy)]
 struct Said<'a> {
     resources: &'a [(Arc<Variant>, Form)],
@@ -153,9 +153,9 @@ struct Said<'a> {
 
 /// What became of a difference.
 pub(crate) struct Encoded {
-    /// The responses that say it; none if it says nothing.
+    /// The responses of the difference; none if it is empty.
     pub(crate) frames: Vec<Bytes>,
-    /// Whether they tell of errors.
+    /// Whether they contain errors.
     pub(crate) errs: bool,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Gone<'a> {
     }
 }
 
-/// Whether an error says why something is gone.
+/// Whether an error states why something is gone.
 fn explains(failing: &weir_database::Failing, removed: &Removed) -> bool {
     match removed {
         Removed::Name(name) | Removed::Locator(name) => failing.name == *name,

@@ -40,7 +40,7 @@ pub struct Export {
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// Something in it cannot be said in this format.
+    /// Something in it has no form in this format.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The file system does not let us.
@@ -159,7 +159,7 @@ impl Exporter {
         }
     }
 
-    /// The file says everything that it was told.
+    /// The file contains everything that it was given.
     fn answer(&mut self) {
         self.attachment.answer(self.attachment.cursor().removals, None);
     }

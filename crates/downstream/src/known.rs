@@ -1,6 +1,6 @@
-//! What clients say that they hold, kept once for all that say the same.
+//! What clients state that they hold, kept once for all that state the same.
 //!
-//! A herd that reconnects states the same thousand names ten thousand times. Whoever says so first has its
+//! A herd that reconnects states the same thousand names ten thousand times. The first one has its
 //! statement read; the others share what was made of it, for as long as they need it.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Default for Statements {
 }
 
 impl Statements {
-    /// What `statement` says; none if it says nothing.
+    /// The content of `statement`; none if it is empty.
     ///
     /// # Errors
     /// When one of its entries is malformed.

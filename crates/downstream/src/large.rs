@@ -7,11 +7,11 @@ use opentelemetry::metrics::Counter;
 use parking_lot::Mutex;
 use weir_types::TypeUrl;
 
-/// What is counted of them, and said once.
+/// What is counted of them, and logged once.
 pub(crate) struct Large {
     splits: Counter<u64>,
     oversized: Counter<u64>,
-    /// The types of which that was said, until a whole state fits again.
+    /// The types of which that was logged, until a whole state fits again.
     reported: Mutex<HashSet<TypeUrl>>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns the listeners, the shell around each stream's machine, what is made of a client's `Node`, and the
 //! frames that streams share. Never decides what a client is owed (that is the machine's), nor what exists
-//! (that is the database's), and never speaks to an upstream.
+//! (that is the database's), and never uses an upstream.
 
 mod access;
 mod admission;

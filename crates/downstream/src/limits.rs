@@ -1,6 +1,6 @@
-//! How much a client may say: of itself, and of what it asks for.
+//! Limits of a client's node and of single requests.
 //!
-//! Owns the limits of single requests and the words in which a client is told of them. What all requests of a stream ask
+//! Owns the limits of single requests and the errors that a client is sent. What all requests of a stream ask
 //! for together is counted elsewhere.
 
 use std::fmt::Display;
@@ -17,7 +17,7 @@ const OTHER_FIELDS: usize = 1000;
 /// Of how many bytes of a node a value in JSON may be. An Envoy's has 20 bytes for each.
 const BYTES_OF_A_VALUE: usize = 16;
 
-/// The longest reason for a rejection that is kept, logged and told, in bytes: Envoys have been seen to quote whole
+/// The longest reason for a rejection that is kept, logged and sent, in bytes: Envoys have been seen to quote whole
 /// resources.
 const LONGEST_REASON: usize = 4096;
 
@@ -118,7 +118,7 @@ impl Limits {
         self.check_length(&format_args!("the dynamic parameters of a {field} name"), length, &locator.name)
     }
 
-    /// Checks the length of `what`, which `text` tells from others.
+    /// Checks the length of `what`, which `text` identifies.
     fn check_length(&self, what: &dyn Display, length: usize, text: &str) -> Result<(), Status> {
         let limit = self.name_length;
         if length <= limit {
@@ -167,7 +167,7 @@ mod tests {
     fn e05_long_reasons_are_cut_between_characters() {
         let length = |reason: &str| shortened(reason.to_owned()).len();
         assert_eq!(shortened("short".to_owned()), "short");
-        assert_eq!(shortened("a line, as Envoy says it\n".to_owned()), "a line, as Envoy says it");
+        assert_eq!(shortened("a line, as Envoy writes it\n".to_owned()), "a line, as Envoy says it");
         assert_eq!(length(&"ä".repeat(LONGEST_REASON)), LONGEST_REASON + "…".len());
         assert_eq!(length(&format!("x{}", "ä".repeat(LONGEST_REASON))), LONGEST_REASON - 1 + "…".len());
     }
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(
             code(Limits::check_fields(100, &[0xff; 9000], &[7])),
             Ok,
-            "the decoder says what is wrong"
+            "the decoder states what is wrong"
         );
         let limits = Limits { names: 100, node: 160, ..Limits::default() };
         for (count, wanted) in [(1810, Ok), (1811, ResourceExhausted)] {

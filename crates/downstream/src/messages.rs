@@ -42,7 +42,7 @@ pub struct Bounds {
     pub(crate) names: usize,
     /// How long a client may take for each 64 KiB of a message that has begun.
     pub(crate) pace: Duration,
-    /// Says how much may have arrived of what is not complete.
+    /// States how much may have arrived of what is not complete.
     pub(crate) gate: Gate,
 }
 
@@ -54,7 +54,7 @@ impl Bounds {
         Self { message, names, pace: *receive_timeout, gate }
     }
 
-    /// Of what `limits` say, 64 KiB of which take no longer than `pace`, for a client that is alone.
+    /// Of what `limits` allow, 64 KiB of which take no longer than `pace`, for a client that is alone.
     pub fn alone(limits: &Limits, pace: Duration) -> Self {
         Self {
             message: limits.message,
@@ -82,7 +82,7 @@ where
         Self { frames: Frames::new(body, bounds), omit_node: false, request: PhantomData }
     }
 
-    /// The next message; none when the client has nothing more to say. After an error, the stream is over. All
+    /// The next message; none when the client has nothing more to send. After an error, the stream is over. All
     /// but the first may be without the node.
     ///
     /// # Errors

@@ -14,10 +14,10 @@ use weir_wire::discovery::Node;
 use crate::access::{AccessRules, Rights};
 use crate::rules::NodeRules;
 
-/// Clients that take resources of state-of-the-world responses wrapped say one of these.
+/// Clients that take resources of state-of-the-world responses wrapped state one of these.
 const WRAPPING_FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
 
-/// Clients that count down times to live say this.
+/// Clients that count down times to live state this.
 const TTL_FEATURE: &str = "xds.config.supports-resource-ttl";
 
 /// What Weir keeps of a client.
@@ -41,9 +41,9 @@ pub struct Client {
     pub identity: Option<Identity>,
     /// What it may have.
     pub rights: Rights,
-    /// Whether it says that it takes wrapped resources in state-of-the-world responses.
+    /// Whether it states that it takes wrapped resources in state-of-the-world responses.
     pub announces_wrapping: bool,
-    /// Whether it says that it counts down times to live.
+    /// Whether it states that it counts down times to live.
     pub announces_ttl: bool,
     /// Whether it reads what trace a response belongs to.
     pub takes_trace_context: bool,
@@ -51,7 +51,7 @@ pub struct Client {
 
 impl Client {
     /// Whether it is a Weir itself. That takes responses of any size, and is better given whole ones: the first
-    /// response to a wildcard says to it that there is no more, and it has clients that delete what is missing.
+    /// response to a wildcard means to it that there is no more, and it has clients that delete what is missing.
     pub(crate) fn is_weir(&self) -> bool {
         self.user_agent == "weir"
     }
@@ -61,7 +61,7 @@ impl Client {
         self.user_agent == "envoy"
     }
 
-    /// Whether it does no harm to tell it of errors by name. An Envoy skips the field, and in state of the world it
+    /// Whether it does no harm to send it errors by name. An Envoy skips the field, and in state of the world it
     /// takes what is missing in the response for missing.
     pub(crate) fn takes_errors(&self, dialect: Dialect) -> bool {
         !(self.is_envoy() && dialect == Dialect::Sotw)

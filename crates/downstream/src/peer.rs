@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_database::Quota;
 use weir_tls::Identity;
 
-/// Who connected, as far as the connection tells.
+/// The peer of a connection, as far as the connection shows.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     /// Where from.

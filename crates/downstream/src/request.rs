@@ -31,7 +31,7 @@ pub trait Request: Sized + Send + 'static {
     fn has_locators(&self) -> bool;
     /// How many names it has.
     fn count(&self) -> usize;
-    /// What the machine takes in. What the client says that it holds is looked up among `statements`.
+    /// What the machine takes in. What the client states that it holds is looked up among `statements`.
     fn into_inbound(
         self,
         client: &Client,

@@ -62,7 +62,7 @@ pub struct NodeRule {
     pub default: Option<String>,
     /// Whether clients that send locators are given the parameter too, where they omit its key.
     pub fill_locators: bool,
-    /// Whether no client can choose the parameter itself: its locators are given it, and denied if they say another.
+    /// Whether no client can choose the parameter itself: its locators are given it, and denied if they state another.
     pub enforce: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct Derived {
     pub key: String,
     /// Where the rule looks.
     pub from: NodeField,
-    /// What the node says, if it says it.
+    /// The value in the node, if it has one.
     pub field: Option<String>,
     /// The parameter's value; none if the client does not get the parameter.
     pub value: Option<String>,

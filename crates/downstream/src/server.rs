@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Listener {
     /// The port.
     pub tcp: TcpListener,
-    /// How TLS is spoken there; where it is none, none is.
+    /// TLS settings; none without TLS.
     pub tls: Option<Acceptor>,
 }
 
@@ -56,12 +56,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of what `database` holds, which says that it is healthy.
+    /// A server of what `database` holds, which states that it is healthy.
     pub fn new(settings: Settings, database: Database) -> Self {
         Self::with_readiness(settings, database, || true)
     }
 
-    /// A server of what `database` holds, which says that it is healthy while it is `ready`.
+    /// A server of what `database` holds, which states that it is healthy while it is `ready`.
     pub fn with_readiness(
         settings: Settings,
         database: Database,
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// Serves a client, if there is room. Before it has said anything, there is no way to tell it that there is none.
+    /// Serves a client, if there is room. Before it has sent anything, there is no way to send it the rejection.
     fn admit(
         self: Arc<Self>,
         client: TcpStream,

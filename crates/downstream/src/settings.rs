@@ -32,7 +32,7 @@ pub struct Settings {
     pub identifier: String,
     /// How parameters are derived for clients that send none.
     pub rules: NodeRules,
-    /// By `user_agent_name`: whether state-of-the-world resources are wrapped in `Resource`, and say their time to
+    /// By `user_agent_name`: whether state-of-the-world resources are wrapped in `Resource`, and state their time to
     /// live, whatever the client announces.
     pub wrapping: HashMap<String, bool>,
     /// How much a client may ask for.
@@ -59,7 +59,7 @@ pub struct Settings {
     pub drain: Drain,
     /// Who may ask for the status of clients.
     pub csds: Csds,
-    /// Whether tools are told which services and types there are.
+    /// Whether tools can list which services and types there are.
     pub reflection: bool,
     /// Who may have what.
     pub access: AccessRules,

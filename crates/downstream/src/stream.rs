@@ -222,7 +222,7 @@ impl Stream {
         ResponseBody { stream, reader, ended: false, within: within.clone(), _opened: opened }
     }
 
-    /// Reads until the client has nothing more to say, or until `ending`.
+    /// Reads until the client has nothing more to send, or until `ending`.
     #[expect(clippy::manual_async_fn, reason = "an async fn has room for its arguments twice")]
     fn read<R: Request>(
         self: Arc<Self>,
@@ -260,7 +260,7 @@ impl Stream {
         count.max(self.state.lock().open.as_ref().filter(|_| count > 0).map_or(0, subscribed))
     }
 
-    /// Takes in a request, and says whether there may now be something to say.
+    /// Takes in a request, and states whether there may now be something to send.
     fn handle<R: Request>(self: &Arc<Self>, request: R) -> Result<bool, Status> {
         tallies::request(self.dialect);
         let mut state = self.state.lock();

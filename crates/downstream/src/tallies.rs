@@ -13,7 +13,7 @@ use crate::metrics::Speech;
 /// With a place for each of the labels' values: both are bounded.
 static TALLIES: [Spoken; Speech::ALL.len()] = [const { Spoken::new() }; Speech::ALL.len()];
 
-/// In one way of speaking.
+/// In one dialect.
 struct Spoken {
     requests: AtomicU64,
     types: [Tally; Kind::ALL.len()],
@@ -51,7 +51,7 @@ impl Tally {
         add(&self.sent, bytes as u64);
     }
 
-    /// A response that says what lives on.
+    /// A response that states what lives on.
     pub(crate) fn heartbeat(&self) {
         add(&self.heartbeats, 1);
     }

@@ -11,12 +11,12 @@ use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 use crate::access::Rights;
 use crate::beyond::Beyond;
 
-/// What a client is told of names that it does not get, beside what is true of the resources.
+/// What a client is sent for names that it does not get, beside what is true of the resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tells {
     /// That nobody can be asked for them: they count as answered.
     pub away: bool,
-    /// That they are beyond the limits. Who is not told has its stream ended.
+    /// That they are beyond the limits. The stream ends where that cannot be sent.
     pub refused: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// What nobody can be asked for, as far as that is told.
+    /// What nobody can be asked for, as far as that is sent.
     fn told_away(&self, unsettled: Unsettled) -> Away {
         if self.tells.away { unsettled.away } else { Away::default() }
     }
@@ -51,7 +51,7 @@ impl Attached {
         if let Err(refused) = self.place.change(add, &gone) {
             let node = self.place.subscriber().name();
             tolerate(self.tells, &mut self.beyond, &refused, &self.type_url, &node)?;
-            // What others take meanwhile ends the stream, as anything that cannot be told by name.
+            // What others take meanwhile ends the stream, as anything that cannot be sent by name.
             let placed = self.beyond.placed(add);
             self.place.change(&placed, &gone).map_err(|refused| Refused::TooMuch(refused.to_string()))?;
         }
@@ -60,7 +60,7 @@ impl Attached {
     }
 }
 
-/// Notes what is refused, where the client is told.
+/// Notes what is refused, where the client is sent that.
 fn tolerate(
     tells: Tells,
     beyond: &mut Beyond,
@@ -159,7 +159,7 @@ pub struct Attacher<'a> {
     pub subscriber: &'a Arc<dyn Subscriber>,
     /// What it may subscribe to.
     pub rights: &'a Rights,
-    /// What it is told of names that it does not get.
+    /// What it is sent for names that it does not get.
     pub tells: Tells,
 }
 

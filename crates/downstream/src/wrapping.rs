@@ -1,9 +1,9 @@
-//! What a client is told by the `Resource` wrapper in state of the world, where resources can go without it.
+//! What a client is sent by the `Resource` wrapper in state of the world, where resources can go without it.
 
 use crate::node::Client;
 
-/// Whether a state-of-the-world client gets its resources wrapped, and whether it is told how long they live.
-/// Incremental resources are always wrapped, and always say it.
+/// Whether a state-of-the-world client gets its resources wrapped, and whether it is sent times to live.
+/// Incremental resources are always wrapped, and always carry it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wrapping {
     /// Every resource is wrapped.
@@ -13,7 +13,7 @@ pub struct Wrapping {
 }
 
 impl Wrapping {
-    /// For this client, of whose kind the configuration may say that it takes wrapped resources, or that it
+    /// For this client, of whose kind the configuration may state that it takes wrapped resources, or that it
     /// does not.
     pub(crate) fn of(client: &Client, configured: Option<bool>) -> Self {
         match configured {

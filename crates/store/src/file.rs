@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-/// Says that a file is one of ours: `WEIR` in ASCII.
+/// States that a file is one of ours: `WEIR` in ASCII.
 const APPLICATION: i32 = 0x5745_4952;
 /// What the name of a file that was set aside has behind that of the file.
 const BROKEN: &str = ".broken-";
@@ -69,7 +69,7 @@ impl From<rusqlite::Error> for Unusable {
     }
 }
 
-/// Whether an error says that the file itself is at fault.
+/// Whether an error states that the file itself is at fault.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

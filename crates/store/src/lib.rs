@@ -5,8 +5,8 @@
 //! one. Commits never wait for it: changes are gathered in memory, the newest of each row, and a thread writes them
 //! in transactions that leave the file as it was after some commit, wherever the process is killed.
 //!
-//! Never decides what is true, speaks to an upstream or stops a start: a file that cannot be used is set aside,
-//! and what cannot be written is counted and told.
+//! Never decides what is true, connects to an upstream or stops a start: a file that cannot be used is set aside,
+//! and what cannot be written is counted and logged.
 
 mod file;
 mod key;

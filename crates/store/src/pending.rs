@@ -20,7 +20,7 @@ pub(crate) struct Changes {
     /// Locators that begin anew: what they reach is gone, but for these variants.
     pub(crate) forgotten: HashMap<ResourceLocator, HashSet<VariantKey>>,
     pub(crate) variants: HashMap<VariantKey, Change>,
-    pub(crate) locators: HashMap<Name, HashMap<DynamicParameters, Told>>,
+    pub(crate) locators: HashMap<Name, HashMap<DynamicParameters, LocatorRecord>>,
 }
 
 /// What becomes of a variant.
@@ -43,7 +43,7 @@ pub(crate) struct Life {
 
 /// What is new of a locator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct LocatorRecord {
     pub(crate) wanted: Option<bool>,
     /// What is known while nothing matches; of a collection, whether all there is of it was sent.
     pub(crate) answer: Option<Absence>,
@@ -65,7 +65,7 @@ impl Pending {
         self.0.iter()
     }
 
-    /// What upstream has said.
+    /// What upstream has sent.
     pub(crate) fn note(&mut self, shelf: Shelf, batch: &Batch) {
         let (shelf, changes) = self.entry(shelf);
         let age = batch.received.map(|at| Instant::now().saturating_duration_since(at)).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Pending {
 
     /// Somebody wants `locator`, or nobody does any more.
     pub(crate) fn want(&mut self, shelf: Shelf, locator: &ResourceLocator, wanted: bool) {
-        self.entry(shelf).1.told(locator).wanted = Some(wanted);
+        self.entry(shelf).1.record(locator).wanted = Some(wanted);
     }
 
     /// What is stored for `locator` does not count any more, but for what is held.
@@ -139,9 +139,9 @@ impl Changes {
     fn put(&mut self, shelf: &Shelf, variant: Variant, until: Option<SystemTime>) {
         if !self.locators.is_empty() {
             for name in [variant.name()].into_iter().chain(&*variant.content().aliases) {
-                for (parameters, told) in self.locators.get_mut(name).into_iter().flatten() {
+                for (parameters, record) in self.locators.get_mut(name).into_iter().flatten() {
                     if shelf.matches(variant.key(), parameters) {
-                        told.answer = Some(Absence::Unknown);
+                        record.answer = Some(Absence::Unknown);
                     }
                 }
             }
@@ -169,9 +169,9 @@ impl Changes {
     }
 
     fn answer(&mut self, name: &Name, scope: &Scope, absence: Absence) {
-        // Who speaks for everybody at once, files, has no shelf.
+        // Sources that serve all parameter sets at once, files, have no partition.
         let (Scope::Exactly(parameters) | Scope::Projected { parameters, .. }) = scope else { return };
-        self.told(&ResourceLocator::new(name.clone(), parameters.clone())).answer = Some(absence);
+        self.record(&ResourceLocator::new(name.clone(), parameters.clone())).answer = Some(absence);
     }
 
     fn forget(&mut self, shelf: &Shelf, locator: &ResourceLocator, held: HashSet<VariantKey>) {
@@ -181,14 +181,14 @@ impl Changes {
                 *change = Change::Gone(aliases);
             }
         }
-        self.told(locator).answer = Some(Absence::Unknown);
+        self.record(locator).answer = Some(Absence::Unknown);
         match self.forgotten.entry(locator.clone()) {
             Entry::Vacant(vacant) => _ = vacant.insert(held),
             Entry::Occupied(mut occupied) => occupied.get_mut().retain(|key| held.contains(key)),
         }
     }
 
-    fn told(&mut self, locator: &ResourceLocator) -> &mut Told {
+    fn record(&mut self, locator: &ResourceLocator) -> &mut LocatorRecord {
         self.locators.entry(locator.name.clone()).or_default().entry(locator.parameters.clone()).or_default()
     }
 
@@ -205,9 +205,9 @@ impl Changes {
         }
         for (name, sets) in later.locators {
             for (parameters, later) in sets {
-                let told = self.told(&ResourceLocator::new(name.clone(), parameters));
-                told.wanted = later.wanted.or(told.wanted);
-                told.answer = later.answer.or(told.answer);
+                let record = self.record(&ResourceLocator::new(name.clone(), parameters));
+                record.wanted = later.wanted.or(record.wanted);
+                record.answer = later.answer.or(record.answer);
             }
         }
     }
@@ -260,9 +260,9 @@ mod tests {
         );
         pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &["alias"]))));
         let answers = |name: &str| {
-            let mut told: Vec<_> = only(&pending).locators[&Name::from(name)].iter().collect();
-            told.sort_by_key(|(parameters, _)| parameters.to_string());
-            told.into_iter().map(|(_, told)| told.answer).collect::<Vec<_>>()
+            let mut record: Vec<_> = only(&pending).locators[&Name::from(name)].iter().collect();
+            record.sort_by_key(|(parameters, _)| parameters.to_string());
+            record.into_iter().map(|(_, record)| record.answer).collect::<Vec<_>>()
         };
         assert_eq!(answers("a"), [Some(Absence::Unknown), Some(Absence::Known)]);
         assert_eq!(answers("alias"), [Some(Absence::Unknown)]);
@@ -314,8 +314,8 @@ mod tests {
         early.note(shelf(), &batch(|batch| batch.mark_absent(&locator("a", "prod"), Absence::Known)));
         late.want(shelf(), &locator("a", "prod"), false);
         early.absorb(late);
-        let told = only(&early).locators[&Name::from("a")].values().next().copied();
-        assert_eq!(told, Some(Told { wanted: Some(false), answer: Some(Absence::Known) }));
+        let record = only(&early).locators[&Name::from("a")].values().next().copied();
+        assert_eq!(record, Some(LocatorRecord { wanted: Some(false), answer: Some(Absence::Known) }));
         assert_eq!(early.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use weir_wire::{constraints, frame};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::pairs::{decode_parameters, encode, encode_parameters};
-use crate::pending::{Change, Changes, Pending, Told};
+use crate::pending::{Change, Changes, LocatorRecord, Pending};
 use crate::{Key, Shelf};
 
 /// Writes changes to the file, within a transaction.
@@ -86,10 +86,10 @@ pub(crate) fn reached(columns: &str, locator: &ResourceLocator) -> String {
 impl Rows<'_> {
     /// Writes all of `pending`.
     pub(crate) fn write(&mut self, pending: &Pending) -> Result<()> {
-        // Not even the names of secrets are told.
+        // Not even the names of secrets are stored.
         let secrets = self.key.is_some();
-        let mut told = pending.shelves().filter(|(shelf, _)| secrets || !shelf.is_secret());
-        told.try_for_each(|(shelf, changes)| self.write_shelf(shelf, changes))
+        let mut partitions = pending.shelves().filter(|(shelf, _)| secrets || !shelf.is_secret());
+        partitions.try_for_each(|(shelf, changes)| self.write_shelf(shelf, changes))
     }
 
     fn write_shelf(&mut self, shelf: &Shelf, changes: &Changes) -> Result<()> {
@@ -110,9 +110,9 @@ impl Rows<'_> {
             }
         }
         for (name, sets) in &changes.locators {
-            for (parameters, told) in sets {
+            for (parameters, record) in sets {
                 let locator = ResourceLocator::new(name.clone(), parameters.clone());
-                self.tell(stream, &locator, *told)?;
+                self.write_locator(stream, &locator, *record)?;
             }
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Rows<'_> {
         Ok(there.optional()?.is_some_and(|there| usize::try_from(there).is_ok_and(|there| length <= there)))
     }
 
-    /// Those whom a variant is, or was, for are not told any more what was known before it came.
+    /// Parameter sets that a variant is, or was, for no longer get what was known before it came.
     fn end_absence(&self, stream: i64, shelf: &Shelf, key: &VariantKey, aliases: &[Name]) -> Result<()> {
         const ABSENT: &str =
             "SELECT parameters FROM locators WHERE stream = ?1 AND name = ?2 AND answer <> 0";
@@ -244,19 +244,19 @@ impl Rows<'_> {
         self.end_absence(stream, shelf, key, aliases)
     }
 
-    fn tell(&self, stream: i64, locator: &ResourceLocator, told: Told) -> Result<()> {
-        const TELL: &str = "INSERT INTO locators (stream, name, parameters, answer, unwanted)
+    fn write_locator(&self, stream: i64, locator: &ResourceLocator, record: LocatorRecord) -> Result<()> {
+        const INSERT: &str = "INSERT INTO locators (stream, name, parameters, answer, unwanted)
             VALUES (?1, ?2, ?3, ifnull(?4, 0), ?5) ON CONFLICT DO UPDATE SET
             answer = ifnull(?4, answer), unwanted = iif(?6, ?5, unwanted)";
-        let answer = told.answer.map(|absence| match absence {
+        let answer = record.answer.map(|absence| match absence {
             Absence::Unknown => 0,
             Absence::TimedOut => 1,
             Absence::Known => 2,
         });
-        let unwanted = (told.wanted == Some(false)).then(|| seconds(SystemTime::now()));
+        let unwanted = (record.wanted == Some(false)).then(|| seconds(SystemTime::now()));
         let parameters = encode_parameters(&locator.parameters);
-        let row = params![stream, &*locator.name, parameters, answer, unwanted, told.wanted.is_some()];
-        self.connection.prepare_cached(TELL)?.execute(row).map(drop)
+        let row = params![stream, &*locator.name, parameters, answer, unwanted, record.wanted.is_some()];
+        self.connection.prepare_cached(INSERT)?.execute(row).map(drop)
     }
 }
 

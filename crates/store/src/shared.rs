@@ -15,8 +15,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Fresh {
     pending: Pending,
-    /// The thread was told that there are some.
-    told: bool,
+    /// The thread was notified that there are some.
+    is_notified: bool,
 }
 
 impl Shared {
@@ -36,11 +36,11 @@ impl Shared {
         Self { fresh: Mutex::default(), status: Mutex::new(status) }
     }
 
-    /// Adds a change. Whether the thread has to be told that there is one.
+    /// Adds a change. Returns whether the thread has to be notified.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Pending)) -> bool {
         let mut fresh = self.fresh.lock();
         change(&mut fresh.pending);
-        !std::mem::replace(&mut fresh.told, true)
+        !std::mem::replace(&mut fresh.is_notified, true)
     }
 
     /// The changes since the last time.

@@ -10,7 +10,7 @@ use weir_types::{Breadth, DynamicParameters, Kind, Name, Reach, ResourceLocator,
 pub struct Origin {
     /// The authority whose names it serves.
     pub authority: String,
-    /// The keys that tell its parameter sets apart; none for an upstream that is asked by locators.
+    /// The keys that distinguish its parameter sets; none for an upstream that is asked by locators.
     pub keys: Option<Arc<[Arc<str>]>>,
     /// The parameter set that it is for; empty for an upstream that is asked by locators.
     pub parameters: DynamicParameters,

@@ -18,7 +18,7 @@ use crate::writer::{Task, Writer};
 use crate::{Origin, Settings, Shelf, Status};
 
 /// How long the past is waited for: a disk that does not answer must not stop a start, and one that is slow, or has
-/// much to tell, must not be taken for such.
+/// much to write, must not be taken for such.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long somebody who has everything written waits for it.
@@ -55,14 +55,14 @@ impl Store {
         writer.open();
         let run = move || {
             writer.run();
-            // Whoever has waited for it long enough does not hear it.
+            // The receiver may have stopped waiting.
             _ = end.send(());
         };
         std::thread::Builder::new().name("store".to_owned()).spawn(run)?;
         Ok(Self(Arc::new(Inner { shared, tasks: Some(tasks), ended: Mutex::new(ended) })))
     }
 
-    /// Notes what upstream has said, to be written soon.
+    /// Notes what upstream has sent, to be written soon.
     pub fn note(&self, origin: &Arc<Origin>, batch: &Batch) {
         let type_url = batch.type_url.clone();
         let shelf = Shelf { origin: Arc::clone(origin), type_url, reach: batch.reach };
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// Notes that what is stored for `locator` does not count any more, but for what is `held`: upstream answers
-    /// without having heard of it.
+    /// without knowing of it.
     pub fn forget(
         &self,
         origin: &Arc<Origin>,

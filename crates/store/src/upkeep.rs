@@ -18,7 +18,7 @@ pub(crate) fn begin(connection: &Connection, now: i64) -> Result<()> {
     connection.execute("UPDATE locators SET unwanted = ?1 WHERE unwanted IS NULL", [now]).map(drop)
 }
 
-/// Says again what is wanted here: another process that shared the file has given it up.
+/// Writes again what is wanted here: another process that shared the file has given it up.
 pub(crate) fn insist(
     connection: &Connection,
     wanted: &HashMap<Shelf, HashSet<ResourceLocator>>,

@@ -25,7 +25,7 @@ const BRIEFLY: Duration = Duration::from_millis(50);
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// How often what nobody wants is given up.
 const UPKEEP: Duration = Duration::from_secs(60 * 60);
-/// How often a store that is full is told of.
+/// How often a full store is logged.
 const WARN: Duration = Duration::from_secs(60);
 
 /// What the thread is asked for.
@@ -154,9 +154,9 @@ impl Writer {
         let fresh = self.shared.take();
         for (shelf, changes) in fresh.shelves() {
             for (name, sets) in &changes.locators {
-                for (parameters, told) in sets {
+                for (parameters, record) in sets {
                     let locator = || ResourceLocator::new(name.clone(), parameters.clone());
-                    match told.wanted {
+                    match record.wanted {
                         Some(true) => drop(self.wanted.entry(shelf.clone()).or_default().insert(locator())),
                         Some(false) => {
                             let Entry::Occupied(mut wanted) = self.wanted.entry(shelf.clone()) else {
@@ -327,7 +327,7 @@ mod tests {
         let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
         let parameters = DynamicParameters::empty();
         let origin = Arc::new(Origin { authority: String::new(), keys: None, parameters });
-        let mut tell = |number: usize, name: &str, wanted: bool| {
+        let mut note = |number: usize, name: &str, wanted: bool| {
             let type_url = TypeUrl::new(format!("type.googleapis.com/made.up.Type{number}"));
             let locator = ResourceLocator::new(name, DynamicParameters::empty());
             let shelf = Shelf::of(&origin, &type_url, &locator);
@@ -335,13 +335,13 @@ mod tests {
             writer.take_fresh();
             writer.wanted.values().map(HashSet::len).collect::<Vec<_>>()
         };
-        tell(0, "a", true);
-        assert_eq!(tell(0, "b", true), [2]);
-        assert_eq!(tell(0, "a", false), [1], "the other name is wanted");
+        note(0, "a", true);
+        assert_eq!(note(0, "b", true), [2]);
+        assert_eq!(note(0, "a", false), [1], "the other name is wanted");
         for number in 1..100 {
-            tell(number, "a", true);
-            tell(number, "a", false);
+            note(number, "a", true);
+            note(number, "a", false);
         }
-        assert_eq!(tell(0, "b", false), [0; 0]);
+        assert_eq!(note(0, "b", false), [0; 0]);
     }
 }

@@ -1,13 +1,13 @@
 //! Kills a process that writes, at random moments, again and again on the same file: what is found afterwards is
 //! what there was after some commit, and no less than what was flushed.
 //!
-//! 25 times; as often as `WEIR_STORE_KILLS` says, if it does. The moments come from the seed in
-//! `WEIR_STORE_SEED`, or one that is told.
+//! 25 times; or `WEIR_STORE_KILLS` times. The moments come from the seed in
+//! `WEIR_STORE_SEED`, or a random one that is printed.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test ends at the first thing that is not as it should be, and tells what it has done"
+    reason = "a test ends at the first thing that is not as it should be, and prints what it has done"
 )]
 
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ use weir_types::{
     VariantKey, WILDCARD,
 };
 
-/// Tells the writer where to write, and at which round to begin.
+/// Where the writer writes, and at which round to begin.
 const WRITE: &str = "WEIR_STORE_CRASH_WRITE";
 /// How many resources each batch changes, all to the same text.
 const RESOURCES: usize = 20;
@@ -69,7 +69,7 @@ fn batch(round: u64) -> Batch {
     batch
 }
 
-/// What is killed. Without being told where to write, there is nothing to do.
+/// What is killed. Without a place to write to, there is nothing to do.
 #[test]
 fn writer() {
     let Ok(task) = std::env::var(WRITE) else { return };

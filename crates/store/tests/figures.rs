@@ -4,7 +4,7 @@
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a test ends at the first thing that is not as it should be, and tells what it has found"
+    reason = "a test ends at the first thing that is not as it should be, and prints what it has found"
 )]
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const RESOURCES: u32 = 10_000;
 const SIZE: usize = 1024;
 
 #[test]
-#[ignore = "it tells figures"]
+#[ignore = "it prints figures"]
 fn of_ten_thousand_resources() {
     let cds = TypeUrl::from_short_name("cds").expect("a type");
     let any = prost_types::Any { type_url: cds.as_str().to_owned(), value: vec![b'x'; SIZE] };

@@ -1,4 +1,4 @@
-//! The environment variables of OpenTelemetry, as its specification says, before what is configured.
+//! The environment variables of OpenTelemetry: as its specification requires, they override the configuration.
 //!
 //! Owns where each signal goes. Samplers, limits, batching, headers and resource attributes have variables too; the
 //! SDK reads those itself.
@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::error::TelemetryError;
 use crate::settings::{Collector, Protocol};
 
-/// How long a collector may take, unless a variable says otherwise.
+/// How long a collector may take, unless a variable overrides it.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is told to a collector.
+/// Settings of the exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     Traces,
@@ -43,7 +43,7 @@ pub(crate) struct Target {
     pub(crate) timeout: Duration,
 }
 
-/// The variables that are set. Empty ones are not, says the specification.
+/// The variables that are set. Empty ones are not, by the specification.
 pub(crate) struct Environment<F>(F);
 
 impl Environment<fn(&str) -> Option<String>> {
@@ -67,7 +67,7 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         names.into_iter().find_map(|name| self.get(&name).map(|value| (name, value)))
     }
 
-    /// Whether nothing is to be told to anyone.
+    /// Whether all exports are disabled.
     pub(crate) fn is_disabled(&self) -> bool {
         self.get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
@@ -114,7 +114,7 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         Ok(Some(Target { endpoint, protocol, timeout: self.timeout(signal)? }))
     }
 
-    /// Whether the signal goes to a collector, if a variable says. Prometheus is served whatever it says.
+    /// Whether a variable has the signal exported. Prometheus is served in any case.
     fn exporter(&self, signal: Signal) -> Option<bool> {
         let name = format!("OTEL_{}_EXPORTER", signal.variable());
         let value = self.get(&name)?;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_goes_where_a_variable_or_the_configuration_says() {
+    fn a_signal_goes_where_a_variable_or_the_configuration_sends_it() {
         const ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
         const TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         let key = Some("http://key:4318");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_says_nothing_sensible_is_named() {
+    fn an_invalid_variable_is_named() {
         for (set, key, error) in [
             (
                 &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")][..],
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_read_as_the_specification_says() {
+    fn switches_are_read_as_specified() {
         for (value, disabled) in [("true", true), ("TRUE", true), ("1", false), ("", false)] {
             assert_eq!(environment(&[("OTEL_SDK_DISABLED", value)]).is_disabled(), disabled, "{value}");
         }

@@ -1,10 +1,10 @@
-//! Why a collector cannot be told anything.
+//! Errors of the exporters.
 
 use opentelemetry_otlp::ExporterBuildError;
 
 use crate::metrics::MetricsError;
 
-/// Why a collector cannot be told anything.
+/// Why telemetry cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// A variable of the environment.

@@ -1,4 +1,4 @@
-//! What Weir says about itself while it runs: logs, metrics and traces.
+//! Telemetry: logs, metrics and traces of a running Weir.
 //!
 //! Owns the process-wide subscriber of `tracing`, and the process-wide providers and the propagator of OpenTelemetry. The
 //! other crates only use `tracing` and `opentelemetry::global`, and work as well without any of this. Never

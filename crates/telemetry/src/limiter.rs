@@ -30,7 +30,7 @@ struct Kind {
     /// Until when the lines so far use up the rate.
     busy_until: Instant,
     suppressed: u64,
-    /// What the first of the suppressed messages says.
+    /// The text of the first of the suppressed messages.
     message: String,
 }
 

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_trace_it_belongs_to() {
+    fn a_message_names_its_trace() {
         let written = Written::default();
         let (json, text) = (written.clone(), written.clone());
         let layer = tracing_subscriber::fmt::layer().event_format(Json);

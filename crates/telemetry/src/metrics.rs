@@ -66,7 +66,7 @@ impl Metrics {
         Ok(TextEncoder::new().encode_to_string(&self.registry.gather())?)
     }
 
-    /// Tells a collector the last values, and counts no more.
+    /// Exports the last values, and stops counting.
     pub(crate) fn shut_down(&self, within: Duration) -> OTelSdkResult {
         self.provider.as_ref().map_or(Ok(()), |provider| provider.shutdown_with_timeout(within))
     }

@@ -1,4 +1,4 @@
-//! Whether a collector can be told anything, said once when that changes. The libraries say it of every attempt.
+//! Health of an exporter: logged once when it changes. The libraries report each attempt.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 #[derive(Debug)]
 pub(crate) struct Noted<E> {
     exporter: E,
-    /// What it tells: `traces`, `metrics`.
+    /// The signal: `traces`, `metrics`.
     what: &'static str,
     endpoint: String,
     standing: Standing,
@@ -25,14 +25,14 @@ impl<E> Noted<E> {
         Self { exporter, what, endpoint: endpoint.to_owned(), standing: Standing::default() }
     }
 
-    /// What the library may know of an outcome: nothing that is said here.
+    /// The outcome, as the library may see it: without the logging above.
     fn note(&self, outcome: OTelSdkResult) -> OTelSdkResult {
         let Self { what, endpoint, .. } = self;
         match (self.standing.turn(outcome.is_err()), outcome) {
             (Some(Turn::Lost), Err(error)) => {
-                tracing::warn!(what, endpoint, reason = %error, "the collector cannot be told; what it is not told is lost");
+                tracing::warn!(what, endpoint, reason = %error, "OTLP export failing; telemetry is being dropped");
             }
-            (Some(Turn::Back), _) => tracing::info!(what, endpoint, "the collector is told again"),
+            (Some(Turn::Back), _) => tracing::info!(what, endpoint, "OTLP export resumed"),
             _ => {}
         }
         Ok(())
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changes_is_said() {
+    fn only_changes_are_logged() {
         let standing = Standing::default();
         let turns = [false, true, true, false, false, true].map(|fails| standing.turn(fails));
         assert_eq!(turns, [None, Some(Turn::Lost), None, Some(Turn::Back), None, Some(Turn::Lost)]);

@@ -1,4 +1,4 @@
-//! What the operating system says of this process: processor, memory, open files.
+//! Figures of this process from the operating system: processor, memory, open files.
 //!
 //! Read from `/proc` whenever metrics are read; where there is none, nothing is shown.
 

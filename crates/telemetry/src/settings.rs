@@ -1,8 +1,8 @@
-//! What is told to a collector.
+//! Settings of exports to a collector.
 
 use std::collections::BTreeMap;
 
-/// In which protocol a collector is told.
+/// The protocol of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// OTLP over gRPC.
@@ -32,18 +32,18 @@ impl Protocol {
     }
 }
 
-/// What is told to a collector, unless the environment says otherwise (`OTEL_*`).
+/// What is exported to a collector, unless the environment overrides it (`OTEL_*`).
 #[derive(Clone, Debug)]
 pub struct Collector {
-    /// Where it is; none where nothing is told.
+    /// The endpoint; none where nothing is exported.
     pub endpoint: Option<String>,
     /// In which protocol.
     pub protocol: Protocol,
-    /// Whether it is told traces.
+    /// Whether traces are exported.
     pub traces: bool,
-    /// Whether it is told metrics.
+    /// Whether metrics are exported.
     pub metrics: bool,
-    /// How many of the traces that begin here are told: 0 to 1. What comes as part of a trace is told if that is.
+    /// The share of traces that are exported, of those that begin here: 0 to 1. A span of a foreign trace follows its parent.
     pub sample_ratio: f64,
     /// `service.name`
     pub service_name: String,

@@ -34,12 +34,12 @@ use tonic::{Status, async_trait};
 use crate::listener::Port;
 use crate::wait::within;
 
-/// What was told.
+/// What was received.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Exports {
     /// Spans, in order of their ends.
-    pub spans: Vec<ToldSpan>,
-    /// Metrics, each as often as it was told, with the attributes of the resource.
+    pub spans: Vec<ExportedSpan>,
+    /// Metrics, each as often as it was sent, with the attributes of the resource.
     pub metrics: Vec<(Attributes, Metric)>,
     /// The header fields or metadata of each request, and how it was made: `grpc` or a path.
     pub requests: Vec<(String, HeaderMap)>,
@@ -50,7 +50,7 @@ pub type Attributes = BTreeMap<String, String>;
 
 /// A span, readable.
 #[derive(Clone, Debug)]
-pub struct ToldSpan {
+pub struct ExportedSpan {
     /// Its name.
     pub name: String,
     /// Which trace it is of.
@@ -61,7 +61,7 @@ pub struct ToldSpan {
     pub parent: String,
     /// About it.
     pub attributes: Attributes,
-    /// About who tells it.
+    /// The sender.
     pub resource: Attributes,
     /// Names and attributes of what happened in it.
     pub events: Vec<(String, Attributes)>,
@@ -80,12 +80,12 @@ pub struct Collector {
 }
 
 #[derive(Clone)]
-struct Shared(Arc<watch::Sender<Told>>);
+struct Shared(Arc<watch::Sender<Exports>>);
 
 impl Collector {
     /// Starts one.
     pub async fn start() -> Self {
-        let shared = Shared(Arc::new(watch::Sender::new(Told::default())));
+        let shared = Shared(Arc::new(watch::Sender::new(Exports::default())));
         let (port, incoming) = Port::listen(SocketAddr::from(([127, 0, 0, 1], 0)), None).await;
         let routes = Routes::new(TraceServiceServer::new(shared.clone()))
             .add_service(MetricsServiceServer::new(shared.clone()))
@@ -101,33 +101,33 @@ impl Collector {
         format!("http://{}", self.port.address())
     }
 
-    /// Looks at what was told.
-    pub fn look<T>(&self, look: impl FnOnce(&Told) -> T) -> T {
+    /// Looks at what was received.
+    pub fn look<T>(&self, look: impl FnOnce(&Exports) -> T) -> T {
         look(&self.shared.0.borrow())
     }
 
     /// Waits until `find` finds something.
-    pub async fn wait_for<T>(&self, what: &str, mut find: impl FnMut(&Told) -> Option<T>) -> T {
-        let mut told = self.shared.0.subscribe();
+    pub async fn wait_for<T>(&self, what: &str, mut find: impl FnMut(&Exports) -> Option<T>) -> T {
+        let mut exports = self.shared.0.subscribe();
         let mut found = None;
-        let waiting = told.wait_for(|told| {
-            found = find(told);
+        let waiting = exports.wait_for(|exports| {
+            found = find(exports);
             found.is_some()
         });
-        within(format!("the collector to be told {what}"), waiting).await.expect("it is told by us");
+        within(format!("the collector to receive {what}"), waiting).await.expect("the sender is ours");
         found.expect("waited until it was found")
     }
 
     /// The first span like this. Its children came before it, unless they end later.
-    pub async fn span(&self, what: &str, mut wanted: impl FnMut(&ToldSpan) -> bool) -> ToldSpan {
-        self.wait_for(what, |told| told.spans.iter().find(|span| wanted(span)).cloned()).await
+    pub async fn span(&self, what: &str, mut wanted: impl FnMut(&ExportedSpan) -> bool) -> ExportedSpan {
+        self.wait_for(what, |exports| exports.spans.iter().find(|span| wanted(span)).cloned()).await
     }
 
     /// The spans below one, by name, once there are as many.
-    pub async fn children(&self, of: &ToldSpan, count: usize) -> Vec<ToldSpan> {
+    pub async fn children(&self, of: &ExportedSpan, count: usize) -> Vec<ExportedSpan> {
         let what = format!("{count} children of {of:?}");
-        let children = |told: &Told| {
-            let mut children: Vec<_> = told
+        let children = |exports: &Exports| {
+            let mut children: Vec<_> = exports
                 .spans
                 .iter()
                 .filter(|span| span.trace == of.trace && span.parent == of.id)
@@ -142,31 +142,31 @@ impl Collector {
 
 impl Shared {
     fn traces(&self, request: ExportTraceServiceRequest) {
-        self.0.send_modify(|told| {
+        self.0.send_modify(|exports| {
             for resource in request.resource_spans {
                 let attributes = attributes(resource.resource.map(|r| r.attributes).unwrap_or_default());
                 let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
-                told.spans.extend(spans.map(|span| ToldSpan::new(span, &attributes)));
+                exports.spans.extend(spans.map(|span| ExportedSpan::new(span, &attributes)));
             }
         });
     }
 
     fn metrics(&self, request: ExportMetricsServiceRequest) {
-        self.0.send_modify(|told| {
+        self.0.send_modify(|exports| {
             for resource in request.resource_metrics {
                 let attributes = attributes(resource.resource.map(|r| r.attributes).unwrap_or_default());
                 let metrics = resource.scope_metrics.into_iter().flat_map(|scope| scope.metrics);
-                told.metrics.extend(metrics.map(|metric| (attributes.clone(), metric)));
+                exports.metrics.extend(metrics.map(|metric| (attributes.clone(), metric)));
             }
         });
     }
 
     fn requested(&self, how: &str, headers: &HeaderMap) {
-        self.0.send_modify(|told| told.requests.push((how.to_owned(), headers.clone())));
+        self.0.send_modify(|exports| exports.requests.push((how.to_owned(), headers.clone())));
     }
 }
 
-impl ToldSpan {
+impl ExportedSpan {
     fn new(span: Span, resource: &Attributes) -> Self {
         let events = span.events.into_iter().map(|event| (event.name, attributes(event.attributes)));
         let links = span.links.iter().map(|link| (hex(&link.trace_id), hex(&link.span_id)));
@@ -186,8 +186,8 @@ impl ToldSpan {
         }
     }
 
-    /// What it says of itself under a key; empty if nothing.
-    pub fn says(&self, key: &str) -> &str {
+    /// The attribute of its resource under a key; empty if there is none.
+    pub fn attribute(&self, key: &str) -> &str {
         self.attributes.get(key).map_or("", String::as_str)
     }
 }

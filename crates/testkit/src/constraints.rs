@@ -1,5 +1,5 @@
 //! Dynamic parameter constraints as they are on the wire: how to write them, and what they mean, as naively
-//! as the proposal says it.
+//! as the proposal defines it.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,7 @@ pub fn variant(name: &str, constraints: impl Into<Option<Constraints>>) -> Resou
     ResourceName { name: name.to_owned(), dynamic_parameter_constraints: constraints.into() }
 }
 
-/// Whether a client with `parameters` matches. What says nothing matches nobody.
+/// Whether a client with `parameters` matches. An empty node matches nobody.
 pub fn matches(constraints: &Constraints, parameters: &HashMap<String, String>) -> bool {
     match &constraints.r#type {
         None => false,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_mean_what_the_proposal_says() {
+    fn they_mean_what_the_proposal_defines() {
         let prod = locator("x", &[("env", "prod"), ("version", "v1")]).dynamic_parameters;
         for (constraints, wanted) in [
             (value("env", "prod"), true),

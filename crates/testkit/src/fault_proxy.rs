@@ -42,8 +42,8 @@ pub enum Side {
 pub enum Fault {
     /// All are reset, on both sides. Happens once.
     Reset,
-    /// All are reset towards the server, and dead for the client: nothing comes any more, and what it says goes
-    /// nowhere. It is not told. Happens once.
+    /// All are reset towards the server, and dead for the client: nothing comes any more, and what it sends goes
+    /// nowhere. It is not notified. Happens once.
     HalfOpen,
     /// Rubbish is put into what goes to this side, on all. Happens once.
     Garbage(Side),
@@ -171,7 +171,7 @@ impl FaultProxy {
         *self.connections.borrow()
     }
 
-    /// Waits until there are as many connections as `wanted` says.
+    /// Waits until there are a number of connections that `wanted` accepts.
     pub async fn wait_for(&self, what: &str, wanted: impl Fn(Connections) -> bool) {
         let mut connections = self.connections.clone();
         let reached = connections.wait_for(|connections| wanted(*connections));
@@ -222,7 +222,7 @@ impl Line {
             false => self.between(&mut client, target, start).await,
         };
         if let Ok(End::HalfOpen) = end {
-            // Until its patience is over, or it is told after all.
+            // Until its patience is over, or the reset is sent after all.
             let mut weather = self.weather.clone();
             let reset = weather.wait_for(|weather| weather.resets > start.resets);
             tokio::select! {

@@ -1,7 +1,7 @@
 //! What Weir is tested with, and never part of Weir.
 //!
 //! It owns the other ends of the wire: a control plane that is scripted by the test
-//! ([`FakeControlPlane`]), a client that sends what the test says ([`XdsClient`]), and the processes of real
+//! ([`FakeControlPlane`]), a client that sends what the test wants ([`XdsClient`]), and the processes of real
 //! ones: [`process::Weir`], [`process::Envoy`], [`process::GrpcPython`]. They are written against the
 //! protocol, not with Weir's machines, so that a misreading of it is not confirmed by itself.
 //!
@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! Nothing here sleeps: every wait is for an observable event and ends with a panic that says what was
+//! Nothing here sleeps: every wait is for an observable event and ends with a panic that states what was
 //! waited for, and what was seen instead.
 #![allow(
     clippy::expect_used,

@@ -17,7 +17,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
-/// How TLS is spoken to those who connect from now on.
+/// TLS settings for new connections.
 pub(crate) type SharedTls = Arc<Mutex<Arc<ServerConfig>>>;
 
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -56,7 +56,7 @@ impl Port {
                 };
                 let (tls, connections) = (TlsAcceptor::from(tls.lock().clone()), connections.clone());
                 tokio::spawn(async move {
-                    // Whoever is refused is told by TLS.
+                    // TLS reports the refusal to the client.
                     if let Ok(stream) = tls.accept(stream).await {
                         _ = connections.send(Ok(Connection { stream: Box::new(stream), info, cut }));
                     }

@@ -56,7 +56,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Says what program it is.
+    /// States what program it is.
     #[must_use]
     pub fn user_agent(mut self, name: &str) -> Self {
         self.node.user_agent_name = name.to_owned();

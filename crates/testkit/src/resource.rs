@@ -25,7 +25,7 @@ pub fn type_url(short: &str) -> &'static str {
         "rtds" => "type.googleapis.com/envoy.service.runtime.v3.Runtime",
         "ecds" => "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
         "leds" => "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
-        // No type of Envoy's: what Weir has never heard of.
+        // No type of Envoy's: what Weir does not know.
         "acme" => "type.googleapis.com/acme.Widget",
         "probe" => PROBE,
         other => panic!("no resource type has the short name {other:?}"),
@@ -94,7 +94,7 @@ pub struct Published {
     pub version: String,
     /// Its other names.
     pub aliases: Vec<String>,
-    /// An encoded `google.protobuf.Any`; none is how VHDS says that there is no such host.
+    /// An encoded `google.protobuf.Any`; none is how VHDS states that there is no such host.
     pub body: Option<Bytes>,
     /// How long it lives without a refresh.
     pub ttl: Option<Duration>,
@@ -213,7 +213,7 @@ impl Published {
         self.constraints.as_ref().is_none_or(|constraints| constraints::matches(constraints, parameters))
     }
 
-    /// What is said of a resource that cannot be delivered.
+    /// The error of a resource that cannot be delivered.
     pub fn resource_error(&self) -> Option<ResourceError> {
         let resource_name = Some(constraints::variant(&self.name, self.constraints.clone()));
         self.error.clone().map(|error| ResourceError { resource_name, error_detail: Some(error) })

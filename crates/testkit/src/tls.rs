@@ -80,7 +80,7 @@ impl Secured {
         Arc::new(config)
     }
 
-    /// Speaks HTTP/1.1 over TLS to a server that is called `localhost`.
+    /// Uses HTTP/1.1 over TLS to a server that is called `localhost`.
     pub(crate) async fn connect_http(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from("localhost").expect("a name");
         TlsConnector::from(self.client("http/1.1")).connect(name, stream).await

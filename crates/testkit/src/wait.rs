@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often something that cannot tell us of its changes is looked at.
+/// How often something that cannot notify us of its changes is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The outcome of `future`; panics after [`PATIENCE`].
@@ -21,7 +21,7 @@ pub async fn within<T>(what: impl Display, future: impl Future<Output = T>) -> T
 }
 
 /// Looks again and again until `look` finds something. For what can only be asked, as another process's
-/// admin interface; whoever can tell us is waited for instead.
+/// admin interface; what can notify us is waited for instead.
 pub async fn until<T, F: Future<Output = Option<T>>>(what: impl Display, look: impl FnMut() -> F) -> T {
     until_within(PATIENCE, what, look).await
 }

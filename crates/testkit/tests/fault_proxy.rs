@@ -1,4 +1,4 @@
-//! The faults of the proxy, one by one, between a client and a server that says back what it hears.
+//! The faults of the proxy, one by one, between a client and an echo server.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that is not as it should be")]
 
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use weir_testkit::wait::within;
 use weir_testkit::{Fault, FaultProxy, Side};
 
-/// A server that says back what it hears, and what it has heard in all on each connection.
+/// An echo server, and what it has received in all on each connection.
 async fn echo() -> (SocketAddr, watch::Receiver<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -39,7 +39,7 @@ async fn connect(proxy: &FaultProxy) -> TcpStream {
     TcpStream::connect(proxy.address()).await.unwrap()
 }
 
-/// Says something, and gives what is said back to it.
+/// Sends something, and returns the echo.
 async fn says(stream: &mut TcpStream, what: &str) -> std::io::Result<String> {
     stream.write_all(what.as_bytes()).await?;
     let mut back = vec![0; what.len()];
@@ -91,7 +91,7 @@ async fn what_is_stalled_goes_on_when_it_is_healed() {
     let mut late = connect(&proxy).await;
     late.write_all(b"3").await.unwrap();
     proxy.wait_for("the second to be accepted", |now| now.accepted == 2).await;
-    // The server has both connections, and has heard nothing on them.
+    // The server has both connections, and has received nothing on them.
     within("both", heard.wait_for(|heard| heard.len() == 2)).await.unwrap();
     assert_eq!(*heard.borrow(), [b"1".to_vec(), Vec::new()]);
     proxy.heal();
@@ -154,7 +154,7 @@ async fn a_duplicate_is_told_everything_and_not_listened_to() {
     let mut client = connect(&proxy).await;
     assert_eq!(says(&mut client, "1").await.unwrap(), "1");
     let both = heard.wait_for(|heard| *heard == [b"1".to_vec(), b"1".to_vec()]);
-    within("both to hear it", both).await.unwrap();
+    within("both to receive it", both).await.unwrap();
     assert_eq!(says(&mut client, "2").await.unwrap(), "2", "one answer");
 }
 

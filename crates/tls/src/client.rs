@@ -22,7 +22,7 @@ use crate::reload::{Contents, Reloaded, Source, read};
 use crate::server::{NotNamed, keep, valid_until};
 use crate::{KeyPair, pem, provider};
 
-/// How servers are told apart, and one is known to them.
+/// How servers are distinguished, and one is known to them.
 #[derive(Clone, Debug, Default)]
 pub struct ClientSettings {
     /// Who vouches for servers; by default those whom the system trusts.
@@ -33,7 +33,7 @@ pub struct ClientSettings {
     pub server_name: Option<String>,
     /// The names of which the server's certificate has to have one, in place of the server's name.
     pub subject_alt_names: Vec<Pattern>,
-    /// The protocol that is spoken: `h2` or `http/1.1`.
+    /// The application protocol: `h2` or `http/1.1`.
     pub alpn: &'static str,
 }
 
@@ -43,7 +43,7 @@ pub enum ConnectError {
     /// The host is neither a DNS name nor an address.
     #[error("{0:?} is no name that a certificate could be for")]
     Name(String),
-    /// One side did not like the other, or the server speaks no TLS.
+    /// One side did not like the other, or the server does not use TLS.
     #[error("the TLS handshake with {server} failed: {}", explain(error))]
     Handshake {
         /// As what the server was addressed.
@@ -51,12 +51,12 @@ pub enum ConnectError {
         /// What went wrong.
         error: io::Error,
     },
-    /// The server speaks TLS, but not the protocol that it is needed for.
-    #[error("{server} does not agree to speak {alpn} (ALPN)")]
+    /// The server uses TLS, but not the protocol that it is needed for.
+    #[error("{server} does not support {alpn} (ALPN)")]
     Protocol {
         /// As what the server was addressed.
         server: String,
-        /// What it would have to speak.
+        /// The protocol that it would have to support.
         alpn: &'static str,
     },
 }
@@ -70,7 +70,7 @@ pub struct Client {
 }
 
 impl ClientSettings {
-    /// Reads the files, and says what is wrong with them.
+    /// Reads the files, and states what is wrong with them.
     ///
     /// # Errors
     /// When one cannot be used.
@@ -118,7 +118,7 @@ impl ClientSettings {
 }
 
 impl Client {
-    /// Connects as `settings` say. `place` says in logs and metrics what it is for. To be called in a tokio runtime.
+    /// Connects with `settings`. `place` is the name of the connection in logs and metrics. To be called in a tokio runtime.
     ///
     /// # Errors
     /// When a file cannot be used.
@@ -147,7 +147,7 @@ impl Client {
         let stream = stream.map_err(|error| ConnectError::Handshake { server: server.clone(), error })?;
         match stream.get_ref().1.alpn_protocol() {
             Some(agreed) if agreed == self.alpn.as_bytes() => Ok(stream),
-            // HTTP/1.1 is what servers speak that know no ALPN.
+            // HTTP/1.1 is the protocol of servers without ALPN.
             None if self.alpn == "http/1.1" => Ok(stream),
             _ => Err(ConnectError::Protocol { server, alpn: self.alpn }),
         }

@@ -49,7 +49,7 @@ pub(crate) fn explain(error: &io::Error) -> String {
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         )) => "the other side's certificate has expired",
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "the other side does not speak TLS"
+            "the other side does not use TLS"
         }
         Some(rustls::Error::NoCertificatesPresented) => "the other side showed no certificate",
         Some(rustls::Error::AlertReceived(AlertDescription::UnknownCA)) => {

@@ -51,7 +51,7 @@ impl Identity {
         uri.starts_with("spiffe://").then_some(uri)
     }
 
-    /// Whether one of the names is as `pattern` says. A pattern with a `/` is for URIs, `*` for any name, every other
+    /// Whether one of the names matches `pattern`. A pattern with a `/` is for URIs, `*` for any name, every other
     /// one for DNS names.
     pub fn matches(&self, pattern: &Pattern) -> bool {
         let (uris, dns) = match (pattern.is_any(), pattern.text().contains('/')) {
@@ -70,7 +70,7 @@ impl fmt::Display for Identity {
             return f.write_str("(no names)");
         }
         for (i, name) in self.uris.iter().chain(&self.dns).enumerate() {
-            // What a certificate says may be anything.
+            // The content of a certificate may be anything.
             write!(f, "{}{}", if i == 0 { "" } else { "," }, name.escape_default())?;
         }
         Ok(())

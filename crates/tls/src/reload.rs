@@ -11,7 +11,7 @@ use weir_watch::Watch;
 use crate::error::{Error, Fault, Part};
 use crate::metrics::Metrics;
 
-/// How often files are read without being said to have changed: some file systems do not tell.
+/// How often files are read without notice of a change: some file systems send none.
 const POLL: Duration = Duration::from_secs(30);
 
 /// A file, and as what it is read.
@@ -43,7 +43,7 @@ impl Drop for Task {
 }
 
 impl<T: Send + Sync + 'static> Reloaded<T> {
-    /// The value that `load` makes of the contents of `files`, and makes anew whenever they change. `place` says in
+    /// The value that `load` makes of the contents of `files`, and makes anew whenever they change. `place` is its name in
     /// logs and metrics what they are for. To be called in a tokio runtime.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ pub enum ClientCertificate {
     None,
 }
 
-/// How one is known to clients, and clients are told apart.
+/// How one is known to clients, and clients are distinguished.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// What clients are shown.
@@ -49,7 +49,7 @@ pub struct ServerSettings {
     pub client_certificate: ClientCertificate,
     /// The names of which a client's certificate has to have one; none are needed where this is empty.
     pub subject_alt_names: Vec<Pattern>,
-    /// The protocols that are spoken, the preferred one first: `h2`, `http/1.1`.
+    /// The supported application protocols, the preferred one first: `h2`, `http/1.1`.
     pub alpn: Vec<&'static str>,
     /// How long a handshake may take, the wait for its turn included.
     pub handshake_timeout: Duration,
@@ -63,7 +63,7 @@ pub enum HandshakeError {
     /// It took too long.
     #[error("the TLS handshake was not over within {0:?}")]
     Timeout(Duration),
-    /// One side did not like the other, or the client speaks no TLS.
+    /// One side did not like the other, or the client does not use TLS.
     #[error("the TLS handshake failed: {}", explain(.0))]
     Failed(#[from] io::Error),
 }
@@ -81,7 +81,7 @@ struct Door {
 }
 
 impl ServerSettings {
-    /// Reads the files, and says what is wrong with them.
+    /// Reads the files, and states what is wrong with them.
     ///
     /// # Errors
     /// When one cannot be used.
@@ -148,7 +148,7 @@ pub(crate) fn valid_until(
     }
 }
 
-/// Keeps to what files say. At the start a certificate may have expired; what comes later has to be valid.
+/// Follows the content of files. At the start a certificate may have expired; what comes later has to be valid.
 pub(crate) fn keep<T: Send + Sync + 'static>(
     place: &str,
     files: Vec<Source>,
@@ -176,7 +176,7 @@ impl Door {
 }
 
 impl Acceptor {
-    /// Serves as `settings` say. `place` says in logs and metrics what it is for. To be called in a tokio runtime.
+    /// Serves with `settings`. `place` is the name of the listener in logs and metrics. To be called in a tokio runtime.
     ///
     /// # Errors
     /// When a file cannot be used.
@@ -190,8 +190,8 @@ impl Acceptor {
         *self.0.write() = door;
     }
 
-    /// Makes a TLS connection of `socket`, and says who the client is; nobody where it showed no certificate.
-    /// `begun` is over once the client has said something: until then it takes nobody's turn.
+    /// Makes a TLS connection of `socket`, and states who the client is; nobody where it showed no certificate.
+    /// `begun` ends once the client has sent something: until then the connection takes no slot.
     ///
     /// # Errors
     /// When it is not let in.

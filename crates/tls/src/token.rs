@@ -31,7 +31,7 @@ impl Token {
         Self::parse(path, &contents[0])
     }
 
-    /// Keeps to what the file at `path` says.
+    /// Follows the content of the file at `path`.
     ///
     /// # Errors
     /// When there is no token in it to begin with.
@@ -53,7 +53,7 @@ impl Token {
         Err(Error::new(path, Part::Token, fault))
     }
 
-    /// Whether this is the same, in a time that does not tell how far it is.
+    /// Whether this is the same, in a time that does not depend on the length of the equal part.
     pub fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()
     }

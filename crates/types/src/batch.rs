@@ -1,4 +1,4 @@
-//! What an upstream says in one breath: the unit that is committed atomically.
+//! One response of an upstream: the unit that is committed atomically.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::{
 /// that only somebody's explicit subscription brought, so the two are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
-    /// Answers explicit names and globs, which are names said in short; kept while a locator of the name, or a
+    /// Answers explicit names and globs, which stand for their names; kept while a locator of the name, or a
     /// glob that it belongs to, is subscribed.
     Named,
     /// Answers a wildcard; kept while a matching wildcard is subscribed.
@@ -20,7 +20,7 @@ pub enum Reach {
     Local,
 }
 
-/// For which dynamic parameters a source speaks.
+/// The dynamic parameters that a source answers for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// For all.
@@ -37,7 +37,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether a subscriber with `parameters` is spoken to.
+    /// Whether a subscriber with `parameters` is concerned.
     pub fn covers(&self, parameters: &DynamicParameters) -> bool {
         match self {
             Self::All => true,
@@ -55,7 +55,7 @@ pub enum Absence {
     Unknown,
     /// A connected upstream did not answer within the does-not-exist timeout.
     TimedOut,
-    /// Upstream said so.
+    /// Upstream sent a removal.
     Known,
 }
 
@@ -196,7 +196,7 @@ impl Batch {
         self.answered.push(Answered { collection: Some(locator.name.clone()), scope, absence });
     }
 
-    /// An error for this one locator. That nothing matches it, where the error means that, is said by
+    /// An error for this one locator. That nothing matches it, where the error means that, is stated by
     /// [`Self::mark_absent`] as well.
     pub fn fail(&mut self, locator: &ResourceLocator, error: ResourceError) {
         let scope = Scope::Exactly(locator.parameters.clone());

@@ -9,7 +9,7 @@ impl Commit {
     pub const NONE: Self = Self(0);
 }
 
-/// Up to where a stream has been told of the changes of a view. Removals may lag behind additions, since
+/// Up to where a stream has been sent the changes of a view. Removals may lag behind additions, since
 /// they wait for the additions of other types (make before break).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor {

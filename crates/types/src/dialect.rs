@@ -1,8 +1,8 @@
-//! The two ways to speak xDS.
+//! The two ways to use xDS.
 
 use std::fmt;
 
-/// How the two sides of a stream speak.
+/// The dialect of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dialect {
     /// State of the world: whole lists, versions per type.

@@ -1,4 +1,4 @@
-//! What upstream says about a resource that it cannot deliver (xRFC TP3).
+//! Errors that upstream reports for a resource that it cannot deliver (xRFC TP3).
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl Code {
     /// The resource cannot be had for the moment.
     pub const UNAVAILABLE: Self = Self(14);
 
-    /// Whether the last good content is still good: all but what TP3 calls data errors, codes that it says
+    /// Whether the last good content is still good: all but what TP3 calls data errors, codes that it lists
     /// nothing of included.
     pub fn is_transient(self) -> bool {
         self != Self::NOT_FOUND && self != Self::PERMISSION_DENIED
@@ -69,8 +69,8 @@ pub struct ResourceError {
     pub message: Arc<str>,
 }
 
-/// What a Weir says of what it does not know while there is nobody to ask. Always the same: so it is told once, and a
-/// Weir in front of another one knows it when it hears it.
+/// The error for every name that is unknown while no control plane is reachable. Its text never changes: a client is sent it once, and a
+/// Weir in front of another one recognises it.
 const AWAY: &str = "the control plane cannot be reached";
 
 impl ResourceError {
@@ -84,7 +84,7 @@ impl ResourceError {
         Self { constraints, code: Code::OK, message: Arc::default() }
     }
 
-    /// Whether it is what a Weir says while there is nobody to ask, of whatever it does not know.
+    /// Whether it is the error for names that are unknown while no control plane is reachable.
     pub fn is_away(&self) -> bool {
         self.code == Code::UNAVAILABLE && *self.message == *AWAY
     }
@@ -102,7 +102,7 @@ pub struct Failed {
     pub name: Name,
     /// For whom.
     pub scope: Scope,
-    /// What they are to be told.
+    /// The error that they are sent.
     pub error: Arc<ResourceError>,
 }
 

@@ -19,7 +19,7 @@ impl FileFormat {
     /// The ends of names that stand for a format.
     pub const ENDINGS: &str = ".yaml, .yml, .json, .pb, .pb_text, .textproto or .txtpb";
 
-    /// The format of `file`; none if its name says none.
+    /// The format of `file`; none if the ending is unknown.
     pub fn of(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
             "yaml" | "yml" => Some(Self::Yaml),

@@ -1,4 +1,4 @@
-//! What a reconnecting client says that it holds.
+//! What a reconnecting client states that it holds.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

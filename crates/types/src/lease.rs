@@ -30,7 +30,7 @@ impl Lease {
         self.until <= now
     }
 
-    /// What is left of it at `now`, in whole seconds, so that clients that ask at about the same time are told
+    /// What is left of it at `now`, in whole seconds, so that clients that ask at about the same time are sent
     /// the same. Rounded up, and at least one: a client must not drop what upstream may still refresh in time.
     pub fn remaining(&self, now: Instant) -> Duration {
         let left = self.until.saturating_duration_since(now);

@@ -1,6 +1,6 @@
 //! The vocabulary of Weir: what a resource, a variant and a subscription are.
 //!
-//! Owns the identities that every other crate speaks in and the meaning of dynamic parameter constraints
+//! Owns the identities that every other crate uses and the meaning of dynamic parameter constraints
 //! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.
 
 mod batch;

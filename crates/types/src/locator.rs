@@ -14,7 +14,7 @@ pub const WILDCARD: &str = "*";
 pub struct ResourceLocator {
     /// The resource's name or alias, or that of a collection: [`WILDCARD`], or an `xdstp://` glob.
     pub name: Name,
-    /// What the client says about itself.
+    /// The dynamic parameters that the client states.
     pub parameters: DynamicParameters,
 }
 

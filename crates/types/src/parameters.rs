@@ -1,4 +1,4 @@
-//! Dynamic parameters: what a client says about itself when it subscribes (xRFC TP2).
+//! Dynamic parameters: what a client states about itself when it subscribes (xRFC TP2).
 
 use std::collections::BTreeMap;
 use std::fmt;

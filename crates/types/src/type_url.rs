@@ -1,4 +1,4 @@
-//! Resource types, and what the protocol says about the few that it names.
+//! Resource types, and the rules of the protocol for some of them.
 
 mod parse;
 
@@ -37,7 +37,7 @@ pub enum Kind {
 /// The generations of the API, by which types and services are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ApiVersion {
-    /// `envoy.api.v2` and its like: what control planes and clients of before 2021 speak.
+    /// `envoy.api.v2` and its like: the types of control planes and clients from before 2021.
     V2,
     /// All that came later.
     V3,

@@ -1,4 +1,4 @@
-//! A variant: one content of a name, with the constraints that say for whom it is.
+//! A variant: one content of a name, with the constraints that state for whom it is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Version(pub u64);
 
 impl Version {
     /// The version that a client states to have of a whole type, if any. One that Weir cannot have given is
-    /// different from all, but says that the client has something.
+    /// different from all, but states that the client has something.
     pub fn stated(text: &str) -> Option<Self> {
         let foreign = || Self(xxh3_64_with_seed(text.as_bytes(), 0));
         (!text.is_empty()).then(|| Self::parse(text).unwrap_or_else(foreign))
@@ -61,7 +61,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a variant holds, as upstream said it.
+/// The content of a variant, as upstream sent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// The encoded `google.protobuf.Any`, byte for byte; none in a heartbeat, and in the answer that a resource
@@ -73,7 +73,7 @@ pub struct Content {
     pub ttl: Option<Duration>,
     /// Encoded fields of the `Resource` message that are passed on as they are, byte for byte.
     pub extra: Bytes,
-    /// Whether it is only for those who are subscribed when it comes (`cache_control.do_not_cache`; said to
+    /// Whether it is only for those who are subscribed when it comes (`cache_control.do_not_cache`; sent to
     /// clients by `extra`): never to be stored, nor to be served to anyone later.
     pub do_not_cache: bool,
     /// The version that upstream gave it: for upstream and for operators, not for clients.
@@ -102,7 +102,7 @@ impl Content {
     }
 }
 
-/// One content of a name, with the constraints that say for whom it is.
+/// One content of a name, with the constraints that state for whom it is.
 #[derive(Clone, Debug)]
 pub struct Variant {
     key: VariantKey,
@@ -182,7 +182,7 @@ impl Variant {
     }
 
     /// Holds the bytes of `other` instead of its own if a client would see no difference between them, and
-    /// says whether it does.
+    /// states whether it does.
     pub fn share_bytes(&mut self, other: &Self) -> bool {
         let theirs = &other.content;
         let own = &mut self.content;
@@ -197,7 +197,7 @@ impl Variant {
         shares
     }
 
-    /// The version that a client which asked in `form` is told.
+    /// The version that a client which asked in `form` is sent.
     pub fn version(&self, form: Form) -> Version {
         match form {
             Form::Plain => self.versions[0],
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_version_says_that_there_is_something() {
+    fn a_foreign_version_shows_that_there_is_something() {
         assert_eq!(Version::stated(""), None);
         assert_eq!(Version::stated(&Version(7).to_string()), Some(Version(7)));
         assert!(Version::stated("7").is_some_and(|version| version != Version(7)));

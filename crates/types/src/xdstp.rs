@@ -39,7 +39,7 @@ pub enum MalformedName {
     /// A context parameter without a key.
     #[error("a context parameter without a key")]
     NoKey,
-    /// The same key twice: nobody can tell which of the two is meant.
+    /// The same key twice: nobody can know which of the two is meant.
     #[error("the context parameter {0} is given twice")]
     TwiceTheKey(String),
 }
@@ -250,7 +250,7 @@ mod tests {
         prop_oneof!["[a-c/*:%#?&=é~ \\[\\]]{0,6}", "\\PC{0,4}"]
     }
 
-    /// `text` with every byte escaped for which `choice` says so, and those that must be.
+    /// `text` with every byte escaped for which `choice` asks for it, and those that must be.
     fn escape(text: &str, choice: u64) -> String {
         let escaped = text.bytes().enumerate().map(|(at, byte)| match byte {
             b'a'..=b'z' | b'/' if choice >> (at % 64) & 1 == 0 => char::from(byte).to_string(),

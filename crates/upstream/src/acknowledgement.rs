@@ -1,4 +1,4 @@
-//! When a control plane is told that its responses are accepted, and whether it is told that they are not.
+//! When Weir acknowledges responses of a control plane, and whether it passes on rejections.
 //!
 //! Owns which acknowledgements of a stream wait for subscribers, since when, and until when. Time is an argument.
 //! Never sends anything: what is due is released by whoever has the stream.
@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 5;
 /// How much of a subscriber's message a NACK quotes, in characters.
 const MAX_QUOTE: usize = 2000;
 
-/// When a control plane is told that a response is accepted.
+/// When Weir sends the ACK of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acknowledge {
     /// Once it is applied.
@@ -37,7 +37,7 @@ pub struct AfterSubscribers {
     pub nack: NackUpstream,
 }
 
-/// Whether a control plane is told that subscribers have rejected a response.
+/// Whether rejections of subscribers are sent to the control plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NackUpstream {
     /// Their rejections are logged and counted only.
@@ -66,7 +66,7 @@ impl NackUpstream {
 pub struct Release {
     /// Which one.
     pub ticket: Ticket,
-    /// What the control plane is told to be wrong with its response, if it is.
+    /// The error that is sent to the control plane, if any.
     pub rejection: Option<String>,
     /// How long it was held.
     pub held: Duration,
@@ -105,7 +105,7 @@ impl About {
         Self { names: names.into_iter().take(MAX_NAMES).cloned().collect(), more }
     }
 
-    /// What a control plane is told: how many of how many rejected what, and what one of them said.
+    /// The text of the NACK: how many of how many rejected what, with the error of one of them.
     fn rejection(&self, type_url: &TypeUrl, tally: &Tally) -> String {
         let (rejected, answered) = (tally.rejected, tally.rejected + tally.accepted);
         let subscribers = if answered == 1 { "subscriber" } else { "subscribers" };
@@ -118,7 +118,7 @@ impl About {
         }
         if let Some(reason) = &tally.reason {
             let quote: String = reason.chars().take(MAX_QUOTE).collect();
-            _ = write!(message, "; one said: {quote}");
+            _ = write!(message, "; one error: {quote}");
         }
         message
     }
@@ -197,12 +197,12 @@ mod tests {
         let about = About { names: names(&["a", "b"]), more: 0 };
         assert_eq!(
             about.rejection(&type_url, &tally(3, 2)),
-            "2 of 5 subscribers rejected type.googleapis.com/envoy.config.cluster.v3.Cluster: a, b; one said: bad"
+            "2 of 5 subscribers rejected type.googleapis.com/envoy.config.cluster.v3.Cluster: a, b; one error: bad"
         );
         let about = About { names: names(&["a"]), more: 7 };
         let long = Tally { reason: Some("ä".repeat(3000)), ..tally(0, 1) };
         let message = about.rejection(&type_url, &long);
         assert!(message.starts_with("1 of 1 subscriber rejected"), "{message}");
-        assert!(message.contains(": a and 7 more; one said: ä") && message.len() < 4200, "{message}");
+        assert!(message.contains(": a and 7 more; one error: ä") && message.len() < 4200, "{message}");
     }
 }

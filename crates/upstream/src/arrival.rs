@@ -30,7 +30,7 @@ pub struct Arrival {
     pub(crate) at: Moment,
     /// When they were taken apart.
     pub(crate) decoded: Moment,
-    /// What the response says that it belongs to.
+    /// What the response states that it belongs to.
     pub(crate) parent: Option<SpanContext>,
     /// What the stream that it came on belongs to.
     pub(crate) stream: Option<SpanContext>,
@@ -43,12 +43,12 @@ impl Arrival {
     }
 }
 
-/// What a response says itself.
+/// What a response itself contains.
 pub(crate) fn of_message(context: &TraceContext) -> Option<SpanContext> {
     extract(&Message(context))
 }
 
-/// What is said in the head of a stream, or of an HTTP response.
+/// From the head of a stream, or of an HTTP response.
 pub(crate) fn of_head(headers: &http::HeaderMap) -> Option<SpanContext> {
     extract(&Head(headers))
 }

@@ -1,9 +1,9 @@
 //! Which stream of an upstream carries what.
 //!
-//! What a server sends for a wildcard and for explicit names of the same type cannot be told apart on one
+//! What a server sends for a wildcard and for explicit names of the same type cannot be distinguished on one
 //! stream. So the primary stream carries the wildcards, and the names of all types that have none, in the
 //! upstream's own order; names of a type that has a wildcard go on a secondary stream. Globs are names here: what
-//! belongs to one can be told by its name.
+//! belongs to one is known by its name.
 
 use std::collections::HashMap;
 

@@ -28,7 +28,7 @@ pub struct Client {
 // === impl Client ===
 
 impl Client {
-    /// Starts to connect to the endpoints of `settings`, in whose dialect and with whose node it speaks, over the aggregated service. With
+    /// Starts to connect to the endpoints of `settings`, with their dialect and node, over the aggregated service. With
     /// [`crate::Naming::Native`] it subscribes by locators; else by plain names, as the node filled from no
     /// parameters.
     ///
@@ -74,7 +74,7 @@ impl Client {
         Self { commands, events }
     }
 
-    /// Subscribes to `locator`: by name only, where the client does not speak in locators.
+    /// Subscribes to `locator`: by name only, where the client does not use locators.
     pub fn subscribe(&self, type_url: &TypeUrl, locator: ResourceLocator) {
         _ = self.commands.send(Command::Subscribe(type_url.clone(), locator));
     }

@@ -1,7 +1,7 @@
 //! Connections to endpoints, for gRPC and REST alike.
 //!
 //! Owns the way from a URL to bytes: a name is looked up for each connection, since what it stands for changes; every
-//! address is tried, one after another; and TLS is spoken where the URL is `https`.
+//! address is tried, one after another; and TLS is used where the URL is `https`.
 
 use std::future::Future;
 use std::io;
@@ -44,7 +44,7 @@ pub(crate) enum ConnectError {
     Unreachable(Vec<(SocketAddr, io::Error)>),
     #[error(transparent)]
     Tls(#[from] weir_tls::ConnectError),
-    #[error("{0} is https, and nothing is said of TLS")]
+    #[error("{0} is https, and TLS is not configured")]
     NoTls(Uri),
     #[error("no connection to {0} within {1:?}")]
     Timeout(Uri, Duration),
@@ -249,9 +249,9 @@ mod tests {
 
     /// What every name stands for at the time.
     #[derive(Clone)]
-    struct Told(Arc<Mutex<SocketAddr>>);
+    struct Moving(Arc<Mutex<SocketAddr>>);
 
-    impl Lookup for Told {
+    impl Lookup for Moving {
         async fn addresses(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
             Ok(vec![*self.0.lock()])
         }
@@ -260,12 +260,12 @@ mod tests {
     #[tokio::test]
     async fn u03_a_name_is_looked_up_for_each_connection() {
         let (first, second) = (listener().await, listener().await);
-        let told = Arc::new(Mutex::new(first.local_addr().unwrap()));
-        let mut connector = connector(Told(Arc::clone(&told)));
+        let current = Arc::new(Mutex::new(first.local_addr().unwrap()));
+        let mut connector = connector(Moving(Arc::clone(&current)));
         let mut connect = || connector.call(Uri::from_static("http://control-plane.example"));
         assert!(connect().await.is_ok());
         first.accept().await.unwrap();
-        *told.lock() = second.local_addr().unwrap();
+        *current.lock() = second.local_addr().unwrap();
         drop(first);
         assert!(connect().await.is_ok());
         second.accept().await.unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_with_an_endpoint_is_said() {
+    async fn what_is_wrong_with_an_endpoint_is_reported() {
         let connector = connector(System);
         let error = |uri: &'static str| {
             let connecting = connector.connect(Uri::from_static(uri));
@@ -298,7 +298,7 @@ mod tests {
         };
         let listener = listener().await;
         let uri = format!("https://{}", listener.local_addr().unwrap()).leak();
-        assert_eq!(error(uri).await, format!("{uri}/ is https, and nothing is said of TLS"));
+        assert_eq!(error(uri).await, format!("{uri}/ is https, and TLS is not configured"));
         let found = error("http://no-such-host.invalid:1").await;
         assert!(found.starts_with("look up no-such-host.invalid: "), "{found}");
     }

@@ -1,4 +1,4 @@
-//! What a control plane is told with each call, so that it lets Weir in.
+//! Credentials that are sent to a control plane with each call.
 
 use http::{HeaderMap, header};
 use weir_tls::TokenFile;

@@ -143,7 +143,7 @@ mod tests {
         batch
     }
 
-    fn told(batch: &Batch) -> Vec<String> {
+    fn names(batch: &Batch) -> Vec<String> {
         let here = batch.upserts.iter().map(|v| format!("{}={}", v.name(), v.content().upstream_version));
         here.chain(batch.removals.iter().map(|key| format!("-{}", key.name))).collect()
     }
@@ -161,7 +161,7 @@ mod tests {
             let (mut collected, now) = (Collected::default(), Instant::now());
             assert!(!collected.add(batch("t", first), now) && collected.add(batch("t", second), now));
             let all = collected.take_all();
-            assert_eq!((all.len(), told(&all[0])), (1, wanted.iter().map(ToString::to_string).collect()));
+            assert_eq!((all.len(), names(&all[0])), (1, wanted.iter().map(ToString::to_string).collect()));
         }
     }
 

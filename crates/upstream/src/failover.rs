@@ -59,7 +59,7 @@ struct Current {
     endpoint: usize,
     opened: Instant,
     proven: Option<Instant>,
-    /// Nothing is expected of it, so that its silence says nothing.
+    /// Nothing is expected of it, so that its silence means nothing.
     idle: bool,
 }
 
@@ -100,7 +100,7 @@ impl Failover {
     pub(crate) fn expect(&mut self, anything: bool, now: Instant) {
         let answer = self.trial.answer;
         if let Some(current) = &mut self.current {
-            // What is said when its time is over changes nothing any more.
+            // What is stated when its time is over changes nothing any more.
             current.idle = if now < current.opened + answer { !anything } else { current.idle };
         }
     }
@@ -238,7 +238,7 @@ mod tests {
         f.failover.expect(false, f.now);
         f.pass(10);
         f.fail(0);
-        assert_eq!(f.failures(0), 0, "there was nothing to say, and it lasted");
+        assert_eq!(f.failures(0), 0, "there was nothing to send, and the stream lasted");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Sources of resources: control planes over gRPC and REST-JSON, and files.
 //!
 //! Owns the streams to control planes, how demand is spread over them, and the reading of resource files. Turns
-//! what they say into batches for the database, and never withdraws anything because a source is away.
+//! what they send into batches for the database, and never withdraws anything because a source is away.
 
 mod acknowledgement;
 mod arrival;

@@ -69,7 +69,7 @@ pub enum Event {
     Adjusted(Arc<Settings>),
 }
 
-/// What a link can be told.
+/// A command to a stream.
 #[derive(Debug)]
 pub(crate) enum Command {
     Subscribe(TypeUrl, ResourceLocator),
@@ -96,10 +96,10 @@ pub(crate) struct Link<F> {
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     /// The acknowledgements that are held back.
     pub(crate) waiting: Waiting,
-    /// Told when one of them may go.
+    /// Notified when one of them may go.
     pub(crate) answered: Arc<Answered>,
     pub(crate) failover: Failover,
-    /// It is said of what is not known that it cannot be had.
+    /// Unknown locators are reported as unavailable.
     pub(crate) away: bool,
     /// Changes that wait for more.
     pub(crate) collected: Collected,
@@ -154,13 +154,13 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         // Nobody is left to try.
         if !wait.is_zero() {
             self.away = true;
-            self.tell_away();
+            self.report_away();
         }
         self.meanwhile(tokio::time::sleep(wait)).await?;
         Ok(Place { index, peer: None })
     }
 
-    /// False when there will be no more commands. New settings meanwhile say nothing of the `next` place.
+    /// False when there will be no more commands. New settings meanwhile do not concern the `next` place.
     async fn wait_until_wanted(&mut self, next: &mut Option<Place>) -> bool {
         while self.stream.is_idle() {
             let Some(command) = self.commands.recv().await else { return false };
@@ -186,8 +186,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         }
     }
 
-    /// While nobody can be asked: tells of what is not known that it cannot be had.
-    fn tell_away(&mut self) {
+    /// While nobody can be asked: reports unknown locators as unavailable.
+    fn report_away(&mut self) {
         if self.away {
             let away = self.stream.away();
             self.commit(away);
@@ -195,15 +195,15 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     /// Somebody can be asked.
-    pub(crate) fn tell_back(&mut self) {
+    pub(crate) fn report_back(&mut self) {
         if std::mem::take(&mut self.away) {
             let back = self.stream.back();
             self.commit(back);
         }
     }
 
-    /// Tells what became of removals.
-    pub(crate) fn tell_shrinks(&mut self) {
+    /// Reports what became of removals.
+    pub(crate) fn report_shrinks(&mut self) {
         while let Some(shrink) = self.stream.poll_shrink() {
             (self.on_event)(Event::Shrink(shrink));
         }
@@ -278,8 +278,8 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             }
         }
         self.recall().await;
-        self.tell_away();
-        self.tell_unconfirmed();
+        self.report_away();
+        self.report_unconfirmed();
         needs
     }
 
@@ -302,7 +302,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 let batch = self.stream.confirm_removals(&type_url);
                 let before = self.collected.take_all();
                 self.commit(before.into_iter().chain(batch));
-                self.tell_shrinks();
+                self.report_shrinks();
             }
             Command::TakeOver(handover) => {
                 self.expect_unconfirmed(handover.type_url());
@@ -327,7 +327,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         let believed = self.stream.adjust(settings.machine(naming));
         let before = self.collected.take_all();
         self.commit(before.into_iter().chain(believed));
-        self.tell_shrinks();
+        self.report_shrinks();
         self.failover = settings.failover();
         self.writer.node_always = !settings.node_on_first_message_only;
         self.rely_on_versions(settings.versions_last());
@@ -341,11 +341,11 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
 pub(crate) enum Needs {
     Nothing,
     NewStream,
-    /// A new stream, and to be told anew where that is.
+    /// A new stream, whose endpoint has to be published anew.
     NewPlace,
 }
 
-/// With its causes: a server that refuses our certificate says so only after the handshake (TLS 1.3).
+/// With its causes: a server that refuses our certificate reports it only after the handshake (TLS 1.3).
 pub(crate) fn describe(status: &tonic::Status) -> String {
     let text = match status.message() {
         "" => status.code().to_string(),

@@ -1,7 +1,7 @@
 //! The streams to one control plane.
 //!
 //! Owns which parameter sets have streams, and how often each thing is wanted: several locators may be one to a
-//! control plane that tells clients apart by a few keys only.
+//! control plane that distinguishes clients by a few keys only.
 
 mod set;
 
@@ -35,7 +35,7 @@ use crate::{Naming, Settings};
 pub(crate) struct Links {
     context: Context,
     sets: HashMap<DynamicParameters, LinkSet>,
-    /// Types, by their short names, without a service that could carry them, of which that was said.
+    /// Types, by their short names, without a service that could carry them, of which that was logged.
     unserved: HashSet<&'static str>,
     /// What there is before there are streams.
     contact: Option<Contact>,
@@ -298,17 +298,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_that_ends_by_a_fault_of_its_own_is_told_of() {
-        let told = tempfile::NamedTempFile::new().unwrap();
-        let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(told.reopen().unwrap())).finish();
+    async fn a_stream_that_ends_by_a_fault_of_its_own_is_logged() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(log.reopen().unwrap())).finish();
         let _subscriber = tracing::subscriber::set_default(subscriber);
         let mut links = links();
         let (_settings, settings) = watch::channel(Arc::clone(&links.context.settings));
         let (demand, changes) = mpsc::unbounded_channel();
         links.context.tasks.spawn(async { panic!("it cannot be so") });
-        let is_told = async {
+        let is_logged = async {
             loop {
-                let text = std::fs::read_to_string(told.path()).unwrap();
+                let text = std::fs::read_to_string(log.path()).unwrap();
                 if text.contains("ERROR") {
                     break text;
                 }
@@ -316,7 +316,7 @@ mod tests {
             }
         };
         let running = tokio::spawn(links.run(changes, settings));
-        let text = within("an error", is_told).await;
+        let text = within("an error", is_logged).await;
         assert!(text.contains("shop.example") && text.contains("it cannot be so"), "{text}");
         drop(demand);
         within("the end", running).await.unwrap();

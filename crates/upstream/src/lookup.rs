@@ -1,6 +1,6 @@
 //! What a host name stands for.
 //!
-//! Owns the order of the addresses. Remembers nothing: whoever asks again is told anew.
+//! Owns the order of the addresses. Remembers nothing: each call looks up anew.
 
 use std::future::Future;
 use std::io;

@@ -28,7 +28,7 @@ pub(crate) struct Memory {
     versions: bool,
     /// What is wanted, and not looked up.
     undecided: Vec<(TypeUrl, ResourceLocator)>,
-    /// How much of each type was remembered, and not vouched for when it was last told.
+    /// How much of each type was remembered, and not vouched for at the last report.
     unconfirmed: BTreeMap<TypeUrl, usize>,
 }
 
@@ -96,19 +96,19 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
             let batch = self.stream.remember(&type_url, variants, known, memory.versions);
             batch.into_iter().for_each(|batch| drop((self.on_event)(Event::Remembered(batch))));
         }
-        self.tell_unconfirmed();
+        self.report_unconfirmed();
     }
 
-    /// Tells how much of what was remembered nobody has vouched for, where that has changed.
-    pub(crate) fn tell_unconfirmed(&mut self) {
+    /// Reports how much of what was remembered is unconfirmed, when that has changed.
+    pub(crate) fn report_unconfirmed(&mut self) {
         let Some(memory) = &mut self.memory else { return };
         let mut changed = Vec::new();
-        memory.unconfirmed.retain(|type_url, told| {
-            let before = std::mem::replace(told, self.stream.unconfirmed(type_url));
-            if before != *told {
-                changed.push((type_url.clone(), *told));
+        memory.unconfirmed.retain(|type_url, reported| {
+            let before = std::mem::replace(reported, self.stream.unconfirmed(type_url));
+            if before != *reported {
+                changed.push((type_url.clone(), *reported));
             }
-            *told > 0
+            *reported > 0
         });
         for (type_url, count) in changed {
             (self.on_event)(Event::Unconfirmed(type_url, count));

@@ -1,4 +1,4 @@
-//! Who Weir says that it is: the `Node` of a stream.
+//! Who Weir states that it is: the `Node` of a stream.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ pub fn escape(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// The `Node` as it is sent: with what Weir is and supports, where `node` does not say.
+/// The `Node` as it is sent: with what Weir is and supports, where `node` has no value.
 pub(crate) fn introduce(mut node: Node) -> Bytes {
     if node.user_agent_name.is_empty() {
         "weir".clone_into(&mut node.user_agent_name);

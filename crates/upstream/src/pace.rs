@@ -1,5 +1,5 @@
 //! How fast control planes are asked for what is new: in small portions, between which they, and Weir, deal with changes.
-//! Not those that are told all that is wanted, and answer all of it, each time.
+//! Not those that are sent all that is wanted, and answer all of it, each time.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ impl Pace {
     /// How many changes a portion has: 25,000 a second.
     const COUNT: usize = 250;
 
-    /// How many changes may be told at once, where there is a source that `repeats` what is wanted.
+    /// How many changes may be sent at once, where there is a source that `repeats` what is wanted.
     pub(crate) fn portion(repeats: bool) -> usize {
         if repeats { usize::MAX } else { Self::COUNT }
     }
 
-    /// When more changes may be told.
+    /// When more changes may be sent.
     pub(crate) fn next(&self) -> Instant {
         let now = Instant::now();
         self.0.map_or(now, |next| next.max(now))
     }
 
-    /// Notes that so many changes are told now.
+    /// Notes that so many changes are sent now.
     pub(crate) fn spend(&mut self, changes: usize) {
         let part = changes.min(Self::COUNT) as f64 / Self::COUNT as f64;
         self.0 = Some(Instant::now() + PORTION.mul_f64(part));

@@ -53,14 +53,14 @@ impl Probe {
         }
     }
 
-    /// Says what there is to say, and takes in one response: whether it is an answer.
+    /// Sends its requests, and takes in one response: returns whether it is an answer.
     async fn step(
         &mut self,
         requests: &mpsc::Sender<Request>,
         responses: &mut Responses,
     ) -> Result<bool, String> {
         while let Some(request) = self.stream.poll_transmit(Instant::now().into_std()) {
-            // A stream that takes no more says so by its responses.
+            // A stream that takes no more shows it by its responses.
             _ = requests.send(request).await;
         }
         match responses.next().await {

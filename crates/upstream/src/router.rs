@@ -9,14 +9,14 @@ use weir_types::{ResourceLocator, TypeUrl, authority};
 use crate::refusal::Refusals;
 use crate::supervisor::Running;
 
-/// Of how many authorities it is said that they have no source: clients make up as many as they like.
-const MAX_SAID: usize = 1000;
+/// Of how many authorities it is stated that they have no source: clients make up as many as they like.
+const MAX_LOGGED: usize = 1000;
 
 /// Sends each change of demand to the source of its authority.
 pub(crate) struct Router {
     database: Database,
     sources: HashMap<String, Running>,
-    /// Authorities of which a name was refused, and that was said.
+    /// Authorities of which a name was refused, and that was logged.
     refused: HashSet<String>,
 }
 
@@ -31,7 +31,7 @@ impl Router {
         self.sources.get(authority)
     }
 
-    /// Whether there is a source that has to be told all that is wanted for each name that is new.
+    /// Whether there is a source that has to be sent all that is wanted for each name that is new.
     pub(crate) fn repeats_what_is_wanted(&self) -> bool {
         let mut control_planes = self.sources.values().filter_map(|source| source.settings.as_ref());
         control_planes.any(|settings| settings.borrow().repeats_what_is_wanted())
@@ -79,7 +79,7 @@ impl Router {
         refusals: &mut Refusals,
     ) {
         let authority = authority(&locator.name);
-        let new = self.refused.len() < MAX_SAID && self.refused.insert(authority.to_owned());
+        let new = self.refused.len() < MAX_LOGGED && self.refused.insert(authority.to_owned());
         if new {
             tracing::warn!(authority, name = %locator.name, %reason, "refuses a name");
         }

@@ -61,7 +61,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                 Ok(Ok(peer)) => peer,
             },
         };
-        self.tell_back();
+        self.report_back();
         (self.on_event)(Event::Connected { endpoint: Arc::clone(endpoint), index });
         self.failover.opened(index, Instant::now().into_std());
         let owed = self.introduce(endpoint);
@@ -73,7 +73,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
         end
     }
 
-    /// Begins a new conversation with an endpoint. Whether it has to say something, if it lives.
+    /// Begins a new stream to an endpoint. Returns whether a live endpoint has to send something.
     fn introduce(&mut self, endpoint: &Arc<str>) -> bool {
         let moved = self.last.replace(Arc::clone(endpoint)).is_some_and(|last| last != *endpoint);
         if moved && !self.settings.shared_versions {
@@ -84,7 +84,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
     }
 
     async fn converse(&mut self, Open { requests, mut responses }: Open, mut owed: bool) -> End {
-        // When requests may be made; none when there is nothing to say.
+        // When requests may be made; none when there is nothing to send.
         let mut flush_at = Some(Instant::now());
         let mut in_sync = false;
         let mut trying: Option<Trying> = None;
@@ -122,7 +122,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                         flush_at = applied.is_some().then_some(now).or(flush_at);
                         applied.into_iter().for_each(|(applied, arrival)| self.take_in(applied, arrival));
                         self.recall().await;
-                        self.tell_unconfirmed();
+                        self.report_unconfirmed();
                     }
                 },
                 permit = reserve_after(flush, &requests), if flush_at.is_some() => {
@@ -143,7 +143,7 @@ impl<F: FnMut(Event) -> Option<Watch> + Send> Link<F> {
                     trying = trying.or_else(|| self.try_another());
                 }
             }
-            self.tell_shrinks();
+            self.report_shrinks();
             if in_sync != self.stream.is_in_sync() {
                 in_sync = !in_sync;
                 (self.on_event)(Event::InSync(in_sync));
@@ -207,7 +207,7 @@ async fn outcome(trying: &mut Option<Trying>) -> (usize, Result<Peer, String>) {
     }
 }
 
-/// Room for a request, from `at` on; none when the stream takes no more, which its responses will tell.
+/// Room for a request, from `at` on; none when the stream takes no more, which its responses will show.
 async fn reserve_after<T>(at: Instant, requests: &mpsc::Sender<T>) -> Option<mpsc::Permit<'_, T>> {
     sleep_until(at).await;
     requests.reserve().await.ok()

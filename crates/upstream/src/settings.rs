@@ -1,4 +1,4 @@
-//! What a control plane is, as far as configuration says.
+//! The configuration of a control plane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::{
     Acknowledge, Backoff, Credentials, Debounce, Lane, NodeTemplate, Polling, Prefetch, Role, Trial,
 };
 
-/// How a control plane is spoken to.
+/// The protocol.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The authority whose names it serves; empty for names without one.
@@ -30,7 +30,7 @@ pub struct Settings {
     pub transport: ApiVersion,
     /// In which dialect.
     pub dialect: Dialect,
-    /// How it is told dynamic parameters.
+    /// The form in which it is sent dynamic parameters.
     pub naming: Naming,
     /// The largest response that is accepted, in bytes.
     pub max_message_size: usize,
@@ -50,9 +50,9 @@ pub struct Settings {
     /// Whether a version means the same at all endpoints. Where it does not, all is asked for again after a move to
     /// another one.
     pub shared_versions: bool,
-    /// How TLS is spoken to endpoints that are `https`.
+    /// TLS settings for endpoints that are `https`.
     pub tls: Option<weir_tls::Client>,
-    /// What it is told so that it lets us in.
+    /// Credentials for it.
     pub credentials: Credentials,
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -62,9 +62,9 @@ pub struct Settings {
     pub keepalive_timeout: Duration,
     /// Whether the node goes with the first request of a stream only, which is all that the protocol asks for.
     pub node_on_first_message_only: bool,
-    /// When it is told that a response is accepted.
+    /// When a response is acknowledged to it.
     pub acknowledge: Acknowledge,
-    /// Where what it says outlives the process; none where nothing does.
+    /// Where its resources outlive the process; none where nothing does.
     pub store: Option<Store>,
     /// How long it is followed whether clients accept what came, for traces and metrics.
     pub propagation_deadline: Duration,
@@ -72,7 +72,7 @@ pub struct Settings {
     pub prefetch: Vec<Prefetch>,
 }
 
-/// Over which services a control plane is spoken to.
+/// Over which services a control plane is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Services {
     /// The aggregated one: its streams carry all types.
@@ -83,10 +83,10 @@ pub enum Services {
     Rest(Polling),
 }
 
-/// How a control plane is told dynamic parameters.
+/// The form in which a control plane is sent dynamic parameters.
 #[derive(Clone, Debug)]
 pub enum Naming {
-    /// By locators, for all parameter sets on the same streams: it speaks TP2.
+    /// By locators, for all parameter sets on the same streams: it uses TP2.
     Native {
         /// Who asks.
         node: Node,
@@ -123,7 +123,7 @@ impl Settings {
         self.endpoints.len() == 1 || self.shared_versions
     }
 
-    /// A control plane at `endpoints`, spoken to in delta over ADS, with usual limits.
+    /// A control plane at `endpoints`, used in delta over ADS, with usual limits.
     pub fn new(authority: impl Into<String>, endpoints: Vec<String>, naming: Naming) -> Self {
         Self {
             authority: authority.into(),
@@ -153,7 +153,7 @@ impl Settings {
         }
     }
 
-    /// How it is spoken to, as a metric label: a dialect, or `rest`.
+    /// The protocol, as a metric label: a dialect, or `rest`.
     pub(crate) fn speech(&self) -> &'static str {
         match self.services {
             Services::Rest(_) => "rest",

@@ -277,8 +277,8 @@ mod tests {
         };
         let failure = || status.links().remove(0).last_failure;
         files.read("dir", &[problem(3, "no such field"), problem(9, "no name")]);
-        let told = failure().map(|failure| format!("{}: {}", failure.endpoint, failure.reason));
-        assert_eq!(told.as_deref(), Some("dir/a.yaml:3: no such field (and 1 more)"));
+        let found = failure().map(|failure| format!("{}: {}", failure.endpoint, failure.reason));
+        assert_eq!(found.as_deref(), Some("dir/a.yaml:3: no such field (and 1 more)"));
         assert_eq!(status.links()[0].problems, 2);
         assert!(status.is_connected(""), "what is good of them is served");
         let since = status.links()[0].since;

@@ -207,6 +207,6 @@ async fn serve_files(
     status.expect(authority, 0, Duration::ZERO);
     let files = status.register(authority, None, Lane::default());
     let path = settings.path.display().to_string();
-    let told = |problems: &[files::Problem]| files.read(&path, problems);
-    Ok(files::run(database, settings, demand, told).await?)
+    let report = |problems: &[files::Problem]| files.read(&path, problems);
+    Ok(files::run(database, settings, demand, report).await?)
 }

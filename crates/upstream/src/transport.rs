@@ -73,7 +73,7 @@ pub(crate) async fn connect(
 pub(crate) struct Method {
     /// `/SERVICE/METHOD`.
     pub(crate) path: &'static str,
-    /// The type of responses that do not say theirs: a service of a single type need not.
+    /// The type of responses that do not state theirs: a service of a single type need not.
     pub(crate) implied: Option<TypeUrl>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn open(settings: &Settings, peer: Peer, method: &Method, writer: Wri
     }
 }
 
-/// Opens a stream on `channel`. A server may hold back its headers until it has something to say, so the call
+/// Opens a stream on `channel`. A server may hold back its headers until it has something to send, so the call
 /// is made by reading the responses, while requests can be sent already.
 fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Writer) -> Open {
     let (requests, outgoing) = mpsc::channel(REQUEST_BUFFER);
@@ -99,7 +99,7 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
         Dialect::Sotw => {
             let outgoing = outgoing.map(move |request| writer.sotw(request));
             Box::pin(call(client, method.path, metadata, outgoing).map_ok(
-                move |(stream, (at, mut message)): Told<DiscoveryResponse>| {
+                move |(stream, (at, mut message)): Received<DiscoveryResponse>| {
                     imply(&mut message.type_url, &implied);
                     let parent = message.trace_context.take().as_ref().and_then(arrival::of_message);
                     Some((read_sotw(message), Arrival::new(at, parent, stream)))
@@ -109,7 +109,7 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
         Dialect::Delta => {
             let outgoing = outgoing.map(move |request| writer.delta(request));
             Box::pin(call(client, method.path, metadata, outgoing).map_ok(
-                move |(stream, (at, mut message)): Told<DeltaDiscoveryResponse>| {
+                move |(stream, (at, mut message)): Received<DeltaDiscoveryResponse>| {
                     imply(&mut message.type_url, &implied);
                     let parent = message.trace_context.take().as_ref().and_then(arrival::of_message);
                     Some((read_delta(message), Arrival::new(at, parent, stream)))
@@ -121,14 +121,14 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
 }
 
 /// A message, when it came, and what the stream belongs to.
-type Told<R> = (Option<SpanContext>, (Moment, R));
+type Received<R> = (Option<SpanContext>, (Moment, R));
 
 fn call<Q, R>(
     mut client: Grpc<SingleCall<Channel>>,
     path: &'static str,
     metadata: MetadataMap,
     outgoing: impl Stream<Item = Q> + Send + 'static,
-) -> impl Stream<Item = Result<Told<R>, Status>> + Send
+) -> impl Stream<Item = Result<Received<R>, Status>> + Send
 where
     Q: prost::Message + 'static,
     R: prost::Message + Default + 'static,

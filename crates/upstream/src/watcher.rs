@@ -25,17 +25,17 @@ pub(crate) struct Watcher {
     pub(crate) propagation: Propagation,
     pub(crate) name: Name,
     pub(crate) acknowledge: Acknowledge,
-    /// Told when subscribers have answered for what was committed.
+    /// Notified when subscribers have answered for what was committed.
     pub(crate) answered: Arc<Answered>,
     /// How many acknowledgements are held back.
     pub(crate) held: usize,
-    /// That there is no connection was said already.
+    /// The missing connection is logged already.
     pub(crate) reported: bool,
     /// Which endpoint was the last.
     pub(crate) index: Option<usize>,
     /// Notified when there is a stream, or there could be none.
     pub(crate) tried: Arc<Notify>,
-    /// Where to leave what upstream says to the next process.
+    /// Where to leave what upstream sends to the next process.
     pub(crate) archive: Option<Archive>,
     /// How much is served from the store, and not yet vouched for.
     pub(crate) unconfirmed: BTreeMap<TypeUrl, usize>,

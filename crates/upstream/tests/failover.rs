@@ -55,7 +55,7 @@ async fn u04_a_stream_falls_back_and_returns_and_asks_for_everything_there() {
         first.stop().await;
         view.until_shows(&[("a", "1"), ("b", "second")]).await;
         world.until("the fallback is in use", |w| place(w) == Some(1)).await;
-        let failure = world.status.links().remove(0).last_failure.expect("it is told why");
+        let failure = world.status.links().remove(0).last_failure.expect("there is a reason");
         assert!(first.uri().contains(&failure.endpoint), "{failure:?}");
         first.restart().await;
         view.until_shows(&[("a", "1"), ("b", "first")]).await;

@@ -35,7 +35,7 @@ async fn another_endpoint_is_told_nothing_of_versions_and_brings_what_differs() 
         let before = view.head();
         world.change(put(streams(&second, dialect, &[])));
         view.until_shows(&[("other", "2"), ("same", "1")]).await;
-        assert_eq!(view.changed_since(before), ["other"], "{dialect}: nobody is told of what is the same");
+        assert_eq!(view.changed_since(before), ["other"], "{dialect}: nobody is sent what is the same");
         first.wait_until_alone().await;
         assert_eq!(world.status.links()[0].endpoint.as_deref(), Some(&*second.uri()));
     }
@@ -178,7 +178,7 @@ async fn a_control_plane_without_endpoints_is_away_until_it_has_some() {
     let settings = streams(&upstream, Dialect::Delta, &[]);
     let world = World::start(vec![Settings { endpoints: Vec::new(), ..settings.clone() }]);
     let view = world.view("cds", &["a"]);
-    world.until("it is said that nobody can be asked", |_| view.is_away()).await;
+    world.until("unknown locators are unavailable", |_| view.is_away()).await;
     world.change(put(settings));
     view.until_shows(&[("a", "1")]).await;
 }

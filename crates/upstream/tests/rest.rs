@@ -44,8 +44,7 @@ async fn u01_what_is_polled_comes_and_follows_every_change() {
     named.until_shows(&[("a", "2")]).await;
     upstream.remove(type_url("cds"), "b");
     all.until_shows(&[("a", "2")]).await;
-    upstream
-        .look(|state| assert!(state.requests.iter().all(|r| r.node.is_some()), "each poll says who asks"));
+    upstream.look(|state| assert!(state.requests.iter().all(|r| r.node.is_some()), "each poll has the node"));
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ const TRIES: usize = 8;
 pub struct Watch {
     /// Absolute.
     paths: Vec<PathBuf>,
-    /// None where the system refuses to tell.
+    /// None where the system refuses to watch.
     watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
     /// Of the paths. What else happens in a directory that is watched is nobody's concern.
@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// As [`Self::new`], and reports a change `every` so often whether there was any or not: for file systems that do
-    /// not tell.
+    /// not notify.
     pub fn polling(paths: impl IntoIterator<Item = impl Into<PathBuf>>, every: Duration) -> Self {
         let mut watch = Self::of(paths);
         watch.poll = Some(Poll { every, next: Instant::now() + every });
@@ -91,7 +91,7 @@ impl Watch {
     fn begin(&mut self) -> Result<(), Error> {
         let (happened, trail) = (Arc::clone(&self.happened), Arc::clone(&self.trail));
         self.watcher = Some(notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.map_or(true, |event| says_something(&event, &trail.lock())) {
+            if event.map_or(true, |event| is_relevant(&event, &trail.lock())) {
                 happened.notify_one();
             }
         })?);
@@ -111,7 +111,7 @@ impl Watch {
         for _ in 0..TRIES {
             let trail = Trail::of(&self.paths);
             result = self.look_at(&trail);
-            // What was moved before it was looked at, nobody has told.
+            // What was moved before it was looked at, has caused no event.
             if Trail::of(&self.paths) == trail {
                 break;
             }
@@ -133,7 +133,7 @@ impl Watch {
         for path in &trail.ends {
             match watcher.watch(path, RecursiveMode::Recursive) {
                 Ok(()) => _ = self.watched.insert(path.clone()),
-                // The directory tells when something comes.
+                // The directory has an event when something comes.
                 Err(error) => tracing::debug!(path = %path.display(), %error, "not watched"),
             }
         }
@@ -143,16 +143,16 @@ impl Watch {
     /// Waits until something changed and nothing more does. Nothing is lost when this is cancelled.
     pub async fn changed(&mut self) {
         match self.poll {
-            None => self.told().await,
+            None => self.settled().await,
             Some(Poll { next, .. }) => tokio::select! {
-                () = self.told() => {}
+                () = self.settled() => {}
                 () = sleep_until(next) => {}
             },
         }
         self.poll = self.poll.map(|poll| Poll { next: Instant::now() + poll.every, ..poll });
     }
 
-    async fn told(&mut self) {
+    async fn settled(&mut self) {
         let since = match self.since {
             Some(since) => since,
             None => {
@@ -168,7 +168,7 @@ impl Watch {
 }
 
 /// Whether files may have changed. Reading them makes events of its own.
-fn says_something(event: &Event, trail: &Trail) -> bool {
+fn is_relevant(event: &Event, trail: &Trail) -> bool {
     let reading =
         matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
     // Where no path is named, events were lost.

@@ -18,7 +18,7 @@ async fn changes(watch: &mut Watch) {
     watch.follow();
 }
 
-/// Waits until nothing is reported any more: on a busy machine, the system tells bit by bit of what has happened.
+/// Waits until nothing is reported any more: on a busy machine, the system reports bit by bit what has happened.
 async fn settles(watch: &mut Watch) {
     for _ in 0..10 {
         if timeout(4 * QUIET, watch.changed()).await.is_err() {
@@ -29,7 +29,7 @@ async fn settles(watch: &mut Watch) {
     panic!("it would be read over and over");
 }
 
-/// Panics if something is reported that has happened until now: what happens later, at `other`, was told.
+/// Panics if something is reported that has happened until now: what happens later, at `other`, was reported.
 async fn nothing(watch: &mut Watch, other: &Path) {
     let mut later = Watch::new([other]).unwrap();
     fs::write(other, "later").unwrap();
@@ -148,6 +148,6 @@ fn lost_events_are_reported_and_readers_are_not() {
         (of(EventKind::Access(AccessKind::Close(AccessMode::Read))), false),
         (of(EventKind::Access(AccessKind::Open(AccessMode::Any))), false),
     ] {
-        assert_eq!(says_something(&event, &trail), says, "{event:?}");
+        assert_eq!(is_relevant(&event, &trail), says, "{event:?}");
     }
 }

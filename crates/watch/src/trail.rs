@@ -40,7 +40,7 @@ impl Trail {
         self.ends.insert(path);
     }
 
-    /// Whether something is said of these paths when it is said of `path`: of what is on the way to them, or below.
+    /// Whether an event at `path` concerns these paths: an event at what is on the way to them, or below.
     pub(crate) fn concerns(&self, path: &Path) -> bool {
         self.paths.iter().any(|known| path.starts_with(known) || known.starts_with(path))
     }

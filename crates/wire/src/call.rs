@@ -1,6 +1,6 @@
 //! Calls that nobody waits for in vain.
 //!
-//! Never connects, and never looks at what is said.
+//! Never connects, and never looks at the content.
 
 use std::task::{Context, Poll};
 

@@ -6,10 +6,10 @@ use crate::discovery::DynamicParameterConstraints;
 use crate::discovery::dynamic_parameter_constraints::single_constraint::{ConstraintType, Exists};
 use crate::discovery::dynamic_parameter_constraints::{ConstraintList, SingleConstraint, Type};
 
-/// The canonical form of what the wire says; no message at all, or an empty one at the root, means no constraints.
+/// The canonical form of the message; no message at all, or an empty one at the root, means no constraints.
 ///
 /// # Errors
-/// When a node below the root says nothing, or is nested in more than [`MAX_DEPTH`] of `and`, `or` and `not`; when there
+/// When a node below the root is empty, or is nested in more than [`MAX_DEPTH`] of `and`, `or` and `not`; when there
 /// are more nodes or bytes than [`Constraints::limited`] accepts.
 pub fn decode(message: Option<&DynamicParameterConstraints>) -> Result<Constraints, ConstraintError> {
     match message {
@@ -71,7 +71,7 @@ impl Path {
     }
 }
 
-/// The message that says the same in canonical form; none when there are no constraints.
+/// The message with the same meaning in canonical form; none when there are no constraints.
 pub fn encode(constraints: &Constraints) -> Option<DynamicParameterConstraints> {
     (!constraints.is_unconstrained()).then(|| encode_expr(constraints.expr()))
 }

@@ -49,7 +49,7 @@ pub enum FormatError {
 /// An encoded `DiscoveryResponse` of `version` in `format`.
 ///
 /// # Errors
-/// When it cannot be said exactly, as of a type that is not known here.
+/// When it has no exact form there, as of a type that is not known here.
 pub fn write_as(format: FileFormat, response: Bytes, version: Version) -> Result<Bytes, FormatError> {
     match format {
         FileFormat::Binary => Ok(response),

@@ -22,7 +22,7 @@ use crate::resource::RESOURCE_TYPE_URL;
 /// The length of a gRPC frame's header: a flag, and the length of the message.
 pub(crate) const HEADER: usize = 5;
 
-/// What a response says, in either dialect.
+/// The content of a response, in either dialect.
 #[derive(Debug)]
 pub struct Response<'a> {
     /// The type of its resources.
@@ -31,22 +31,22 @@ pub struct Response<'a> {
     pub nonce: &'a str,
     /// Of what the client has with it.
     pub version: Version,
-    /// Who says it.
+    /// The `control_plane.identifier`.
     pub control_plane: &'a str,
     /// What is new or different.
     pub resources: &'a [(Arc<Variant>, Form)],
     /// What is as it was, and lives on: sent by name and version only, in the incremental dialect.
     pub heartbeats: &'a [(Arc<Variant>, Form)],
-    /// Resources that are gone, by plain name. State of the world says it as an error of the resource.
+    /// Resources that are gone, by plain name. In state of the world it is an error of the resource.
     pub removed: &'a [&'a str],
-    /// Variants that are gone, or names of locators that nothing matches. State of the world says it as an
+    /// Variants that are gone, or names of locators that nothing matches. In state of the world it is an
     /// error of the resource.
     pub removed_variants: &'a [(&'a str, Option<&'a Constraints>)],
     /// Resources that cannot be delivered.
     pub errors: &'a [Failing<'a>],
     /// State of the world: whether each resource is wrapped in a `Resource`.
     pub wrapped: bool,
-    /// When it is said: from then on clients count down times to live. None for clients that are told of none.
+    /// When it is sent: from then on clients count down times to live. None for clients that are sent none.
     pub at: Option<Instant>,
 }
 
@@ -88,7 +88,7 @@ impl Response<'_> {
     }
 
     /// Both dialects number their first fields alike; then come the control plane, whose number differs, and
-    /// what else there is to say, by number.
+    /// what else there is to send, by number.
     fn frame(&self, resources: &[Item<'_>], control_plane: u8, rest: &[(u8, &[u8])]) -> Bytes {
         let version = self.version.to_string();
         let length = field(version.len())
@@ -111,14 +111,14 @@ impl Response<'_> {
         out.finish()
     }
 
-    fn says_ttl(&self, variant: &Variant) -> bool {
+    fn has_ttl(&self, variant: &Variant) -> bool {
         self.at.is_some() && variant.content().ttl.is_some()
     }
 
-    /// A time to live, constraints and a missing body can only be said by the wrapper.
+    /// A time to live, constraints and a missing body can only be in the wrapper.
     pub(crate) fn any<'a>(&self, variant: &'a Variant, form: Form) -> Item<'a> {
         match &variant.content().body {
-            Some(body) if !self.wrapped && form == Form::Plain && !self.says_ttl(variant) => Item::Bare(body),
+            Some(body) if !self.wrapped && form == Form::Plain && !self.has_ttl(variant) => Item::Bare(body),
             _ => Item::Wrapped(Wrapper::new(variant, form, self.at)),
         }
     }
@@ -156,7 +156,7 @@ impl Item<'_> {
     }
 }
 
-/// A `ResourceError` that says that there is no such resource.
+/// A `ResourceError` that states that there is no such resource.
 pub(crate) fn not_found(name: &str, constraints: Option<&Constraints>) -> Vec<u8> {
     let message = "the resource does not exist, or no variant of it matches";
     resource_error(&Failing { name, constraints, code: Code::NOT_FOUND, message })
@@ -185,7 +185,7 @@ impl Out {
     fn new(message: usize) -> Self {
         let mut buffer = BytesMut::with_capacity(HEADER + message);
         buffer.put_u8(0);
-        // A frame cannot say more than 4 GiB; such a response fails at the client's limit, not here.
+        // A frame cannot be larger than 4 GiB; such a response fails at the client's limit, not here.
         buffer.put_u32(u32::try_from(message).unwrap_or(u32::MAX));
         Self(buffer)
     }

@@ -1,5 +1,5 @@
 //! Resources without their secrets, for people: the fields that Envoy's API marks as sensitive
-//! (`udpa.annotations.sensitive`) say `[redacted]`, wherever they are, also in an Any within an Any.
+//! (`udpa.annotations.sensitive`) are rendered as `[redacted]`, wherever they are, also in an Any within an Any.
 //!
 //! What is of a type without a descriptor is left as it is, but for secrets, which are then left out whole.
 

@@ -1,4 +1,4 @@
-//! Incremental requests, decoded but for what a reconnecting client says that it holds.
+//! Incremental requests, decoded but for what a reconnecting client states that it holds.
 //!
 //! That is most of what a herd of clients sends, a thousand names each, and usually the same from all of
 //! them. So it is not collected into a map before anyone knows that the map is needed: the entries are hashed
@@ -22,7 +22,7 @@ static KEYED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// Why bytes are not a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RequestError {
-    /// Its fields cannot be told apart.
+    /// Its fields cannot be distinguished.
     #[error(transparent)]
     Malformed(#[from] ScanError),
     /// One of its fields cannot be decoded.
@@ -67,7 +67,7 @@ impl DeltaRequest {
     }
 }
 
-/// What a client says that it holds, not read yet.
+/// What a client states that it holds, not read yet.
 #[derive(Clone, Debug, Default)]
 pub struct Statement {
     message: Bytes,

@@ -30,7 +30,7 @@ const REDIRECT_TYPE_URL: &str = "type.googleapis.com/xds.core.v3.ResourceLocator
 /// A resource that cannot be accepted; displayed, it is one clause of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// The resource's name, as far as it could be told.
+    /// The resource's name, as far as it could be read.
     pub name: Option<Name>,
     /// What is wrong with it.
     pub reason: Reason,
@@ -199,7 +199,7 @@ pub fn open_any(any: &[u8]) -> Result<(&str, &[u8]), ScanError> {
     Ok((type_url, value))
 }
 
-/// The name of the resource in an encoded `Any`, wrapped or bare, as far as it can be told: for messages.
+/// The name of the resource in an encoded `Any`, wrapped or bare, as far as it can be read: for messages.
 pub(crate) fn name_in_any(any: &[u8]) -> Option<Name> {
     let (type_url, value) = open_any(any).ok()?;
     if type_url == RESOURCE_TYPE_URL {
@@ -340,7 +340,7 @@ impl<'a> Wrapper<'a> {
     }
 }
 
-/// The value of a wrapped body, which has to be of the response's type; or say where the resource is, or be a
+/// The value of a wrapped body, which has to be of the response's type; or state where the resource is, or be a
 /// list of resources of that type (xRFC TP1, "Server redirects", "List").
 fn body_of<'a>(any: &'a [u8], type_url: &TypeUrl) -> Result<&'a [u8], Reason> {
     let (found, value) = open_any(any)?;
@@ -355,7 +355,7 @@ fn body_of<'a>(any: &'a [u8], type_url: &TypeUrl) -> Result<&'a [u8], Reason> {
     }
 }
 
-/// What a `CacheControl` says, where an earlier one of the same resource said `before`: parts of a message that
+/// The meaning of a `CacheControl` after an earlier one of the same resource that meant `before`: parts of a message that
 /// comes in parts are merged.
 fn forbids_caching(cache_control: &[u8], before: bool) -> Result<bool, Reason> {
     let mut forbids = before;

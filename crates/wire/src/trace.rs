@@ -1,6 +1,6 @@
 //! What a response belongs to: W3C Trace Context within the messages of a long-lived stream.
 //!
-//! Metadata of gRPC goes once, with the head of a stream, and says nothing of the single responses that follow for
+//! Metadata of gRPC goes once, with the head of a stream, and does not describe the single responses that follow for
 //! days. So the context travels in the response, in a field that is no part of the public protocol, and only to those
 //! who announce that they know it. To all others the bytes are what they would be without.
 
@@ -47,10 +47,10 @@ mod tests {
     fn a_context_is_a_field_at_the_end_of_either_response() {
         let context = TraceContext { traceparent: "00-ab-cd-01".to_owned(), tracestate: String::new() };
         let sotw = DiscoveryResponse { nonce: "7".to_owned(), ..Default::default() };
-        let told = DiscoveryResponse { trace_context: Some(context.clone()), ..sotw.clone() };
-        assert_eq!(append(&framed(&sotw), &context.encode_to_vec()), framed(&told));
+        let traced = DiscoveryResponse { trace_context: Some(context.clone()), ..sotw.clone() };
+        assert_eq!(append(&framed(&sotw), &context.encode_to_vec()), framed(&traced));
         let delta = DeltaDiscoveryResponse { nonce: "7".to_owned(), ..Default::default() };
-        let told = DeltaDiscoveryResponse { trace_context: Some(context.clone()), ..delta.clone() };
-        assert_eq!(append(&framed(&delta), &context.encode_to_vec()), framed(&told));
+        let traced = DeltaDiscoveryResponse { trace_context: Some(context.clone()), ..delta.clone() };
+        assert_eq!(append(&framed(&delta), &context.encode_to_vec()), framed(&traced));
     }
 }

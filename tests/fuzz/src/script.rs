@@ -45,7 +45,7 @@ impl<'a> Script<'a> {
         std::array::from_fn(|_| self.byte())
     }
 
-    /// So many bytes as the next one says.
+    /// So many bytes as the value of the next one.
     pub(crate) fn block(&mut self) -> &'a [u8] {
         let length = usize::from(self.byte()).min(self.0.len());
         let (block, rest) = self.0.split_at(length);

@@ -1,4 +1,4 @@
-//! Clients in a process that can be killed: `SERVER KEEPALIVE-MS PATIENCE-MS FIRST STEP END`, of which the last three say
+//! Clients in a process that can be killed: `SERVER KEEPALIVE-MS PATIENCE-MS FIRST STEP END`, of which the last three are
 //! what their numbers are. It prints what each holds whenever that changes.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn show(number: usize, held: &Held) {
 #[tokio::main]
 async fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [server, keepalive, patience, numbers @ ..] = &arguments[..] else { panic!("say what to do") };
+    let [server, keepalive, patience, numbers @ ..] = &arguments[..] else { panic!("arguments are missing") };
     let milliseconds = |text: &String| Duration::from_millis(text.parse().expect("a number"));
     let pace = Pace { keepalive: milliseconds(keepalive), patience: milliseconds(patience) };
     let numbers: Vec<usize> = numbers.iter().map(|text| text.parse().expect("a number")).collect();

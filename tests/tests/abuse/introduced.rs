@@ -1,4 +1,4 @@
-//! Clients that say too much of themselves.
+//! Clients with too large a node.
 
 use weir_testkit::{XdsClient, node, type_url};
 
@@ -6,7 +6,7 @@ use crate::withstands;
 
 /// How many clients there are.
 const CLIENTS: usize = 20;
-/// How much each says, in bytes.
+/// The size of each node, in bytes.
 const SAID: usize = 4 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -54,7 +54,7 @@ pub fn request() -> Vec<u8> {
     ])
 }
 
-/// A client that has said that it speaks HTTP/2.
+/// A client that has sent the preface of HTTP/2.
 pub async fn connect_http2(weir: &Weir) -> TcpStream {
     connect_with(weir, &[]).await
 }

@@ -18,7 +18,7 @@ const SIZE: usize = 1 << 20;
 /// How many streams there are on one connection.
 const STREAMS: u32 = 100;
 
-/// How many bytes may be sent on each stream: none, very few, and what it is where nothing is said of it
+/// How many bytes may be sent on each stream: none, very few, and what it is where nothing is stated about it
 /// (`SETTINGS_INITIAL_WINDOW_SIZE`; RFC 9113, section 6.5.2). On none it is enough.
 const WINDOWS: [u16; 3] = [0, 1, 65_535];
 

@@ -32,7 +32,7 @@ fn answers(state: &State, type_url: &str) -> Vec<Request> {
     state.requests.iter().filter(answers).cloned().collect()
 }
 
-/// Lets a request go all the way up and its answer down again: what Weir had to say before, it has said.
+/// Lets a request go all the way up and its answer down again: what Weir had to send before, it has sent.
 async fn settle(client: &mut XdsClient) {
     client.drain().await;
 }
@@ -188,7 +188,7 @@ async fn e04_what_subscribers_reject_is_reported_upstream_and_stays_what_clients
         other.accept(rds).await;
         let nack = control_plane.wait_for_request("a NACK", |request| request.error.is_some()).await;
         let message = nack.error.clone().unwrap().message;
-        let expected = format!("1 of 2 subscribers rejected {rds}: r; one said: r: no such cluster");
+        let expected = format!("1 of 2 subscribers rejected {rds}: r; one error: r: no such cluster");
         assert_eq!(message, expected);
         assert_eq!(nack.version, accepted, "the version stays the last accepted one");
         assert!(observed::metric("weir_upstream_nacks_total") > counted);

@@ -90,7 +90,7 @@ async fn u12_what_cannot_be_told_by_name_ends_the_stream() {
         let about = "would be one more than the 5 subscriptions (max_subscriptions)";
         ask(&proxy, &mut client, 106);
         let end = client.closed().await;
-        assert_eq!(end.code(), Code::ResourceExhausted, "a hundred and one are too many to be told");
+        assert_eq!(end.code(), Code::ResourceExhausted, "a hundred and one are too many to be sent");
         assert!(end.message().contains(about), "{end}");
         let mut wildcard = proxy.client(client.dialect()).await;
         wildcard.subscribe(cds, &[]);

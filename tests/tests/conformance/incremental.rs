@@ -199,7 +199,7 @@ async fn i06_the_timeout_never_answers_for_a_name_that_the_client_holds() {
     assert_eq!(client.accept(eds).await.removed, ["other"]);
     client.expect_nothing().await;
     proxy.origin.declare_absent(eds, "known", Absence::Known);
-    assert_eq!(client.accept(eds).await.removed, ["known"], "what upstream says is believed");
+    assert_eq!(client.accept(eds).await.removed, ["known"], "what upstream sends is believed");
 }
 
 #[tokio::test]

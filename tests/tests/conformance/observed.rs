@@ -1,6 +1,6 @@
 //! What an operator sees of this process: its logs and its metrics.
 //!
-//! Both are of the whole process, and tests run beside each other: logs are told apart by the node, metrics
+//! Both are of the whole process, and tests run beside each other: logs are distinguished by the node, metrics
 //! only ever go up.
 
 use std::future::ready;

@@ -64,7 +64,7 @@ async fn o01_a_route_is_repointed_make_before_break() {
             client.subscribe(type_url, names);
             client.accept(type_url).await;
         }
-        // The worst order in which an upstream can say it.
+        // The worst order in which an upstream can send it.
         proxy.origin.remove(cds, "old");
         proxy.origin.remove(eds, "old");
         proxy.origin.set(text(rds, "r", "new"));
@@ -221,7 +221,7 @@ async fn o03_a_sotw_client_that_asks_again_while_it_warms_is_answered_before_it_
     client.expect_nothing().await;
 }
 
-/// A client that never says what it thinks of clusters still learns where its routes point, if later.
+/// A client that never answers for clusters still learns where its routes point, if later.
 #[tokio::test]
 async fn o01_o04_clusters_that_nobody_accepts_hold_up_nothing_for_ever() {
     let [cds, rds] = ["cds", "rds"].map(type_url);

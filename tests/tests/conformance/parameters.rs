@@ -185,7 +185,7 @@ async fn p08_variants_are_swapped_in_one_response() {
             let old = [variant("r", value("old", "1"))];
             match (client.dialect(), short) {
                 (Dialect::Delta, _) => assert_eq!(received.removed_variants, old),
-                (Dialect::Sotw, "cds") => assert_eq!(received.errors, [], "absence says it"),
+                (Dialect::Sotw, "cds") => assert_eq!(received.errors, [], "absence means it"),
                 // Which variant it is about is in the error, so that nobody takes the new one for missing.
                 (Dialect::Sotw, _) => {
                     let gone: Vec<_> = received.errors.into_iter().filter_map(|e| e.resource_name).collect();
@@ -258,7 +258,7 @@ async fn p10_a_locator_that_stops_matching_is_told_and_one_that_starts_gets_it()
                 (Dialect::Delta, _) => {
                     assert_eq!(gone.removed_variants, [variant("r", value("env", "prod"))]);
                 }
-                (Dialect::Sotw, "cds") => assert!(gone.errors.is_empty(), "absence says it"),
+                (Dialect::Sotw, "cds") => assert!(gone.errors.is_empty(), "absence means it"),
                 (Dialect::Sotw, _) => {
                     let error = &gone.errors[0];
                     assert_eq!(error.resource_name.as_ref().unwrap().name, "r");

@@ -1,4 +1,4 @@
-//! Dynamic parameters (TP2) on the side of control planes: p03, p05, p06 and p09 as far as upstream says it, p10,
+//! Dynamic parameters (TP2) on the side of control planes: p03, p05, p06 and p09 as far as upstream sends it, p10,
 //! and p14 to p16; with the wildcards of w01 and w02.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use weir_wire::discovery::{DeltaDiscoveryResponse, DynamicParameterConstraints, 
 use crate::parameters::{r_for, variant_for};
 use crate::weir::{Speaks, Weir, in_each_dialect};
 
-/// A TP2 control plane with a good variant of `r`, a Weir that speaks delta to it, and a client that has it.
+/// A TP2 control plane with a good variant of `r`, a Weir that uses delta with it, and a client that has it.
 async fn with_good_variant(downstream: Dialect) -> (FakeControlPlane, Weir, XdsClient) {
     let control_plane = FakeControlPlane::start_tp2().await;
     let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Locators).await;
@@ -263,7 +263,7 @@ async fn p16_a_weir_behind_a_weir_gives_its_clients_the_same_bytes() {
             assert_eq!(through_two[3].resource("r").constraints, Some(value("env", "prod")));
 
             if between == Dialect::Delta {
-                // Said at once through both, where it can be said.
+                // Sent at once through both, where it can be sent.
                 let mut empty = far.client(downstream, "dev").await;
                 empty.subscribe(cds, &[]);
                 assert!(empty.accept(cds).await.resources.is_empty());

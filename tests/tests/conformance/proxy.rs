@@ -198,7 +198,7 @@ impl Origin {
         }
     }
 
-    /// Says again all that it holds.
+    /// Sends again all that it holds.
     pub fn repeat(&self) {
         let held = self.0.state.lock().published.clone();
         self.set_all(held);
@@ -209,14 +209,14 @@ impl Origin {
         self.0.state.lock().silent = true;
     }
 
-    /// Says that a locator without parameters is absent, and how it knows.
+    /// States that a locator without parameters is absent, and how it knows.
     pub fn declare_absent(&self, type_url: &str, name: &str, absence: Absence) {
         let mut batch = Batch::new(TypeUrl::new(type_url), Reach::Local);
         batch.mark_absent(&ResourceLocator::new(name, Default::default()), absence);
         self.0.database.commit(batch);
     }
 
-    /// Says that it has nothing for wildcards but what it has said.
+    /// States that it has nothing for wildcards but what it has sent.
     pub fn answer_wildcards(&self, type_url: &str) {
         let mut batch = Batch::new(TypeUrl::new(type_url), Reach::Local);
         batch.answered.push(Answered::all());

@@ -1,4 +1,4 @@
-//! A stream that carries whatever bytes the test sends, for what no well-behaved client says.
+//! A stream that carries whatever bytes the test sends, for what no well-behaved client sends.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,5 @@
 //! Errors of single resources (`resource_errors`, xRFC TP3): from a control plane to the clients that asked
-//! (e01), and as the only way to tell state-of-the-world clients what does not exist (e02, p10, w03).
+//! (e01), and as the only way to show state-of-the-world clients what does not exist (e02, p10, w03).
 
 use tonic::Code;
 use weir_testkit::client::DIALECTS;
@@ -35,7 +35,7 @@ async fn e01_an_error_reaches_those_who_asked_once_and_who_comes_later() {
                 let told = client.accept(url).await;
                 assert_eq!(told.error_codes(), [("a", Code::Unavailable)]);
                 assert!(told.resources.is_empty() && told.removed.is_empty(), "{told:?}");
-                let detail = told.errors[0].error_detail.clone().expect("it says what is wrong");
+                let detail = told.errors[0].error_detail.clone().expect("it names what is wrong");
                 assert_eq!(detail.message, "no luck today");
                 client.expect_nothing().await;
 
@@ -224,7 +224,7 @@ async fn e02_state_of_the_world_clients_learn_by_an_error_what_does_not_exist() 
         assert_eq!((told.error_codes(), told.resources.len()), (vec![("missing", Code::NotFound)], 0));
         client.subscribe(url, &["a"]);
         let told = client.accept(url).await;
-        assert_eq!((told.names(), told.error_codes()), (vec!["a"], vec![]), "it is told once");
+        assert_eq!((told.names(), told.error_codes()), (vec!["a"], vec![]), "it is sent once");
         client.subscribe(url, &["missing too"]);
         let told = client.accept(url).await;
         assert_eq!(told.error_codes(), [("missing too", Code::NotFound)]);
@@ -278,7 +278,7 @@ async fn w03_an_unknown_authority_is_answered_by_an_error_that_names_it() {
         client.subscribe(eds, &[name]);
         let told = client.accept(eds).await;
         assert_eq!(told.error_codes(), [(name, Code::NotFound)]);
-        let detail = told.errors[0].error_detail.clone().expect("it says what is wrong");
+        let detail = told.errors[0].error_detail.clone().expect("it names what is wrong");
         assert!(detail.message.contains("nowhere.example"), "{}", detail.message);
         let removed: &[&str] = if downstream == Dialect::Delta { &[name] } else { &[] };
         assert_eq!(told.removed, removed, "for clients that do not know of errors");

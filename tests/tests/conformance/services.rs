@@ -56,7 +56,7 @@ fn dialect_of(path: &str) -> Dialect {
     if method.starts_with("Stream") { Dialect::Sotw } else { Dialect::Delta }
 }
 
-/// Asks for `a`, and says of which type or not.
+/// Asks for `a`, and states of which type or not.
 fn ask_for_a(client: &mut XdsClient, type_url: &str) {
     let (type_url, names) = (type_url.to_owned(), vec!["a".to_owned()]);
     match client.dialect() {
@@ -74,7 +74,7 @@ fn ask_for_a(client: &mut XdsClient, type_url: &str) {
     }
 }
 
-/// Accepts a response without saying of which type it was.
+/// Accepts a response without stating of which type it was.
 fn accept_tersely(client: &mut XdsClient, received: &Received) {
     let response_nonce = received.nonce.clone();
     match client.dialect() {

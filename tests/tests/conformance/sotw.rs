@@ -44,7 +44,7 @@ async fn s01_a_full_state_response_carries_everything_and_deletes_by_absence() {
         proxy.origin.remove(type_url, "a");
         assert_eq!(client.accept(type_url).await.names(), ["b"]);
         proxy.origin.remove(type_url, "b");
-        assert!(client.accept(type_url).await.resources.is_empty(), "the last one's deletion is said too");
+        assert!(client.accept(type_url).await.resources.is_empty(), "the last one's deletion is sent too");
     }
 }
 

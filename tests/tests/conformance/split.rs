@@ -32,7 +32,7 @@ fn subscribe(client: &mut XdsClient, type_url: &str) {
     client.subscribe(type_url, &names.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Receives parts until all thirty are there; what they say together.
+/// Receives parts until all thirty are there; their content together.
 async fn receive_all(client: &mut XdsClient, type_url: &str) -> (Vec<Received>, BTreeMap<String, String>) {
     let (mut parts, mut texts) = (Vec::new(), BTreeMap::new());
     while texts.len() < 30 {

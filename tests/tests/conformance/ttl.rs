@@ -1,4 +1,4 @@
-//! Times to live: who is told of them, what refreshes them, and what becomes of what nobody refreshes.
+//! Times to live: who is sent them, what refreshes them, and what becomes of what nobody refreshes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn all(client: &mut XdsClient, type_url: &str, names: &[&str]) -> BTreeMap
     all
 }
 
-/// Says which case it was that failed.
+/// Prints which case has failed.
 struct Case<'a>(&'a str, Dialect, Dialect);
 
 impl Drop for Case<'_> {
@@ -78,7 +78,7 @@ async fn t01_a_ttl_is_passed_on_and_what_is_not_refreshed_expires() {
             Dialect::Sotw if type_url.ends_with("Cluster") => {
                 assert_eq!(client.accept(type_url).await.names(), ["b"]);
             }
-            // It counts by itself, and cannot be told.
+            // It counts by itself, and cannot be notified.
             Dialect::Sotw => {}
         }
         let mut late = envoy(&weir, Dialect::Delta).await;
@@ -284,7 +284,7 @@ async fn t03_a_client_that_reconnects_with_the_current_version_is_sent_it_with_w
         let received = again.accept(type_url).await;
         let told = received.resource("a");
         assert_eq!(told.ttl.map(|ttl| ttl.seconds > 0), Some(true));
-        assert_eq!(told.text(), "1", "it may have dropped it since it said so ({dialect:?})");
+        assert_eq!(told.text(), "1", "it may have dropped it since it stated that ({dialect:?})");
     })
     .await;
 }

@@ -36,7 +36,7 @@ async fn weir(upstream: SocketAddr, speaks: Speaks, dialect: Dialect, store: &St
     .await
 }
 
-/// Runs `test` in all ways to speak on either side.
+/// Runs `test` in all dialects on either side.
 async fn in_each_way(test: impl AsyncFn(FakeControlPlane, Speaks, Ends)) {
     for speaks in [Speaks::Nodes, Speaks::Locators] {
         for upstream in DIALECTS {
@@ -108,7 +108,7 @@ async fn first_life(control_plane: &mut FakeControlPlane, speaks: Speaks, ends: 
         gather(&mut client, cds, &["*"], &["a", "b", "c"]).await;
         gather(&mut client, rds, &["r", "missing", GLOB], &["r", MEMBER]).await;
         gather(&mut client, sds, &["s"], &["s"]).await;
-        // That there is no `missing` may be told whenever it is known.
+        // That there is no `missing` may be sent whenever it is known.
         gather(&mut client, eds, &["known"], &["known"]).await;
         let mut named = weir.client(ends.downstream, env).await;
         let only = format!("only-{env}");
@@ -126,7 +126,7 @@ async fn until_in_sync(weir: &Weir) {
     until("upstream to have answered", || ready(in_sync().then_some(()))).await;
 }
 
-/// Until a store has what was said last, whenever that came.
+/// Until a store has what was sent last, whenever that came.
 async fn until_unconfirmed(weir: &Weir, count: usize) {
     until(format!("{count} resources that upstream has not vouched for"), || {
         let links = weir.status.links();
@@ -291,7 +291,7 @@ async fn u09_what_lived_for_a_time_only_is_served_for_what_is_left_of_it() {
             let mut client = weir.client(Dialect::Delta, "prod").await;
             client.subscribe(cds, &["*"]);
             let received = client.accept(cds).await;
-            let left = received.resource("long").ttl.expect("its time to live is told").seconds;
+            let left = received.resource("long").ttl.expect("its time to live is sent").seconds;
             assert!((300..=600).contains(&left), "{left}");
             (received.names() == ["long"]).then_some(())
         };

@@ -142,7 +142,7 @@ pub async fn in_each_dialect_with(
     }
 }
 
-/// What is spoken on either side.
+/// The dialects on either side.
 #[derive(Clone, Copy)]
 pub struct Ends {
     pub upstream: Dialect,

@@ -1,4 +1,4 @@
-//! `xdstp://` names: w03 to w07. The spelling of names is proved in `weir-types`, what is said to control planes
+//! `xdstp://` names: w03 to w07. The spelling of names is proved in `weir-types`, what is sent to control planes
 //! in `weir-protocol` and `weir-upstream`.
 
 use weir_testkit::client::{Change, DIALECTS, Received};

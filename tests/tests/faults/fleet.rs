@@ -83,7 +83,7 @@ impl Fleet {
     }
 }
 
-/// What a line says of the client with this number.
+/// What a line shows of the client with this number.
 fn read(line: &str) -> Option<(usize, Held)> {
     let (number, held) = line.split_once(' ')?;
     let held: Vec<_> = serde_json::from_str(held).ok()?;

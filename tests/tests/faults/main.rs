@@ -2,7 +2,7 @@
 //! breaks the networks and kills the parties while everything changes; after each fault, everyone has what the
 //! control planes have, and in the end nothing is left over.
 //!
-//! `WEIR_FAULTS` says how many faults, `WEIR_FAULTS_CLIENTS` how many clients, `WEIR_FAULTS_SEED` which campaign.
+//! `WEIR_FAULTS` is how many faults, `WEIR_FAULTS_CLIENTS` how many clients, `WEIR_FAULTS_SEED` which campaign.
 //! A campaign that fails prints its seed, and each fault with its number.
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
 //! The same for a long time, with more clients, and a Weir that nobody kills: its memory must not grow.
 //!
-//! `WEIR_SOAK` says for how many seconds, `WEIR_FAULTS_CLIENTS` with how many clients.
+//! `WEIR_SOAK` is for how many seconds, `WEIR_FAULTS_CLIENTS` with how many clients.
 
 use std::time::{Duration, Instant};
 

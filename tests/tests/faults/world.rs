@@ -36,7 +36,7 @@ pub(crate) struct World {
     _store: TempDir,
 }
 
-/// A Weir of files is one that can be killed, and that speaks both dialects and TP2.
+/// A Weir of files is one that can be killed, and that uses both dialects and TP2.
 struct ControlPlane {
     process: Weir,
     /// Between it and Weir.

@@ -19,7 +19,7 @@ pub struct Scene {
     port: u16,
 }
 
-/// A cluster that Envoy rejects: it does not say where its endpoints come from.
+/// A cluster that Envoy rejects: it does not state where its endpoints come from.
 fn bad(name: &str) -> Value {
     json!({ "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": name, "type": "EDS" })
 }
@@ -98,7 +98,7 @@ impl Scene {
         }
     }
 
-    /// Runs a command until what it says is what the page has.
+    /// Runs a command until what it prints is what the page has.
     pub async fn expect(&self, example: &Example<'_>) {
         let config = self.weir.config().display().to_string();
         let arguments: Vec<_> = example
@@ -107,7 +107,7 @@ impl Scene {
             .map(|argument| if argument == "/etc/weir/weir.toml" { config.as_str() } else { argument })
             .collect();
         let mut last: Option<Ran> = None;
-        let what = format!("what the page says of {:?}", example.command);
+        let what = format!("what the page shows of {:?}", example.command);
         let looking = tokio::time::timeout(LONG, async {
             loop {
                 let ran = self.weir.run(&arguments).await;
@@ -120,7 +120,7 @@ impl Scene {
         });
         if looking.await != Ok(true) {
             panic!(
-                "{what}:\n{}\nbut it says {:?}\n{}",
+                "{what}:\n{}\nbut it prints {:?}\n{}",
                 example.shown.join("\n"),
                 last,
                 last.as_ref().map_or("", |ran| &ran.stdout)

@@ -17,10 +17,10 @@ use weir_testkit::{Dialect, FakeControlPlane};
 pub enum Source {
     /// A directory.
     Files,
-    /// A control plane of today, one stream per parameter set; with the protocol that is spoken to it, behind `v2 `
+    /// A control plane of today, one stream per parameter set; with the protocol that is used with it, behind `v2 `
     /// where its services are called by the names of v2.
     Streams(&'static str),
-    /// A control plane that speaks TP2; with the protocol that is spoken to it.
+    /// A control plane that supports TP2; with the protocol that is used with it.
     Native(&'static str),
 }
 
@@ -85,7 +85,7 @@ impl Bed {
         }
     }
 
-    /// Panics if the control plane ever had a stream of another dialect than the one that Weir is to speak to it.
+    /// Panics if the control plane ever had a stream of another dialect than the one that Weir is to use with it.
     pub fn expect_only_its_dialect(&self) {
         let (Source::Streams(protocol) | Source::Native(protocol)) = self.source else { return };
         let dialect = if protocol.ends_with("delta") { Dialect::Delta } else { Dialect::Sotw };

@@ -42,7 +42,7 @@ impl Pki {
         Secured { certificate: None, trusts: self.right.pem().to_owned() }
     }
 
-    /// A table of what TLS is spoken with, and more of it.
+    /// A table of TLS settings, and more of it.
     pub fn tls(&self, table: &str, more: &str) -> String {
         let path = self.path().display();
         format!(

@@ -1,7 +1,7 @@
-//! The control plane of a run: a gRPC server of incremental aggregated discovery that speaks TP2.
+//! The control plane of a run: a gRPC server of incremental aggregated discovery that uses TP2.
 //!
 //! It holds encoded resources and sends what changes to whoever subscribes to it, at once. It runs on a thread
-//! of its own, so that its CPU time can be told from the clients'.
+//! of its own, so that its CPU time can be distinguished from the clients'.
 
 mod service;
 
@@ -40,7 +40,7 @@ struct State {
     published: HashMap<String, BTreeMap<Key, Bytes>>,
     streams: Vec<Stream>,
     nonces: u64,
-    /// What a client had to say against a response.
+    /// The error that a client gave for a response.
     rejected: Option<String>,
 }
 

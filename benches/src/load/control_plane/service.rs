@@ -27,7 +27,7 @@ pub(super) async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
     // Large responses would wait for delayed acknowledgements otherwise: 40 ms for every 64 KiB.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let server = tonic::transport::Server::builder().add_service(service);
-    // If it ends, the run does not get on and says so.
+    // If it ends, the run does not get on and reports it.
     let _ = server.serve_with_incoming(incoming).await;
 }
 
@@ -44,7 +44,7 @@ impl AggregatedDiscoveryService for Service {
         &self,
         _: Request<Streaming<DiscoveryRequest>>,
     ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
-        Err(Status::unimplemented("this control plane speaks the incremental dialect only"))
+        Err(Status::unimplemented("this control plane supports the incremental dialect only"))
     }
 
     async fn delta_aggregated_resources(
@@ -79,7 +79,7 @@ async fn read(
     }
 }
 
-/// Records what is wanted from now on; `first`: whether nothing was said of this type before.
+/// Records what is wanted from now on; `first`: whether this is the first request of this type.
 fn subscribe(
     state: &mut State,
     stream: usize,

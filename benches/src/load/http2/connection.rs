@@ -1,7 +1,7 @@
 //! A client's HTTP/2 connection without IO: bytes in, events and bytes out.
 //!
 //! Keeps to flow control in both directions, answers SETTINGS and PING, and ignores what a response's headers
-//! say. Never opens more than what it was told to, and never retries.
+//! say. Opens only the streams that it was asked to open, and never retries.
 
 use super::frames::{self, HEAD, Head};
 use super::message::{HEADER, Malformed, Message, MessageReader};
@@ -24,7 +24,7 @@ pub(crate) enum Event {
 /// Why a connection is of no use any more.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Broken {
-    #[error("the server says goodbye")]
+    #[error("the server sent GOAWAY")]
     GoAway,
     #[error("the server sent a padded frame, or one of a stream that was never opened")]
     Unexpected,

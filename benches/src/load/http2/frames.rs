@@ -1,6 +1,6 @@
 //! HTTP/2 frames as bytes (RFC 9113), as few as an xDS client needs.
 
-/// What a client says before its first frame.
+/// What a client sends before its first frame.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The length of a frame's header.
@@ -55,7 +55,7 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// The client's settings: how much each stream may be sent before it says more.
+/// The client's settings: how much each stream may be sent before the client opens its window.
 pub(crate) fn settings(out: &mut Vec<u8>, window: u32) {
     let mut payload = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
     payload.extend_from_slice(&window.to_be_bytes());

@@ -24,7 +24,7 @@ pub(crate) struct Message {
     pub(crate) resources: usize,
     /// Meaningful for delta only.
     pub(crate) removed: usize,
-    /// All of it, if the reader was told to keep it.
+    /// All of it, if the reader was asked to keep it.
     pub(crate) whole: Vec<u8>,
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result
     Ok(run)
 }
 
-/// Publishes changes at this rate for so long, and says how many those were.
+/// Publishes changes at this rate for so long, and states how many those were.
 pub(crate) fn pour(
     world: &mut World,
     wanted: &crate::load::plan::Wanted,

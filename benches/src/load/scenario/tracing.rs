@@ -16,24 +16,24 @@ const RATIOS: [(Option<f64>, &str); 3] = [(None, "off"), (Some(0.01), "1 %"), (S
 
 pub(crate) fn run(options: &Options, streams: usize, resources: usize) -> Result<Vec<Run>> {
     let mut measured = [const { Vec::new() }; RATIOS.len()];
-    let mut told = [0; RATIOS.len()];
+    let mut sent = [0; RATIOS.len()];
     for _ in 0..ROUNDS {
         for (n, (sample_ratio, _)) in RATIOS.into_iter().enumerate() {
             let (each, bytes) = run_once(&Options { sample_ratio, ..options.clone() }, streams, resources)?;
             measured[n].push(each);
-            told[n] += bytes;
+            sent[n] += bytes;
         }
     }
     let medians = measured.map(|mut each| {
         each.sort_by(f64::total_cmp);
         each[ROUNDS / 2]
     });
-    let runs = RATIOS.into_iter().zip(medians).zip(told).map(|(((_, name), each), told)| {
+    let runs = RATIOS.into_iter().zip(medians).zip(sent).map(|(((_, name), each), sent)| {
         let label = format!("{}, {name}", super::label(options, streams, resources));
         let mut run = Run::new("tracing", label, streams);
         run.add(CPU, each, "µs");
         run.add(RATIO, each / medians[0], "x");
-        run.add_bytes("told to the collector", told as f64);
+        run.add_bytes("sent to the collector", sent as f64);
         run
     });
     Ok(runs.collect())
@@ -44,5 +44,5 @@ fn run_once(options: &Options, streams: usize, resources: usize) -> Result<(f64,
     let mut crowd = Crowd::gather(options, streams, resources)?;
     crowd.warm_up()?;
     let changes = crowd.change(options.changes_or(300))?;
-    Ok((changes.spent.each(changes.latencies.len()), crowd.world.told()?))
+    Ok((changes.spent.each(changes.latencies.len()), crowd.world.exported()?))
 }

@@ -49,7 +49,7 @@ pub(crate) fn check_upstream(i: usize, control_plane: &ControlPlane) -> Result<(
 
 const CHANGE_TOKEN: &str = "admin.change_token_file";
 
-/// How TLS is spoken to clients; none where none is. To be called in a tokio runtime.
+/// TLS settings of the client listener; none without TLS. To be called in a tokio runtime.
 ///
 /// # Errors
 /// When a file cannot be used.
@@ -80,7 +80,7 @@ pub(crate) fn valid_admin(admin: &Admin) -> Result<(Option<Acceptor>, Auth)> {
     self::admin(admin)
 }
 
-/// How TLS is spoken to operators, where it is, and what it takes to be one. To be called in a tokio runtime.
+/// TLS settings of the admin listener, and the credentials that it requires. To be called in a tokio runtime.
 ///
 /// # Errors
 /// When a file cannot be used.
@@ -132,7 +132,7 @@ fn operators(admin: &Admin) -> Option<ServerSettings> {
     })
 }
 
-/// How TLS is spoken to the control plane of upstream number `i`, and what it is told.
+/// TLS settings and credentials for the control plane of upstream number `i`.
 ///
 /// # Errors
 /// When a file cannot be used.

@@ -13,7 +13,7 @@ use crate::operate::admin::Admin;
 use crate::operate::output::text;
 
 /// What it lists. Of what comes from a control plane only those variants are held that somebody asked for, so that what
-/// is missing is told by those who ask in vain.
+/// is missing is reported by clients that subscribe in vain.
 pub(super) fn look(args: &AdminArgs) -> Result<Material> {
     let admin = Admin::new(args)?;
     let mut subjects = Subjects::new();

@@ -41,7 +41,7 @@ fn write_overlap(what: &str, finding: &Value, out: &mut dyn Write) -> Result<()>
     match &finding["witness"] {
         Value::Null => writeln!(
             out,
-            "overlap: {what}: the constraints are too large to tell whether both match somebody"
+            "overlap: {what}: the constraints are too large to decide whether both match somebody"
         )?,
         witness => writeln!(out, "overlap: {what}: both variants match {}", set(witness))?,
     }
@@ -74,7 +74,7 @@ fn write_uncovered(what: &str, finding: &Value, out: &mut dyn Write) -> Result<(
     match finding["witnesses"].as_array() {
         None => writeln!(
             out,
-            "uncovered: {what}: the constraints are too large to tell for whom there is no variant"
+            "uncovered: {what}: the constraints are too large to find the parameters without a variant"
         )?,
         Some(sets) => {
             writeln!(out, "uncovered: {what}: there is no variant for")?;

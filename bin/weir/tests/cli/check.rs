@@ -96,8 +96,8 @@ fn a_bad_configuration_is_told_with_line_and_key() {
         let path = directory.path().join("weir.toml");
         let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome:?}");
-        let told = outcome.stderr.strip_prefix(&format!("weir: {}:", path.display()));
-        assert!(told.is_some_and(|told| told.starts_with(wanted)), "{wanted}\n{}", outcome.stderr);
+        let found = outcome.stderr.strip_prefix(&format!("weir: {}:", path.display()));
+        assert!(found.is_some_and(|found| found.starts_with(wanted)), "{wanted}\n{}", outcome.stderr);
     }
 }
 
@@ -109,9 +109,9 @@ fn f01_a_bad_resource_file_is_told_with_line_and_reason() {
     let outcome = weir(&["check", "--config", path.to_str().unwrap()]);
     assert_eq!(outcome.code, 1);
     let file = directory.path().join("resources/bad.yaml");
-    let told = outcome.stdout.lines().find_map(|line| line.strip_prefix("  error: "));
-    let told = told.unwrap_or_else(|| panic!("{}", outcome.stdout));
-    assert!(told.starts_with(&format!("{}:3: ", file.display())) && told.contains("nam"), "{told}");
+    let found = outcome.stdout.lines().find_map(|line| line.strip_prefix("  error: "));
+    let found = found.unwrap_or_else(|| panic!("{}", outcome.stdout));
+    assert!(found.starts_with(&format!("{}:3: ", file.display())) && found.contains("nam"), "{found}");
     assert!(outcome.stdout.ends_with("weir.toml is bad\n"), "{}", outcome.stdout);
 }
 

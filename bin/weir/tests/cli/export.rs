@@ -44,7 +44,10 @@ fn f03_what_cannot_be_written_is_said_and_changes_nothing() {
     };
     let outcome = export(&["cds"], "cds.toml");
     assert_eq!(outcome.code, 2);
-    assert!(outcome.stderr.contains("cds.toml: the name says no format; use one of .yaml"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("cds.toml: the file name has no known ending; use one of .yaml"),
+        "{outcome:?}"
+    );
     let outcome = export(&["cds"], "nowhere/cds.yaml");
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("nowhere/cds.yaml: No such file or directory"), "{outcome:?}");

@@ -1,6 +1,6 @@
 //! What changes of the admin server.
 //!
-//! Where it listens, and whether it speaks TLS there, stays until a restart. Where that has changed, all of it stays as it
+//! Where it listens, and whether it uses TLS there, stays until a restart. Where that has changed, all of it stays as it
 //! was, since what it takes to be an operator is for where one connects.
 
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ fn of_tls<'a, T>(config: &'a Config, part: impl Fn(&'a AdminTls) -> T) -> Option
     of(config, |admin| admin.tls.as_ref().map(&part))
 }
 
-/// What cannot change: whether there is one, where, and whether it speaks TLS.
+/// What cannot change: whether there is one, where, and whether it uses TLS.
 fn fixed(config: &Config) -> Option<(SocketAddr, bool)> {
     of(config, |admin| Some((admin.listen, admin.tls.is_some())))
 }

@@ -22,7 +22,7 @@ pub struct Admin {
     pub token_file: Option<PathBuf>,
     /// The file with the token that it takes to change something.
     pub change_token_file: Option<PathBuf>,
-    /// How TLS is spoken; where it is none, none is.
+    /// TLS; none where it is not configured.
     pub tls: Option<AdminTls>,
 }
 

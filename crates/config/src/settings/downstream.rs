@@ -22,7 +22,7 @@ pub struct Downstream {
     /// Where to listen without TLS although there is a `tls`; all different.
     #[serde(default, with = "text")]
     pub listen_plaintext: Vec<SocketAddr>,
-    /// How TLS is spoken at `listen`; where it is none, none is.
+    /// TLS at `listen`; none where it is not configured.
     pub tls: Option<DownstreamTls>,
     /// The largest request accepted, in bytes.
     #[serde(default = "ByteSize::mib::<64>")]

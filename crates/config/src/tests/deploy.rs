@@ -1,4 +1,4 @@
-//! The files to run Weir by, against what the configuration says: they leave it the time and the files that it needs.
+//! The files to run Weir by, against the configuration: they leave it the time and the files that it needs.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What a person is told who made a mistake: the file, the line, the key, the value, and what is allowed.
+//! Errors of configuration files: the file, the line, the key, the value, and what is allowed.
 
 use std::path::Path;
 

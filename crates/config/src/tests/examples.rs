@@ -199,7 +199,7 @@ fn the_reference_shows_the_defaults() {
     let short = crate::parse(short, Path::new("x.toml")).unwrap();
     let Source::ControlPlane(of_reference) = &reference.upstreams[0].source else { panic!() };
     let Source::ControlPlane(of_short) = &short.upstreams[0].source else { panic!() };
-    // Examples, as the comments beside them say.
+    // Examples, by the comments beside them.
     let general = General {
         shrink_guard: None,
         new_subscriptions_per_second: None,

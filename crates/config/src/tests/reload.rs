@@ -9,7 +9,7 @@ fn parse(text: &str) -> Config {
     crate::parse(text, Path::new("config/reference.toml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Whether a row says something of a key of the reference.
+/// Whether a row is about a key of the reference.
 fn covers(row: &str, key: &str) -> bool {
     key.strip_prefix(row).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -163,7 +163,7 @@ fn a_row_notices_its_key_and_no_other() {
     assert!(unnoticed.is_empty(), "add to this test: {unnoticed:?}");
 }
 
-/// Which keys are applied where the file said the one and says the other, and which wait.
+/// Which keys are applied where the file had the one and has the other, and which wait.
 fn apply(running: &str, file: &str) -> (String, String) {
     let of = |more: &str| {
         crate::parse(&format!("[downstream]\nlisten = [\"127.0.0.1:1\"]\n{more}"), Path::new("x.toml"))

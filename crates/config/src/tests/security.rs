@@ -1,4 +1,4 @@
-//! What a person is told whose certificates, credentials or access rules are not as they should be.
+//! Errors about certificates, credentials and access rules.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a person is told who made a mistake about the collector.
+//! Errors about the collector.
 
 use super::errors::{FILES, HEAD, error};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Percent;
 
-/// How an upstream is spoken to.
+/// The protocol of an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -57,7 +57,7 @@ pub enum ColdStart {
     Close,
 }
 
-/// An error of a resource that says something of the resource itself.
+/// An error that concerns the resource itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataError {

@@ -2,7 +2,7 @@
 //! second, how many streams are sent their first responses at once, and how much may have arrived of requests that are
 //! not complete.
 //!
-//! Streams that run are never touched: whatever is short is kept for them. Who is turned away is told when to come
+//! Streams that run are never touched: whatever is short is kept for them. A rejected client is sent when to come
 //! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
 
 mod bucket;
@@ -30,7 +30,7 @@ pub(crate) use self::turn::Turn;
 use self::turn::Turns;
 use crate::metrics::Metrics;
 
-/// How often at most it is said that somebody was turned away.
+/// How often at most it is stated that somebody was turned away.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// How much there is room for.

@@ -1,4 +1,4 @@
-//! What somebody is told who is not let in: what is short, and when to come back.
+//! The rejection that a client is sent: what is short, and when to come back.
 
 use std::fmt;
 use std::time::Duration;
@@ -100,7 +100,7 @@ struct RetryInfo {
 }
 
 impl Refusal {
-    /// As gRPC says it: RESOURCE_EXHAUSTED, with `google.rpc.RetryInfo` in the details.
+    /// As a gRPC status: RESOURCE_EXHAUSTED, with `google.rpc.RetryInfo` in the details.
     pub(crate) fn status(self) -> Status {
         let (code, message) = (Code::ResourceExhausted, self.shortage.to_string());
         let retry_delay = prost_types::Duration::try_from(self.retry_after).ok();

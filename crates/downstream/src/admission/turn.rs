@@ -2,7 +2,7 @@
 //!
 //! A turn lasts until the client has answered its first response, or is gone, or was given time enough. Turns are
 //! given in the order in which they were asked for. Time passes also for a stream that does not take its turn: it may
-//! have nothing to say any more, or a client that does not read.
+//! have nothing to send any more, or a client that does not read.
 
 use std::mem;
 use std::pin::Pin;
@@ -33,7 +33,7 @@ impl Turns {
 
 /// A stream's turn.
 pub(crate) enum Turn {
-    /// There was nothing to say yet.
+    /// There was nothing to send yet.
     Ahead(Arc<Semaphore>),
     /// It waits.
     Waits(Box<Waiting>),
@@ -59,7 +59,7 @@ pub(crate) struct Waiting {
 }
 
 impl Turn {
-    /// Waits for the turn of a stream that may have something to say. Those that run do not wait.
+    /// Waits for the turn of a stream that may have something to send. Those that run do not wait.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match self {

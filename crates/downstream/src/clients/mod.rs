@@ -1,6 +1,6 @@
-//! What operators see of clients: who is connected, what each has been told, and what it said of that.
+//! What operators see of clients: who is connected, what each has been sent, and what it answered.
 //!
-//! Owns a list of what is there to be looked at, and the newest rejections. What a stream has been told is read from
+//! Owns a list of what is there to be looked at, and the newest rejections. What a stream has been sent is read from
 //! its machine when somebody asks, so that streams pay for it with [`Told`] alone, which changes with responses and
 //! verdicts. Never holds up a stream for longer than it takes to copy a few numbers.
 

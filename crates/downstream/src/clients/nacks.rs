@@ -27,7 +27,7 @@ pub struct Nack {
     pub nonce: Option<String>,
     /// The gRPC status code.
     pub code: i32,
-    /// What the client says.
+    /// The client's error text.
     pub message: Arc<str>,
 }
 

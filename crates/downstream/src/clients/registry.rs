@@ -14,7 +14,7 @@ pub(crate) trait Observed: Send + Sync {
     /// How it is now; none before its client is known.
     fn observe(&self) -> Option<Snapshot>;
 
-    /// Whose it is, and in which dialect it speaks; none before its client is known.
+    /// The client, and its dialect; none before its client is known.
     fn client(&self) -> Option<(Arc<Client>, &'static str)>;
 
     /// How it stands with each of its types, and the views of these; none before its client is known.
@@ -40,12 +40,12 @@ impl Registry {
         ids
     }
 
-    /// What is open under this id; none if it is gone, or has not said who it is.
+    /// What is open under this id; none if it is gone, or has not stated who it is.
     pub fn get(&self, id: u64) -> Option<Snapshot> {
         self.upgrade(id)?.observe()
     }
 
-    /// Whose it is what is open under this id, and in which dialect it speaks; none as with [`Self::get`], but for less.
+    /// The client that is connected under this id, and its dialect; none as with [`Self::get`], but for less.
     pub fn client(&self, id: u64) -> Option<(Arc<Client>, &'static str)> {
         self.upgrade(id)?.client()
     }

@@ -38,7 +38,7 @@ pub struct Snapshot {
 pub enum Condition {
     /// It has accepted everything that there is.
     InSync,
-    /// There is something that it has not been told, or not answered for.
+    /// There is something that it has not been sent, or not answered for.
     Behind,
     /// It has rejected something, and accepted nothing since.
     Rejecting,
@@ -47,7 +47,7 @@ pub enum Condition {
 /// How a client stands with one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// There is something newer than it was told.
+    /// There is something newer than it was sent.
     Waiting,
     /// It was sent it, and has not answered.
     Unanswered,
@@ -70,7 +70,7 @@ pub struct TypeStatus {
     pub selectors: usize,
     /// The newest commits that concern it.
     pub head: Head,
-    /// Up to where the client was told.
+    /// Up to where the client has been sent changes.
     pub cursor: Cursor,
     /// What upstream has not answered yet.
     pub unsettled: Unsettled,
@@ -78,7 +78,7 @@ pub struct TypeStatus {
     pub barred: Barred,
     /// The newest response; none if there was none yet.
     pub sent: Option<Sent>,
-    /// Up to where the client has accepted everything that it was told on this stream, and the version that it then
+    /// Up to where the client has accepted everything that it was sent on this stream, and the version that it then
     /// had.
     pub accepted: Option<(Commit, Version)>,
     /// The newest rejection on this stream.
@@ -111,7 +111,7 @@ pub struct Held {
     pub version: Version,
     /// The gRPC status code.
     pub code: i32,
-    /// What the client said.
+    /// The client's error text.
     pub message: Arc<str>,
 }
 
@@ -144,11 +144,11 @@ impl TypeStatus {
         let answered = self.sent.is_none_or(|sent| sent.answered);
         let rejects = self.condition == Condition::Rejecting;
         let accepted = match (rejects, answered) {
-            // Everything that it was told, also without a response where it had it already.
+            // Everything that it was sent, also without a response where it had it already.
             (false, true) => self.cursor.additions,
             _ => self.accepted.map_or(Commit::NONE, |(commit, _)| commit),
         };
-        // Of a newer response it has said nothing yet.
+        // Of a newer response it has answered nothing yet.
         let rejected = self.rejection.as_ref().and_then(|held| held.nonce).map(|nonce| nonce.commit);
         let is_rejected = rejects && (answered || rejected.is_some_and(|commit| changed <= commit));
         if changed > self.cursor.additions {
@@ -162,7 +162,7 @@ impl TypeStatus {
         }
     }
 
-    /// How a type stands of which `told` is remembered.
+    /// The state of a type, from `told`.
     pub(crate) fn of(logical: &Logical<Attached>, told: &Told) -> Self {
         let attachment = &logical.view().place;
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());

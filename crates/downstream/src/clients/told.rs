@@ -12,7 +12,7 @@ use super::Millis;
 pub(crate) struct Told {
     pub(super) sent_at: Millis,
     pub(super) sent: Version,
-    /// Up to where the client has accepted everything that it was told.
+    /// Up to where the client has accepted everything that it was sent.
     pub(super) accepted_to: Commit,
     pub(super) accepted: Version,
     pub(super) rejection: Option<Box<Rejection>>,

@@ -2,7 +2,7 @@
 //!
 //! Owns how bytes come and go: which protocol it is, the settings of HTTP, when is written and read. Never knows
 //! what the streams are about: that is the service's. The bytes' way is socket, cut, HTTP library, and back
-//! through what the socket gathers; [`turn`] says who is polled when.
+//! through what the socket gathers; [`turn`] states who is polled when.
 
 mod cut;
 mod socket;
@@ -67,7 +67,7 @@ pub(crate) enum ConnectionError {
     /// The client is gone.
     #[error("use the socket")]
     Socket(#[from] io::Error),
-    /// The client has not said anything in time.
+    /// The client has not sent anything in time.
     #[error("wait for the first bytes")]
     Silent(#[from] Elapsed),
     /// The client opens streams and resets them, and does little else.

@@ -37,7 +37,7 @@ const STREAM: usize = 512;
 const SETTINGS_AT_ONCE: usize = 16;
 /// For how long nothing more is read of a client that sends more.
 const SETTINGS_PAUSE: Duration = Duration::from_secs(1);
-/// What a client says first if it speaks HTTP/2 (RFC 9113, section 3.4).
+/// What a client sends first if it uses HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 thread_local! {
@@ -52,7 +52,7 @@ struct Buffers {
     outgoing: Vec<u8>,
 }
 
-/// What a client speaks.
+/// The protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
@@ -104,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         })))
     }
 
-    /// What the client speaks, once it has said enough to tell.
+    /// The protocol of the client, once it has sent enough to show it.
     pub(super) async fn protocol(&self) -> io::Result<Protocol> {
         std::future::poll_fn(|cx| self.0.lock().poll_protocol(cx)).await
     }

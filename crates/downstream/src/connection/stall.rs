@@ -1,6 +1,6 @@
 //! Clients that do not read: since when, and whether that is for too long.
 //!
-//! Owns the times only. Two things tell that a client does not read: a stream that has something to send and no room
+//! Owns the times only. Two things show that a client does not read: a stream that has something to send and no room
 //! for it, since HTTP/2 leaves that to the client; and a socket that takes nothing any more.
 
 use std::collections::{HashMap, VecDeque};
@@ -156,7 +156,7 @@ impl<D: Buf> Buf for Chunk<D> {
     }
 }
 
-/// Tells when a client has not read for too long.
+/// Notices when a client has not read for too long.
 pub(super) struct Stall {
     limit: Duration,
     timer: Option<Pin<Box<Sleep>>>,

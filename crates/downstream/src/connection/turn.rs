@@ -34,7 +34,7 @@ const ROUNDS: usize = 16;
 /// How long a turn goes on.
 const LONGEST: Duration = Duration::from_micros(500);
 
-/// How many streams a client may reset before it has said anything on them, beyond those on which it has: an Envoy
+/// How many streams a client may reset before it has sent anything on them, beyond those on which it has: an Envoy
 /// without ADS closes a stream for each cluster that goes, many at a time, but not at once.
 const MAX_RESETS: usize = 4096;
 
@@ -59,7 +59,7 @@ pub(crate) struct Within {
 }
 
 impl Within {
-    /// A stream is over. Those on which the client has said something make up for those on which it has not.
+    /// A stream is over. Those on which the client has sent something make up for those on which it has not.
     pub(crate) fn stream_ended(&self, said_something: bool) {
         let count = |resets: usize| if said_something { resets.checked_sub(1) } else { Some(resets + 1) };
         let before = self.resets.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);

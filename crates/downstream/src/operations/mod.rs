@@ -59,7 +59,7 @@ impl Operations {
         [STATUS, HEALTH, REFLECTION].iter().any(|service| path.starts_with(service))
     }
 
-    /// Whether the answer may go on for long, so that it counts as a stream. Who only asks for health is always told.
+    /// Whether the answer may go on for long, so that it counts as a stream. Health checks are always answered.
     pub(crate) fn lasts(path: &str) -> bool {
         path.strip_prefix(HEALTH) != Some("Check")
     }

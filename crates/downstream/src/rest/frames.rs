@@ -93,7 +93,7 @@ impl Framer<Attached> for PollFrames<'_> {
     }
 }
 
-/// The version of resources and errors together: by it alone a poll tells what it was told already.
+/// The version of resources and errors together: by it alone a poll shows what it was sent already.
 fn with_errors(version: Version, frame: &[u8]) -> Version {
     let mut hash = Xxh3::with_seed(version.0);
     let mut any = false;

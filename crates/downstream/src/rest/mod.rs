@@ -1,7 +1,7 @@
 //! REST-JSON: one poll of one type in each request, `POST /v3/discovery:clusters`.
 //!
 //! Owns what is of HTTP: which path is which type, how long an answer may be held back, and what an error is
-//! called there. What a client is owed is the stream machine's to say, as for gRPC.
+//! called there. The stream machine decides what a client is owed, as for gRPC.
 
 mod frames;
 mod hold;
@@ -63,7 +63,7 @@ impl Failure {
     fn note(&self, shared: &Shared) {
         let Self { status, message, node, .. } = self;
         if self.retry_after.is_some() {
-            // Whoever turned it away has said so.
+            // The rejection is logged where it was made.
             return;
         }
         if status.is_client_error() {
@@ -109,7 +109,7 @@ impl From<Refusal> for Failure {
 /// The answer to a request.
 type Answer = Response<Full<Bytes>>;
 
-/// Answers `request` when there is something to say, when its time is up, or when the connection is `ending`.
+/// Answers `request` when there is something to send, when its time is up, or when the connection is `ending`.
 pub(crate) async fn answer<B>(
     shared: Arc<Shared>,
     peer: Arc<Peer>,

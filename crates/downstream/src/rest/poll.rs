@@ -129,7 +129,7 @@ impl Poll {
             database: &self.shared.database,
             subscriber: &subscriber,
             rights,
-            // Of what is refused the status tells.
+            // Of what is refused the status shows.
             tells: Tells { away: cold.tells, refused: false },
         };
         let verdict = self.machine.handle_message(inbound, &mut views, now()).map_err(refused)?;
@@ -146,7 +146,7 @@ impl Poll {
     /// The answer, once there is one; none if there is nothing new for as long as `hold`, or until `ending`.
     ///
     /// # Errors
-    /// When the answer cannot be said, and when the server stops.
+    /// When the answer has no JSON form, and when the server stops.
     pub(super) async fn answered(
         &mut self,
         hold: Duration,

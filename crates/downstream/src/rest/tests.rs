@@ -341,7 +341,7 @@ async fn r02_a_resource_without_a_json_form_is_an_error_and_not_left_out() {
     let (status, answer) = fixture.ask(CLUSTERS, &json!({})).await;
     assert_eq!(status, 500);
     let said = answer["message"].as_str().unwrap();
-    assert!(said.starts_with("resource \"b\" cannot be said in JSON: field 15000"), "{said}");
+    assert!(said.starts_with("resource \"b\" has no JSON form: field 15000"), "{said}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -395,5 +395,5 @@ async fn a_poll_is_not_held_back_while_its_client_is_moved_elsewhere() {
     let waiting = fixture.waits(CLUSTERS, &json!({ "version_info": answer["version_info"] })).await;
     fixture.ending.cancel();
     assert_eq!(waiting.await.unwrap(), (304, Value::Null));
-    assert_eq!(fixture.ask(CLUSTERS, &json!({})).await.0, 200, "what there is to say is said");
+    assert_eq!(fixture.ask(CLUSTERS, &json!({})).await.0, 200, "what there is to send is sent");
 }

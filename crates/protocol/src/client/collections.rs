@@ -1,4 +1,4 @@
-//! What a response says of collections: that all there is of one was sent, or that there is nothing.
+//! What a response means for collections: that all there is of one was sent, or that there is nothing.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::Dialect;
 pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 impl ResponseApplication<'_> {
-    /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can tell which of
+    /// A glob among the removed has no members, but for what came and cannot be accepted. Nobody can know which of
     /// several parameter sets is meant, and what is asked for by its own name too has an answer of its own.
     pub(super) fn empty(&mut self, glob: &Name, parsed: &ParsedResponse, sent: &HashSet<VariantKey>) {
         let wanted = &self.upstream_type.wanted;
@@ -38,7 +38,7 @@ impl ResponseApplication<'_> {
     /// later by whatever can only be meant for it. A glob, which shares the stream with names, is answered by
     /// what belongs to it, by anything where nothing else is asked for, and by the whole state.
     ///
-    /// Only the whole state, the collection's own name, and a response without anything say that there is no more of
+    /// Only the whole state, the collection's own name, and a response without anything state that there is no more of
     /// it: other responses may be one of several. Until [`QUIET`] has passed without another that brings something,
     /// nothing is proved to be missing.
     pub(super) fn answer_collections(

@@ -1,4 +1,4 @@
-//! What the server says about resources that it cannot deliver (xRFC TP3).
+//! Errors that the server reports for resources that it cannot deliver (xRFC TP3).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::responses::ResponseApplication;
 use super::upstream_type::UpstreamType;
 use super::{Settings, UpstreamSession};
 
-/// An error, as the server said it.
+/// An error, as the server sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reported {
     /// What it is about; without constraints when only a name was given.
@@ -36,7 +36,7 @@ impl UpstreamSession {
         self.of_unknown(ResourceError::away)
     }
 
-    /// That what was said by [`Self::away`] is true no more.
+    /// Ends the errors of [`Self::away`].
     pub fn back(&self) -> Vec<Batch> {
         self.of_unknown(ResourceError::back)
     }
@@ -60,10 +60,10 @@ impl UpstreamSession {
 }
 
 impl ResponseApplication<'_> {
-    /// Passes errors on to those who asked, but for what the same response brings. One that is how a removal is said
+    /// Passes errors on to those who asked, but for what the same response brings. One that stands for a removal
     /// goes neither to those who are `undecided` about it, nor to those whom something else serves. Wildcards cannot
     /// have any (TP3, "Wildcard Subscriptions and Glob Collections").
-    pub(super) fn tell_errors(&mut self, reported: &[Reported], undecided: &[ResourceLocator]) {
+    pub(super) fn report_errors(&mut self, reported: &[Reported], undecided: &[ResourceLocator]) {
         if reported.is_empty() {
             return;
         }

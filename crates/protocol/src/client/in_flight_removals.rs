@@ -1,10 +1,10 @@
 //! Removals that are in flight while a request is: answers that cross requests.
 //!
 //! A locator that something on the stream matches already is served at once, while the server is asked for it. What
-//! the server says before it has read that may withdraw what serves it: to those it was sent for, that is a removal;
-//! for whoever was asked for meanwhile, the server may have something else, and will say so. So it keeps what it has
+//! the server sends before it has read that may withdraw what serves it: to those it was sent for, that is a removal;
+//! for whoever was asked for meanwhile, the server may have something else, and will send it. So it keeps what it has
 //! until then, or until the server has been silent for as long as it may be. What is left of a locator that was given
-//! up in between is nobody's: the server says no more when it goes, but for its answer to those who have borrowed it.
+//! up in between is nobody's: the server sends no removal when it goes, but for its answer to those who have borrowed it.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
@@ -22,10 +22,10 @@ use super::upstream_type::UpstreamType;
 impl ResponseApplication<'_> {
     /// Which locators the bare names of the response are meant for: as removals, and as errors.
     ///
-    /// TP2 does not say which of several locators of a name a bare name answers. One whose request the server has not
-    /// read yet cannot be meant, and nobody can tell which those are; but the request that was sent first among those
+    /// TP2 does not state which of several locators of a name a bare name answers. One whose request the server has not
+    /// read yet cannot be meant, and nobody can know which those are; but the request that was sent first among those
     /// without an answer is one that the server has read, or it would have nothing to answer. A server that follows
-    /// the same rule says the bare name when all locators that it has read are answered; see
+    /// the same rule sends the bare name when all locators that it has read are answered; see
     /// docs/dynamic-parameters.md.
     pub(super) fn find_meant(&mut self, parsed: &ParsedResponse) {
         let removed = parsed.removed.iter().chain(parsed.errors.iter().map(|error| &error.key));
@@ -65,14 +65,14 @@ impl ResponseApplication<'_> {
             .filter(|(parameters, _)| !self.upstream_type.is_served(&self.settings.naming, name, parameters))
     }
 
-    /// Whether locators that nothing serves are as many as there are bare names, which then say no more than that.
+    /// Whether locators that nothing serves are as many as there are bare names, which then mean no more than that.
     pub(super) fn explains(&self, name: &Name, bare: usize) -> bool {
         let several = self.upstream_type.wanted.get(name).is_some_and(|sets| sets.len() > 1);
         let located = matches!(self.settings.naming, Naming::Locators);
         located && several && self.unserved(name).count() >= bare
     }
 
-    /// Waits for the server to send again what an earlier stream has brought of names that something was said of,
+    /// Waits for the server to send again what an earlier stream has brought of names that a response has mentioned,
     /// perhaps of other locators.
     pub(super) fn await_confirmations(&mut self, at: Instant, deadlines: &mut VecDeque<Deadline>) {
         for name in std::mem::take(&mut self.unconfirmed) {
@@ -94,7 +94,7 @@ impl ResponseApplication<'_> {
         }
     }
 
-    /// The names of which the response withdraws what came on this stream, and says no more. A bare name says that
+    /// The names of which the response withdraws what came on this stream, and nothing else. A bare name states that
     /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
     pub(super) fn in_flight(&self, parsed: &ParsedResponse) -> HashSet<Name> {
         let bare = parsed.bare_removals();

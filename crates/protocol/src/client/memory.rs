@@ -16,14 +16,14 @@ pub enum Memory {
     Welcome,
     /// It depends on what comes first: a response, or the end of the stream.
     Undecided,
-    /// The server answers, without having heard of it: it would not say what of it is gone.
+    /// The server answers, without knowing of it: it would not report what of it is gone.
     Outdated,
 }
 
 impl UpstreamSession {
     /// Whether what an earlier process knew of `locator` can be taken in. None when it is not wanted.
     ///
-    /// A server that is asked for a name anew says all of it. Of a collection it says in delta what there is, and
+    /// A server that is asked for a name anew sends all of it. Of a collection it sends in delta what there is, and
     /// what is gone only if it was stated to it, with the first request.
     pub fn may_remember(&self, type_url: &TypeUrl, locator: &ResourceLocator) -> Option<Memory> {
         let upstream_type = self.types.get(type_url)?;

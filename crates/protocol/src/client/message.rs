@@ -57,7 +57,7 @@ pub struct Response {
 /// A resource that is not accepted. Displayed, it is one clause of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// Its name, as far as it could be told: that name's last good content stays.
+    /// Its name, as far as it could be read: that name's last good content stays.
     pub name: Option<Name>,
     /// What is wrong with it, with the name in it.
     pub message: String,
@@ -75,12 +75,12 @@ pub struct Applied {
     /// What has to be committed before the next [`poll_transmit`](super::UpstreamSession::poll_transmit), which
     /// gives the acknowledgement.
     pub batch: Batch,
-    /// What is not accepted; the acknowledgement will be a NACK that says so.
+    /// Rejected resources; the acknowledgement will be a NACK that names them.
     pub rejected: Vec<Rejected>,
     /// For holding the acknowledgement back; none where there is nothing to wait for, since it is none, or a
     /// NACK.
     pub ticket: Option<Ticket>,
-    /// What cannot be delivered, as the server said it.
+    /// Resources that cannot be delivered, with the server's errors.
     pub errors: Vec<Reported>,
     /// Whether it is the first answer to something that was asked for.
     pub answers: bool,

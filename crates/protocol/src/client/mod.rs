@@ -88,7 +88,7 @@ const MAX_IDLE_TYPES: usize = 256;
 /// How the server is asked for variants.
 #[derive(Clone, Debug)]
 pub enum Naming {
-    /// By locators, for all parameters on one stream: the server speaks TP2.
+    /// By locators, for all parameters on one stream: the server uses TP2.
     Locators,
     /// By plain names: the server goes by the `Node`, which stands for one parameter set. What it sends is
     /// stored with constraints over all of `keys`.
@@ -137,7 +137,7 @@ impl Naming {
         }
     }
 
-    /// For whom something that is said of a locator with `parameters` is true.
+    /// The parameter sets for which a statement about a locator with `parameters` is true.
     fn scope(&self, parameters: &DynamicParameters) -> Scope {
         match self {
             Self::Locators => Scope::Exactly(parameters.clone()),

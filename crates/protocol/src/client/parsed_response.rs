@@ -93,7 +93,7 @@ impl ParsedResponse {
         self.rejected.push(rejected);
     }
 
-    /// TP2: the same name may come twice with different constraints, but not with equal ones. Nobody can tell
+    /// TP2: the same name may come twice with different constraints, but not with equal ones. Nobody can know
     /// which of the two is meant.
     fn reject_duplicates(&mut self) {
         let mut counts: HashMap<VariantKey, usize> = HashMap::with_capacity(self.variants.len());
@@ -117,7 +117,7 @@ impl ParsedResponse {
         }
     }
 
-    /// How often each name is removed without saying which variant.
+    /// How often each name is removed without stating which variant.
     pub(super) fn bare_removals(&self) -> HashMap<&Name, usize> {
         let mut bare = HashMap::new();
         for removed in self.removed.iter().filter(|removed| removed.constraints.is_unconstrained()) {
@@ -134,7 +134,7 @@ impl ParsedResponse {
             && self.rejected.is_empty()
     }
 
-    /// Names of which there is something that was not acceptable: whatever else goes, they are not said to be gone.
+    /// Names of which there is something that was not acceptable: whatever else goes, they are not reported as removed.
     pub(super) fn spared(&self) -> HashSet<Name> {
         let gone: HashSet<&Name> = self.removed.iter().map(|removed| &removed.name).collect();
         self.spoiled.iter().filter(|name| !gone.contains(name)).cloned().collect()

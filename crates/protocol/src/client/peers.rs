@@ -1,4 +1,4 @@
-//! Servers that stand in for each other: what is said to another one, and what makes one show that it is alive.
+//! Servers that stand in for each other: what is sent to another one, and what makes one show that it is alive.
 
 use super::UpstreamSession;
 

@@ -7,7 +7,7 @@ use super::upstream_type::UpstreamType;
 /// How far the answers have come, as of the last look.
 #[derive(Debug, Default)]
 pub(super) enum Progress {
-    /// Something has changed that only another look can tell of.
+    /// Something has changed that only another look can find.
     #[default]
     Unknown,
     /// This locator was not answered.

@@ -10,7 +10,7 @@ impl UpstreamSession {
     /// Has the server send again what it has for `locator`, if that is wanted.
     ///
     /// A name is subscribed to once more; in state of the world it has to be missing from the list for that, which
-    /// says nothing of the resource unless a response is the full state. A collection that is named once more may go
+    /// does not mention the resource unless a response is the full state. A collection that is named once more may go
     /// unanswered, and so may a poll: these are asked for on a new stream ([`Self::needs_new_stream`]).
     pub fn renew(&mut self, type_url: &TypeUrl, locator: &ResourceLocator) {
         let Some(upstream_type) = self.types.get_mut(type_url) else { return };

@@ -12,7 +12,7 @@ use super::upstream_type::UpstreamType;
 use super::{Connection, Naming, Request, Settings, UpstreamSession};
 use crate::Dialect;
 
-/// Stated for a name whose held variants cannot be stated, would die if a server had nothing to say of them, or must
+/// Stated for a name whose held variants cannot be stated, would die if a server had nothing to send for them, or must
 /// not be cached: no server gives this version, so all that the name has is sent again.
 pub(super) const UNSTATABLE_VERSION: &str = "weir: not statable";
 
@@ -82,7 +82,7 @@ impl UpstreamType {
         self.version.clone().filter(|_| complete)
     }
 
-    /// What is held, by name. A name tells no variants apart, so a version is stated only where nobody can
+    /// What is held, by name. A name does not distinguish variants, so a version is stated only where nobody can
     /// mistake what it is the version of.
     fn initial_versions(&self, naming: &Naming) -> Vec<(Name, Arc<str>)> {
         let state = |(name, variants): (&Name, &[super::upstream_cache::UpstreamVariant])| {
@@ -102,7 +102,7 @@ impl UpstreamType {
         };
         let mut stated: Vec<_> = self.cache.iter().map(state).collect();
         stated.sort_unstable();
-        // A server that is stated all it has may say nothing, and a collection waits for its answer; and so does
+        // A server whose whole content is stated may not answer, and a collection waits for its answer; and so does
         // what is remembered, to be vouched for.
         let forced = self.per_stream.exchange.forces_response() || self.cache.remembered() > 0;
         let forced = forced || self.locators().any(|(l, state)| l.is_collection() && !state.is_answered());
@@ -141,7 +141,7 @@ impl UpstreamType {
         watched
     }
 
-    /// The answer that what is held gives to a locator which is sent now. What answers a collection says nothing of what
+    /// The answer that what is held gives to a locator which is sent now. The answer to a collection proves nothing about what
     /// else there is.
     fn answer_of_held(&self, naming: &Naming, locator: &ResourceLocator) -> AnswerState {
         let served = !locator.is_collection()

@@ -47,7 +47,7 @@ impl UpstreamSession {
         application.find_meant(&parsed);
         let in_flight = application.in_flight(&parsed);
         let undecided = application.mark_absent(&in_flight, &parsed.spared());
-        application.tell_errors(&parsed.errors, &undecided);
+        application.report_errors(&parsed.errors, &undecided);
         let grows = application.upstream_type.cache.len() > before;
         application.answer_collections(&parsed, grows, now, &mut self.completions);
         let deadline = now + self.settings.does_not_exist;
@@ -101,8 +101,8 @@ impl<'a> ResponseApplication<'a> {
                 && (version == &*parsed.version || self.upstream_type.version.as_deref() == Some(version))
         };
         for Beat { key, version, ttl } in &parsed.heartbeats {
-            let unsaid = version.is_empty() || of_response(version);
-            if self.upstream_type.cache.refresh(key, |held| unsaid || *held == **version) {
+            let is_derived = version.is_empty() || of_response(version);
+            if self.upstream_type.cache.refresh(key, |held| is_derived || *held == **version) {
                 self.batch.heartbeats.push(Heartbeat { key: key.clone(), ttl: *ttl });
             } else {
                 tracing::debug!(?key, %version, "ignores a heartbeat of something else than what is held");
@@ -131,7 +131,7 @@ impl<'a> ResponseApplication<'a> {
         }
     }
 
-    /// SotW, full state: what is not in the response is gone. Not when a resource came that cannot be told by
+    /// SotW, full state: what is not in the response is gone. Not when a resource came that cannot be identified by
     /// name: it may be any of the missing ones.
     fn sweep_absent(&mut self, parsed: &ParsedResponse) {
         if parsed.rejected.iter().any(|rejected| rejected.name.is_none()) || self.only_beats(parsed) {
@@ -147,7 +147,7 @@ impl<'a> ResponseApplication<'a> {
     }
 
     /// Whether the response is about times to live alone, of the state that is held already. Of what has no time
-    /// to live, some control planes then say nothing.
+    /// to live, some control planes then do not answer.
     fn only_beats(&self, parsed: &ParsedResponse) -> bool {
         let same_state = self.upstream_type.version.as_ref() == Some(&parsed.version);
         same_state
@@ -156,7 +156,7 @@ impl<'a> ResponseApplication<'a> {
             && parsed.rejected.is_empty()
     }
 
-    /// SotW, other types: absence says nothing, but a locator has one variant. One that is not in the response
+    /// SotW, other types: absence means nothing, but a locator has one variant. One that is not in the response
     /// is gone when all that asked for it have got another: with it, or on this stream where it is from an earlier one.
     fn sweep_superseded(&mut self, parsed: &ParsedResponse) {
         let sent: HashSet<VariantKey> = self.batch.upserts.iter().map(|v| v.key().clone()).collect();

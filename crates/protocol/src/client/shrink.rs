@@ -1,8 +1,8 @@
 //! Removals that are too many to be believed at first sight: a control plane that has just been restarted may have
-//! nothing yet, and say so.
+//! nothing yet, and report that.
 //!
-//! Owns which removals of a stream are withheld, and until when. They are believed once a second response says the
-//! same, when their time is over, or when an operator says so. What has them withheld is an acceptable response all
+//! Owns which removals of a stream are withheld, and until when. They are believed once a second response states the
+//! same, when their time is over, or when an operator confirms it. What has them withheld is an acceptable response all
 //! the same: it is acknowledged, and everything else in it is applied. Never withholds what makes room for another
 //! variant of the same name.
 
@@ -15,7 +15,7 @@ use super::responses::ResponseApplication;
 use super::upstream_cache::UpstreamVariant;
 use super::{Connection, UpstreamSession};
 
-/// How many names are told.
+/// How many names are listed.
 const MAX_NAMES: usize = 5;
 
 /// How much may go at once.
@@ -40,7 +40,7 @@ impl ShrinkGuard {
 pub enum Outcome {
     /// They wait to be confirmed.
     Withheld,
-    /// A second response has said the same.
+    /// A second response has confirmed it.
     Repeated,
     /// Their time was over.
     Overdue,
@@ -84,7 +84,7 @@ pub struct Shrink {
 #[derive(Debug, Default)]
 pub(super) struct Withheld {
     keys: BTreeSet<VariantKey>,
-    /// Unknown until the stream has said something.
+    /// Unknown until the stream has received something.
     until: Option<Instant>,
 }
 
@@ -106,7 +106,7 @@ impl Withheld {
 
 impl ResponseApplication<'_> {
     /// Withholds what the response has removed, if that is too much, of what was held before.
-    pub(super) fn guard(&mut self, before: usize, now: Instant, told: &mut VecDeque<Shrink>) {
+    pub(super) fn guard(&mut self, before: usize, now: Instant, reports: &mut VecDeque<Shrink>) {
         let dropped = std::mem::take(&mut self.dropped);
         let Some(guard) = self.settings.shrink_guard else { return };
         let sent: HashSet<&Name> = self.batch.upserts.iter().map(|variant| variant.name()).collect();
@@ -127,7 +127,7 @@ impl ResponseApplication<'_> {
         let outcomes =
             [(Outcome::TakenBack, back), (Outcome::Repeated, repeated), (Outcome::Withheld, withheld)];
         for (outcome, keys) in outcomes {
-            told.extend(Shrink::new(&self.batch.type_url, outcome, keys, before, waiting));
+            reports.extend(Shrink::new(&self.batch.type_url, outcome, keys, before, waiting));
         }
     }
 

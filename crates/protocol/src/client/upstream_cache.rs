@@ -12,11 +12,11 @@ use super::requests::UNSTATABLE_VERSION;
 pub(super) enum Freshness {
     /// It was sent on this stream.
     Confirmed,
-    /// It was sent on this stream for what is not asked for any more: nobody is told when it goes.
+    /// It was sent on this stream for what is not asked for any more: no client is sent its removal.
     Orphaned,
     /// It is from an earlier stream.
     Before,
-    /// It is from the stream of an earlier process, and no server has said anything since.
+    /// It is from the stream of an earlier process, and no server has sent anything since.
     Remembered,
 }
 
@@ -159,7 +159,7 @@ impl UpstreamCache {
         self.remembered
     }
 
-    /// Notes that the server knows what is held, and has not said that it is gone.
+    /// Notes that the server knows what is held, and has not stated that it is gone.
     pub(super) fn vouch(&mut self) {
         if std::mem::take(&mut self.remembered) > 0 {
             let all = self.by_name.values_mut().flatten();
@@ -193,7 +193,7 @@ impl UpstreamCache {
         self.variants(&key.name).iter().any(|held| held.constraints == key.constraints)
     }
 
-    /// Notes that nobody can be told what is held by its versions.
+    /// Notes that versions of what is cached cannot be stated.
     pub(super) fn forget_versions(&mut self) {
         let nothing: Arc<str> = UNSTATABLE_VERSION.into();
         self.by_name.values_mut().flatten().for_each(|held| held.version = Arc::clone(&nothing));

@@ -126,7 +126,7 @@ impl UpstreamType {
         self.forget(&lost);
     }
 
-    /// Forgets variants that the server did not say to be gone.
+    /// Forgets variants that the server did not remove.
     pub(super) fn forget(&mut self, lost: &[VariantKey]) {
         for key in lost {
             self.cache.remove(key);

@@ -1,4 +1,4 @@
-//! What a client says, whichever dialect it says it in.
+//! The request of a client, in either dialect.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub enum Names {
 }
 
 impl Names {
-    /// Whether no name is said at all.
+    /// Whether there is no name at all.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Replace(names) => names.is_empty(),
@@ -52,11 +52,11 @@ impl Names {
 pub struct Nack {
     /// The gRPC status code.
     pub code: i32,
-    /// What the client says is wrong.
+    /// The error that the client sent.
     pub message: String,
 }
 
-/// What a request says of a response.
+/// The answer of a request to a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The newest response is accepted.

@@ -22,7 +22,7 @@ pub struct Logical<V> {
     pub(super) responses: ResponseState,
     /// Whether the newest verdict is a rejection.
     rejects: bool,
-    /// The newest response that did not say everything of the commit that it names.
+    /// The newest response that did not contain everything of the commit that it names.
     partial: Option<Nonce>,
     /// Whether further parts of the newest response are to come.
     pub(super) unfinished: bool,
@@ -30,10 +30,10 @@ pub struct Logical<V> {
     pub(super) version: Option<Version>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
     pub(super) owed: BTreeSet<Selector>,
-    /// What could not be said yet: an error beside the resource itself, and that nothing matches a locator while
+    /// What could not be sent yet: an error beside the resource itself, and that nothing matches a locator while
     /// others of its name are not answered.
     pub(super) unsaid: BTreeSet<Selector>,
-    /// Whether some of that can be said now.
+    /// Whether some of that can be sent now.
     pub(super) unsaid_is_due: bool,
     pub(super) known: InitialVersions,
 }
@@ -129,7 +129,7 @@ impl<V: View> Logical<V> {
         Ok(verdict)
     }
 
-    /// Up to where the client was told with the response that it answers: the `newest` one, or one that was
+    /// Up to where the client had been sent changes with the response that it answers: the `newest` one, or one that was
     /// left behind by another since.
     fn told_by(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
         match newest {
@@ -141,7 +141,7 @@ impl<V: View> Logical<V> {
         }
     }
 
-    /// A step that has nothing to say leaves nothing to be answered, unless something before it does.
+    /// A step that has nothing to send leaves nothing to be answered, unless something before it does.
     pub(super) fn answer_for_silence(&mut self) {
         if !self.responses.is_outstanding() {
             self.view.answer(self.view.cursor().removals, None);
@@ -241,7 +241,7 @@ impl<V: View> Logical<V> {
         }
     }
 
-    /// Notes that a response has left; `whole` if it says everything of the commit that it names.
+    /// Notes that a response has left; `whole` if it contains everything of the commit that it names.
     pub(super) fn sent(&mut self, nonce: Nonce, version: Version, whole: bool) {
         self.responses.send(nonce);
         if !whole {

@@ -50,7 +50,7 @@ pub trait View {
     fn head(&self) -> Head;
     /// How many names, and how many collections, are not answered by upstream yet.
     fn unsettled(&self) -> (usize, usize);
-    /// Of how many names upstream has only said that it cannot tell for now. They are not among the unsettled.
+    /// Of how many names upstream has only reported that it does not know for now. They are not among the unsettled.
     fn failing(&self) -> usize;
     /// How many collections upstream did not answer in time. They are not among the unsettled.
     fn unproved(&self) -> usize;
@@ -60,9 +60,9 @@ pub trait View {
     fn settled_of(&self, names: &[Name]) -> usize;
     /// Those of `selectors`, which are subscribed, of which there is something.
     fn present_of(&self, selectors: Vec<Selector>) -> Vec<Selector>;
-    /// Up to where the client was told.
+    /// Up to where the client has been sent changes.
     fn cursor(&self) -> Cursor;
-    /// Notes that the client was told up to `cursor`.
+    /// Notes that the client has been sent changes up to `cursor`.
     fn advance(&mut self, cursor: Cursor);
     /// Subscribes to `add` and no longer to `remove`; nothing changes on refusal.
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused>;
@@ -74,7 +74,7 @@ pub trait View {
     fn retry(&mut self) -> Vec<Selector> {
         Vec::new()
     }
-    /// Notes that the client has accepted, or rejected, what it was told up to `to`; also when it had to be told
+    /// Notes that the client has accepted, or rejected, what it was sent up to `to`; also when it had to be sent
     /// nothing.
     fn answer(&mut self, to: Commit, rejection: Option<&Nack>);
 }
@@ -177,7 +177,7 @@ impl<V: View, F> ServerStream<V, F> {
         Self::new(Dialect::Sotw, Mode::Poll { rejected: None }, parameters)
     }
 
-    /// Which dialect the stream speaks.
+    /// The dialect of the stream.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -192,7 +192,7 @@ impl<V: View, F> ServerStream<V, F> {
         self.logical.iter().map(Logical::remembered).sum::<usize>() + self.warming.len()
     }
 
-    /// Takes in one request, which came at `now`. What it says of an earlier response is returned.
+    /// Takes in one request, which came at `now`. Returns its answer to an earlier response.
     pub fn handle_message(
         &mut self,
         inbound: Inbound,

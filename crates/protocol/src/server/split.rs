@@ -1,6 +1,6 @@
 //! Steps that take more than one response, since clients limit the size of a message.
 //!
-//! All parts are framed with the first one, so that they say one and the same thing whatever is committed and
+//! All parts are framed with the first one, so that they show one state whatever is committed and
 //! asked for meanwhile, and leave in one go: nothing comes in between. What a stream holds of them is a place in
 //! a list that all streams share.
 
@@ -17,7 +17,7 @@ pub(super) struct Split<F> {
     pub(super) parts: Arc<[F]>,
     /// The next one.
     pub(super) next: usize,
-    /// Whether the parts together say everything of the commit that they name.
+    /// Whether the parts together contain everything of the commit that they name.
     pub(super) whole: bool,
 }
 

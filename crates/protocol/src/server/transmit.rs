@@ -9,7 +9,7 @@
 //! yet. What may point at clusters waits until the client has acknowledged the new ones of the newest response, and
 //! their endpoints are there or known to be missing, or until that has taken too long (`waiting`). What a client has
 //! newly asked for does not wait: it asks in an order of its own.
-//! Nor do clusters and endpoints go before what takes their place is ready: upstream tells one type after the other,
+//! Nor do clusters and endpoints go before what takes their place is ready: upstream sends one type after the other,
 //! so that the route that moves may yet be on its way.
 
 use std::collections::HashSet;
@@ -64,9 +64,9 @@ impl fmt::Display for Nonce {
 pub struct Step<'a, V> {
     /// The logical stream.
     pub logical: &'a Logical<V>,
-    /// The dialect to say it in.
+    /// The dialect of the response.
     pub dialect: Dialect,
-    /// Up to where the client was told.
+    /// Up to where the client has been sent changes.
     pub after: Cursor,
     /// Whether to send the whole state rather than what changed.
     pub everything: bool,
@@ -82,7 +82,7 @@ impl<V: View> Step<'_, V> {
         &self.logical.owed
     }
 
-    /// What is due beside the changes, since it could not be said earlier.
+    /// What is due beside the changes, since it could not be sent earlier.
     pub fn unsaid(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
         &self.logical.unsaid
     }
@@ -101,23 +101,23 @@ impl<V: View> Step<'_, V> {
 /// A step in bytes.
 #[derive(Clone, Debug)]
 pub struct Framed<F> {
-    /// Up to where the client is told with it.
+    /// Up to where the client has been sent changes with it.
     pub to: Commit,
-    /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to say.
+    /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to send.
     pub frame: Option<F>,
     /// What does not fit into that response: further ones, with the nonces that [`Nonce::following`] gives.
     pub rest: Option<Arc<[F]>>,
     /// The version of what the client then has.
     pub version: Version,
-    /// Whether it says that something lives on, so that it has to be sent even if nothing is different.
+    /// Whether it states that something lives on, so that it has to be sent even if nothing is different.
     pub refreshes: bool,
-    /// Whether the client states to hold something against which only upstream's silence speaks.
+    /// Whether the client states to hold something against which only upstream's silence is evidence.
     pub disputed: bool,
-    /// Whether it tells of errors.
+    /// Whether it contains errors.
     pub errs: bool,
-    /// Of what an error has to be told after it, since the resource itself is in it.
+    /// Of what an error has to be sent after it, since the resource itself is in it.
     pub postponed: Arc<[Selector]>,
-    /// Locators that nothing matches, which has to be told when other locators of their names are answered.
+    /// Locators that nothing matches, which has to be sent when other locators of their names are answered.
     pub waiting: Arc<[Selector]>,
     /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
     pub warming: Option<Arc<HashSet<Name>>>,
@@ -144,7 +144,7 @@ pub struct Transmit<F> {
     pub version: Version,
     /// Its bytes.
     pub frame: F,
-    /// Whether it says that something lives on.
+    /// Whether it states that something lives on.
     pub refreshes: bool,
 }
 
@@ -156,7 +156,7 @@ enum Phase {
 }
 
 impl<V: View, F: Clone> ServerStream<V, F> {
-    /// The next response, if there is anything to say. The caller has room to send it.
+    /// The next response, if there is anything to send. The caller has room to send it.
     pub fn poll_transmit(
         &mut self,
         framer: &mut impl Framer<V, Frame = F>,
@@ -199,7 +199,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         }
     }
 
-    /// Whether there may be something to say. If not, [`Self::poll_transmit`] would say nothing.
+    /// Whether there may be something to send. If not, [`Self::poll_transmit`] would return nothing.
     pub fn is_due(&self) -> bool {
         self.split.is_some()
             || (0..self.logical.len()).any(|i| self.has_additions(i) || self.logical[i].has_removals())
@@ -221,7 +221,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         }
     }
 
-    /// Whether the client's first request states a version, for a subscription of which a version says all:
+    /// Whether the client's first request states a version, for a subscription of which a version covers everything:
     /// if it is the current one, nothing is sent.
     fn is_up_to_date(&self, index: usize) -> bool {
         let logical = &self.logical[index];
@@ -280,7 +280,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 
     /// Moves the logical stream over a step that was encoded when the subscription was `settled` or not.
-    /// Returns the response, unless there is nothing to say.
+    /// Returns the response, unless there is nothing to send.
     fn make_step(
         &mut self,
         index: usize,
@@ -293,7 +293,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         let logical = &mut self.logical[index];
         let whole = logical.is_full_state(self.dialect) || self.mode.is_poll();
         let same = [logical.version, self.mode.rejected()].contains(&Some(framed.version));
-        // In state of the world, a response that repeats what the client has says nothing (but when asked).
+        // In state of the world, a response that repeats what the client has is empty (but when asked).
         let news = framed.refreshes || framed.errs && !self.mode.is_poll();
         let silent =
             same && !news && logical.owed.is_empty() && whole && (logical.is_answered() || up_to_date);
@@ -359,7 +359,7 @@ impl<V: View> Logical<V> {
         !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
     }
 
-    /// Whether there are removals to be said. After a step that had to hold them back, there may always be.
+    /// Whether there are removals to be sent. After a step that had to hold them back, there may always be.
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
         let held_back = cursor.removals < cursor.additions;

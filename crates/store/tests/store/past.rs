@@ -150,7 +150,7 @@ fn u09_what_is_absent_and_what_is_answered_is_known_until_something_comes() {
                 .push(weir_types::Variant::new(VariantKey::new("back", not_test), content(&cds(), "B")));
         });
         store.note(&native(), &back);
-        // It has gone, and nobody has said that there is nothing.
+        // It has gone, and nobody has reported it missing.
         store.note(
             &native(),
             &batch(Reach::Named, |batch| {
@@ -265,12 +265,12 @@ fn u09_of_an_error_what_it_means_for_the_content_outlives_the_process() {
             for name in ["served", "nothing", "missing"] {
                 batch.fail(&locator(name), ResourceError::new(Code::UNAVAILABLE, "for now"));
             }
-            // An error that drops what is cached says so.
+            // An error that drops what is cached reports it.
             batch.mark_absent(&locator("missing"), Absence::Known);
         });
         store.note(&native(), &errors);
     });
     let known = look_up(&store, ["served", "nothing", "missing"].map(locator));
     assert_eq!(known.texts, texts([("served", "S")]));
-    assert_eq!(known.known, [(locator("missing"), Absence::Known)], "what nobody could tell, nobody knows");
+    assert_eq!(known.known, [(locator("missing"), Absence::Known)], "what nobody reported, nobody knows");
 }

@@ -1,4 +1,4 @@
-//! What upstream says, put shortly, and what is known of it afterwards.
+//! Short forms of what upstream sends, and what is known of it afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use hyper_util::rt::TokioExecutor;
 use opentelemetry_http::{HttpClient, HttpError};
 use tokio::runtime::Handle;
 
-/// The largest answer that is read, in bytes: collectors have little to say.
+/// The largest answer that is read, in bytes: answers of collectors are short.
 const MAX_ANSWER: usize = 1 << 20;
 
 /// A client of a collector. Connections are kept.

@@ -1,4 +1,4 @@
-//! What is told to collectors over OTLP: traces, and metrics beside those that Prometheus fetches.
+//! Exports over OTLP: traces, and metrics beside those that Prometheus fetches.
 
 mod client;
 
@@ -24,7 +24,7 @@ use crate::settings::{Collector, Protocol};
 /// How long the last words to a collector may take.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// What this process tells of itself, until [`Self::shut_down`].
+/// The telemetry of this process, until [`Self::shut_down`].
 #[derive(Debug)]
 pub struct Telemetry {
     metrics: Metrics,
@@ -32,8 +32,8 @@ pub struct Telemetry {
 }
 
 impl Collector {
-    /// Makes this the place where `opentelemetry::global` tells its numbers and spans. Instruments made before are
-    /// lost. Nothing is traced where no collector is told.
+    /// Makes this the place where `opentelemetry::global` sends its metrics and spans. Instruments made before are
+    /// lost. Nothing is traced where no collector is configured.
     ///
     /// To be called in a tokio runtime.
     ///
@@ -71,7 +71,7 @@ impl Collector {
         Ok(Telemetry { metrics, tracer })
     }
 
-    /// What says all this. The environment has the last word.
+    /// The resource that all telemetry carries. The environment overrides the rest.
     fn resource(&self, environment: &Environment<fn(&str) -> Option<String>>) -> Resource {
         let attribute = |(key, value): (&String, &String)| KeyValue::new(key.clone(), value.clone());
         let mut builder = Resource::builder()
@@ -136,7 +136,7 @@ impl Telemetry {
         &self.metrics
     }
 
-    /// Tells collectors what they were not told yet, and nothing more after that. Blocks for a few seconds at most:
+    /// Exports what is left, and nothing more after that. Blocks for a few seconds at most:
     /// not to be called in a task, but while their runtime runs.
     pub fn shut_down(&self) {
         let tracer = self.tracer.iter().map(|tracer| tracer.shutdown_with_timeout(LAST_WORDS));

@@ -1,4 +1,4 @@
-//! A client that sends what the test tells it to, over real gRPC, and hands over what comes.
+//! A client that sends what the test wants, over real gRPC, and hands over what comes.
 //!
 //! It keeps no state but what acknowledging takes: the names that it asked for last (SotW repeats them in
 //! each request) and the version that it accepted last.
@@ -26,7 +26,7 @@ use crate::service::Service;
 use crate::tls::Secured;
 use crate::wait::{PATIENCE, within};
 
-/// The two ways to speak xDS.
+/// The two ways to use xDS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// State of the world.
@@ -76,7 +76,7 @@ impl Connection {
     /// Connects over TLS.
     ///
     /// # Errors
-    /// When either side does not like the other, and says so in time: a server may do so later.
+    /// When either side rejects the other, and reports it in time: a server may do so later.
     pub async fn secured(server: SocketAddr, secured: &Secured) -> Result<Self, String> {
         let endpoint = Endpoint::from_static("http://localhost");
         let connecting = endpoint.connect_with_connector(secured.connector(server));
@@ -126,7 +126,7 @@ impl XdsClient {
         Self::connect(Dialect::Delta, server, node).await
     }
 
-    /// What is spoken.
+    /// The protocol version.
     pub fn dialect(&self) -> Dialect {
         self.stream.dialect()
     }

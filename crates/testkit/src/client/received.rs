@@ -30,7 +30,7 @@ pub struct Received {
     pub removed_variants: Vec<ResourceName>,
     /// What cannot be delivered.
     pub errors: Vec<ResourceError>,
-    /// Who says so.
+    /// The control plane identifier.
     pub control_plane: String,
     /// The size of the whole message.
     pub bytes: usize,

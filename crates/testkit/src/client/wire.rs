@@ -16,7 +16,7 @@ use weir_wire::discovery::{
 use super::{Dialect, Received};
 
 /// One side sends, the other is started by the server's first bytes: servers may hold their headers back until
-/// they have something to say, so nothing waits for them before it must.
+/// they have something to send, so nothing waits for them before it must.
 pub(super) enum Stream {
     Sotw(Side<DiscoveryRequest, DiscoveryResponse>),
     Delta(Side<DeltaDiscoveryRequest, DeltaDiscoveryResponse>),

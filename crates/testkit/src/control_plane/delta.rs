@@ -20,9 +20,9 @@ pub(super) struct DeltaTopic {
     type_url: String,
     wanted: BTreeSet<Wanted>,
     met: bool,
-    /// What the client was sent and not told to forget: its version, and how it is named in a removal.
+    /// What the client was sent and not asked to forget: its version, and how it is named in a removal.
     held: BTreeMap<Key, (String, ResourceName)>,
-    /// What the client said that it has from an earlier stream; none once that has been compared.
+    /// What the client stated that it has from an earlier stream; none once that has been compared.
     initial: HashMap<String, String>,
     /// Newly subscribed: to be sent whether or not the client has it.
     owed: BTreeSet<Wanted>,

@@ -32,7 +32,7 @@ impl Missing {
 pub struct Manners {
     /// How it answers a subscription to a name that it does not have.
     pub missing: Missing,
-    /// Whether it says nothing to a wildcard of which it has nothing.
+    /// Whether it does not answer a wildcard of which it has nothing.
     pub ignores_empty_wildcards: bool,
     /// Incremental: whether each resource has a response of its own.
     pub sends_one_by_one: bool,

@@ -1,7 +1,7 @@
 //! A control plane that a test holds the strings of: a real gRPC server of every discovery service, in
 //! both dialects, as simple as the protocol allows.
 //!
-//! It owns its port, what it publishes, and a record of everything that clients said to it. It does exactly
+//! It owns its port, what it publishes, and a record of everything that clients sent. It does exactly
 //! what the protocol asks of a server and nothing more: in particular it does not resend endpoints after a
 //! delta client's cluster changed.
 
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     /// Every change of it wakes everyone who waits.
     pub(crate) state: watch::Sender<State>,
     pub(crate) parameters: Parameters,
-    /// How it speaks TLS, if it does.
+    /// How it uses TLS, if it does.
     pub(crate) tls: Option<SharedTls>,
 }
 
@@ -81,12 +81,12 @@ impl FakeControlPlane {
     }
 
     /// Who connects from now on finds these certificates; the connections that there are stay. Panics where no TLS is
-    /// spoken.
+    /// used.
     pub fn secure(&self, secured: &Secured) {
-        *self.shared.tls.as_ref().expect("TLS is spoken").lock() = secured.server();
+        *self.shared.tls.as_ref().expect("TLS is used").lock() = secured.server();
     }
 
-    /// One that speaks TP2.
+    /// One that uses TP2.
     pub async fn start_tp2() -> Self {
         Self::start_with(Parameters::Native, None).await
     }
@@ -239,7 +239,7 @@ impl FakeControlPlane {
         .await;
     }
 
-    /// Waits for a request that is as `wanted` says, among all that ever came.
+    /// Waits for a request that `wanted` accepts, among all that ever came.
     pub async fn wait_for_request(&self, what: &str, mut wanted: impl FnMut(&Request) -> bool) -> Request {
         self.wait_for(what, |state| state.requests.iter().find(|r| wanted(r)).cloned()).await
     }
@@ -253,7 +253,7 @@ impl FakeControlPlane {
     }
 }
 
-/// When a test fails, what was said to its control plane is part of the story.
+/// When a test fails, what its control plane received is part of the story.
 impl Drop for FakeControlPlane {
     fn drop(&mut self) {
         if std::thread::panicking() {

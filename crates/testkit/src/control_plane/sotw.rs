@@ -81,8 +81,8 @@ impl Topic for SotwTopic {
         }
         self.version = version.clone();
         let missing = self.missing(&matches, state.manners.missing);
-        let nothing_to_say = matches.is_empty() && missing.is_empty() && !is_full_state(&self.type_url);
-        if nothing_to_say || self.wanted.is_empty() {
+        let is_empty = matches.is_empty() && missing.is_empty() && !is_full_state(&self.type_url);
+        if is_empty || self.wanted.is_empty() {
             return None;
         }
         self.nonce = nonce.to_owned();
@@ -146,7 +146,7 @@ pub(super) fn version_of(matches: &[Match]) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// Wrapped only if there is something that only the wrapper can say.
+/// Wrapped only if there is something that only the wrapper can carry.
 pub(super) fn encode(Match { resource, located }: &Match) -> Bytes {
     let plain = !located && resource.ttl.is_none() && !resource.do_not_cache && resource.aliases.is_empty();
     match &resource.body {

@@ -35,7 +35,7 @@ pub struct State {
 /// A stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// What is spoken on it.
+    /// The protocol version on it.
     pub dialect: Dialect,
     /// The path of the method that opened it: `/SERVICE/METHOD`.
     pub path: String,
@@ -82,7 +82,7 @@ pub(super) struct Beat {
 pub struct Request {
     /// On which stream it came.
     pub stream: usize,
-    /// What is spoken there.
+    /// The protocol version there.
     pub dialect: Dialect,
     /// The type that it is about.
     pub type_url: String,
@@ -98,7 +98,7 @@ pub struct Request {
     pub nonce: String,
     /// SotW only: the last accepted version.
     pub version: String,
-    /// Delta only: what the client says that it has.
+    /// Delta only: what the client states that it has.
     pub initial_versions: HashMap<String, String>,
     /// The node, if the request carries it.
     pub node: Option<Node>,
@@ -116,12 +116,12 @@ impl Stream {
 }
 
 impl Request {
-    /// Whether it says yes to this response.
+    /// Whether it ACKs this response.
     pub fn acknowledges(&self, sent: &Sent) -> bool {
         self.answers(sent) && self.error.is_none()
     }
 
-    /// Whether it says no to this response.
+    /// Whether it NACKs this response.
     pub fn rejects(&self, sent: &Sent) -> bool {
         self.answers(sent) && self.error.is_some()
     }

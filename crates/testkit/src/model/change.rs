@@ -1,4 +1,4 @@
-//! What an upstream says in one response, as a value that can be printed and applied twice.
+//! One response of an upstream, as a value that can be printed and applied twice.
 
 use std::time::{Duration, Instant};
 

@@ -122,7 +122,7 @@ pub struct Sent {
     pub body: Option<Bytes>,
     /// Its other names.
     pub aliases: Arc<[Name]>,
-    /// What is left of its time to live, for a client that is told.
+    /// What is left of its time to live, for a client that is sent it.
     pub ttl: Option<Duration>,
 }
 
@@ -144,7 +144,7 @@ impl Sent {
         Self { body: None, aliases: Arc::default(), ..self }
     }
 
-    /// Whether it says only that what the client has lives on.
+    /// Whether it is only a heartbeat.
     pub fn is_heartbeat(&self) -> bool {
         self.body.is_none() && self.ttl.is_some()
     }
@@ -154,7 +154,7 @@ impl Sent {
         self.body.is_none() && self.ttl.is_none()
     }
 
-    /// What the client tells it apart by.
+    /// What the client identifies it by.
     pub fn identity(&self) -> Identity {
         (self.name.clone(), self.constraints.clone())
     }
@@ -171,7 +171,7 @@ pub struct Response {
     pub version: Version,
     /// What there is.
     pub resources: Vec<Sent>,
-    /// When it was made, for a client that is told of times to live.
+    /// When it was made, for a client that is sent times to live.
     pub at: Option<Instant>,
     /// What is gone: in delta `removed_resources` and `removed_resource_names`, in SotW `resource_errors`.
     pub removed: Vec<Removed>,
@@ -190,14 +190,14 @@ pub struct Frames<'a> {
     pub midway: Option<(&'a Database, &'a Change, bool)>,
     /// Whether that was done.
     pub interrupted: bool,
-    /// How many things may be said in one response, unless they are about one name; none for any number.
+    /// How many things may be sent in one response, unless they are about one name; none for any number.
     pub limit: Option<usize>,
-    /// What time it is, for a client that is told of times to live.
+    /// What time it is, for a client that is sent times to live.
     pub at: Option<Instant>,
 }
 
 impl Frames<'_> {
-    /// How this client is told that something lives on.
+    /// How this client is sent heartbeats.
     fn refresh(&self, step: &Step<'_, Place>) -> Refresh {
         match step.dialect {
             _ if self.at.is_none() => Refresh::Unsaid,

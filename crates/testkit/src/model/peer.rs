@@ -18,7 +18,7 @@ use crate::names::is_part_of;
 /// A client with its stream.
 pub(super) struct Peer {
     pub(super) client: Client,
-    /// Whether it is told of times to live.
+    /// Whether it is sent times to live.
     pub(super) counts: bool,
     pub(super) stream: ServerStream<Place, Response>,
     pub(super) places: Places,
@@ -144,7 +144,7 @@ impl Peer {
             let sotw = dialect == Dialect::Sotw && !type_url.is_full_state();
             let unsayable = sotw && constraints.is_none() && !by_itself;
             // i05: what is stated and not subscribed is ignored, though an alias may have brought it. Only
-            // virtual hosts have aliases in practice, and are spoken of.
+            // virtual hosts have aliases in practice, and are in use.
             let asked = by_itself || wanted.iter().any(|selector| is_part_of(name, &selector.locator.name));
             let ignored = held.doubtful && !asked && type_url.kind() != Kind::VirtualHost;
             let doubtful = held.doubtful && (!settled || dialect == Dialect::Sotw);

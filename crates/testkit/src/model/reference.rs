@@ -34,9 +34,9 @@ struct OfType {
     /// What was not refreshed in time: for nobody, until it is.
     expired: BTreeSet<(Reach, VariantKey)>,
     locators: BTreeMap<ResourceLocator, Use>,
-    /// What upstream said of locators that nothing matches, and of wildcards.
+    /// What upstream sent for locators that nothing matches, and of wildcards.
     answers: BTreeMap<ResourceLocator, Absence>,
-    /// The locators that upstream, asked for just them, last said nothing matches.
+    /// The locators that upstream, asked for just them, last sent as matched by nothing.
     denied: BTreeSet<ResourceLocator>,
 }
 
@@ -79,7 +79,7 @@ impl Reference {
         for heartbeat in &change.heartbeats {
             of_type.refresh(heartbeat, change);
         }
-        of_type.hear_by_name(change);
+        of_type.note_answers_by_name(change);
         of_type.note_answers(change)
     }
 
@@ -144,7 +144,7 @@ impl Reference {
     }
 }
 
-/// What a client tells a resource apart by that it asked for in `form`.
+/// What a client identifies a resource by that it asked for in `form`.
 fn identity(variant: &Variant, form: Form) -> Identity {
     let constraints = (form == Form::Located).then(|| variant.key().constraints.clone());
     (variant.name().clone(), constraints)
@@ -166,7 +166,7 @@ fn answers_to(variant: &Variant, name: &Name) -> bool {
 }
 
 impl OfType {
-    /// Notes that something was heard of a name by asking for just it.
+    /// Notes that something was received for a name by asking for just it.
     fn undeny(&mut self, variant: &Variant) {
         self.denied.retain(|locator| !answers_to(variant, &locator.name));
     }
@@ -205,7 +205,7 @@ impl OfType {
             Breadth::Name => answers_to(variant, &l.name),
         };
         // What a wildcard brought stands in for what is asked for by name, until that is answered.
-        let heard = |l: &ResourceLocator| {
+        let was_answered = |l: &ResourceLocator| {
             let named = self.resources.get(&(Reach::Named, variant.name().clone()));
             let mut named = named.into_iter().flat_map(BTreeMap::values);
             let matches = |v: &Arc<Variant>| matches(v.key().constraints.expr(), &l.parameters);
@@ -214,16 +214,16 @@ impl OfType {
         };
         let expr = variant.key().constraints.expr();
         let mut asking = self.locators.keys().filter(asks).filter(|l| matches(expr, &l.parameters));
-        reach == Reach::Local || asking.any(|locator| !heard(locator))
+        reach == Reach::Local || asking.any(|locator| !was_answered(locator))
     }
 
-    fn hear_by_name(&mut self, change: &Change) {
+    fn note_answers_by_name(&mut self, change: &Change) {
         if change.reach != Reach::Named {
             return;
         }
         for locator in self.locators.keys().filter(|l| !l.is_collection()) {
-            let says = |a: &&Absent| a.name == locator.name && a.scope.covers(&locator.parameters);
-            if change.absent.iter().filter(says).any(|a| a.absence == Absence::Known) {
+            let concerns = |a: &&Absent| a.name == locator.name && a.scope.covers(&locator.parameters);
+            if change.absent.iter().filter(concerns).any(|a| a.absence == Absence::Known) {
                 self.denied.insert(locator.clone());
             }
         }
@@ -289,7 +289,7 @@ impl OfType {
         let mut news = false;
         for locator in self.locators.keys() {
             let known = self.answers.get(locator).copied().unwrap_or_default();
-            let said = match locator.is_collection() {
+            let answered = match locator.is_collection() {
                 true => {
                     let mut answered = change.answered.iter();
                     answered.any(|answered| answered.covers(locator)).then_some(Absence::Known)
@@ -300,8 +300,8 @@ impl OfType {
                     change.absent.iter().filter(about).map(|absent| absent.absence).max()
                 }
             };
-            if let Some(said) = said.filter(|said| *said > known) {
-                self.answers.insert(locator.clone(), said);
+            if let Some(answered) = answered.filter(|answered| *answered > known) {
+                self.answers.insert(locator.clone(), answered);
                 news = true;
             }
         }

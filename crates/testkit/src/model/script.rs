@@ -68,9 +68,9 @@ pub enum Edit {
     },
 }
 
-/// What upstream says in one response.
+/// One response of upstream.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct Statement {
     /// About which type.
     pub type_url: usize,
     /// Through which kind of subscription.
@@ -86,12 +86,12 @@ pub struct Said {
 /// What happens.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// Upstream says something.
-    Commit(Said),
-    /// Upstream says again what it said.
+    /// Upstream sends something.
+    Commit(Statement),
+    /// Upstream repeats what it sent.
     Again(usize, Reach),
-    /// Upstream says something in the middle of the next framing.
-    Midway(Said, bool),
+    /// Upstream sends something in the middle of the next framing.
+    Midway(Statement, bool),
     /// Both twins ask for a type, without names.
     Open(usize, usize),
     /// Both twins subscribe.
@@ -163,7 +163,7 @@ fn scope(set: Option<usize>) -> Scope {
     set.map_or(Scope::All, |index| Scope::Exactly(parameters(index)))
 }
 
-impl Said {
+impl Statement {
     fn change(&self, apart: bool) -> Change {
         let type_url = type_url(self.type_url);
         let clusters = type_url.kind() == Kind::Cluster;
@@ -177,9 +177,9 @@ impl Said {
             change = match *edit {
                 Edit::Put { name, constraints: which, content, ttl } => {
                     let key = VariantKey::new(NAMES[name], constraints(which));
-                    // An upstream does not say the same twice in a response (p06).
+                    // An upstream does not send the same twice in a response (p06).
                     change.upserts.retain(|(other, _)| *other != key);
-                    // `initial_resource_versions` tell no variants apart, and aliases even less.
+                    // `initial_resource_versions` do not distinguish variants, and aliases even less.
                     let alias = ALIASES[name].filter(|_| aliased).map(Name::from);
                     let content = Content {
                         body: Some(Bytes::copy_from_slice(&[b'0' + content])),
@@ -260,9 +260,9 @@ impl Script {
         let subscriber = |who: usize| who % self.profiles.len();
         let twins = |who: usize| [2 * subscriber(who), 2 * subscriber(who) + 1];
         match op {
-            Op::Commit(said) => world.commit(said.change(self.apart)),
+            Op::Commit(statement) => world.commit(statement.change(self.apart)),
             Op::Again(index, reach) => world.commit_again(&type_url(*index), *reach),
-            Op::Midway(said, before) => world.interrupt(said.change(self.apart), *before),
+            Op::Midway(statement, before) => world.interrupt(statement.change(self.apart), *before),
             Op::Open(who, index) => {
                 // Who asks by locators names what it wants: there is no legacy wildcard in locators.
                 if matches!(self.profiles[subscriber(*who)], Profile::Plain(_)) {
@@ -311,12 +311,12 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn statement() -> impl Strategy<Value = Statement> {
     let set = || prop_oneof![2 => Just(None), 1 => (0..4usize).prop_map(Some)];
     let absent = prop::collection::vec((0..4usize, set(), any::<bool>()), 0..3);
     let answered = prop_oneof![2 => Just(None), 1 => set().prop_map(Some)];
     (0..5usize, reach(), prop::collection::vec(edit(), 0..5), absent, answered).prop_map(
-        |(type_url, reach, edits, absent, answered)| Said { type_url, reach, edits, absent, answered },
+        |(type_url, reach, edits, absent, answered)| Statement { type_url, reach, edits, absent, answered },
     )
 }
 
@@ -324,9 +324,9 @@ fn op() -> impl Strategy<Value = Op> {
     let asked = || prop::collection::vec((0..6usize, 0..4usize), 1..4);
     let link = || 0..6usize;
     prop_oneof![
-        12 => said().prop_map(Op::Commit),
+        12 => statement().prop_map(Op::Commit),
         1 => (0..5usize, reach()).prop_map(|(index, reach)| Op::Again(index, reach)),
-        3 => (said(), any::<bool>()).prop_map(|(said, before)| Op::Midway(said, before)),
+        3 => (statement(), any::<bool>()).prop_map(|(statement, before)| Op::Midway(statement, before)),
         2 => (link(), 0..5usize).prop_map(|(who, index)| Op::Open(who, index)),
         6 => (link(), 0..5usize, asked()).prop_map(|(who, index, asked)| Op::Subscribe(who, index, asked)),
         3 => (link(), 0..5usize, asked()).prop_map(|(who, index, asked)| Op::Unsubscribe(who, index, asked)),

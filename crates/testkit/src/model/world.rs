@@ -56,7 +56,7 @@ impl World {
         self.peers.len()
     }
 
-    /// A client; those with even numbers speak SotW, and the next one is its twin.
+    /// A client; those with even numbers use SotW, and the next one is its twin.
     pub fn client(&self, who: usize) -> &Client {
         &self.peers[who].client
     }
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Works out anew what the clients should see of a type; if that is something else, or a question was
-    /// `answered`, there is a reason to tell them.
+    /// `answered`, there is a reason to send them.
     fn look_again(&mut self, type_url: &TypeUrl, answered: bool) {
         for peer in &mut self.peers {
             let selectors = peer.subscribed(type_url);
@@ -178,7 +178,7 @@ impl World {
         }
         let due = rang || std::mem::take(&mut peer.handled) || timed_out;
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
-        // Every other client is told everything in small parts.
+        // Every other client is sent everything in small parts.
         let limit = (who % 2 == 1).then_some(2);
         let at = Some(self.now).filter(|_| peer.counts);
         let mut frames = Frames { midway, interrupted: false, limit, at };
@@ -193,7 +193,7 @@ impl World {
         assert!(due || interrupted, "nobody woke the stream for {:?}", transmit.frame);
         peer.handled = true; // It is polled until there is nothing more.
         let response = transmit.frame;
-        // What was there when the first part was made is what all of them say.
+        // What was there when the first part was made is what all of them contain.
         let [before, after] = match (response.part, &peer.framed) {
             (0, _) | (_, None) => [before, after],
             (_, Some(framed)) => framed.clone(),
@@ -276,7 +276,7 @@ impl World {
         self.drain_to(false);
     }
 
-    /// If `settled`, nothing that a client was not told of is excused.
+    /// If `settled`, nothing that a client was not sent is excused.
     fn drain_to(&mut self, settled: bool) {
         for _ in 0..ENDLESS {
             let mut busy = false;

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven as a person would: with keys, and by looking. It speaks WebDriver to ChromeDriver.
+//! A headless Chromium, driven as a person would: with keys, and by looking. It uses WebDriver to ChromeDriver.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -129,7 +129,7 @@ impl Browser {
         let shown = || async { self.run("return document.body.innerText").await };
         match tokio::time::timeout(PATIENCE, until_within(2 * PATIENCE, what, look)).await {
             Ok(value) => value,
-            Err(_) => panic!("waited in vain for {what}; the page says\n{}", shown().await),
+            Err(_) => panic!("waited in vain for {what}; the page shows\n{}", shown().await),
         }
     }
 
@@ -180,7 +180,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if let Some(id) = self.driver.id() {
-            // There is nobody to be told of a failure.
+            // There is nobody to report a failure to.
             _ = std::process::Command::new("kill").args(["-s", "KILL", "--", &format!("-{id}")]).status();
         }
     }

@@ -47,7 +47,7 @@ impl Child {
     /// Panics with its output if it has ended.
     pub fn expect_running(&mut self) {
         if let Ok(Some(status)) = self.child.try_wait() {
-            panic!("{} ended with {status}; it said\n{}", self.name, self.output());
+            panic!("{} ended with {status}; its output:\n{}", self.name, self.output());
         }
     }
 
@@ -74,7 +74,7 @@ impl Child {
     pub async fn ended(&mut self) -> std::process::ExitStatus {
         match tokio::time::timeout(PATIENCE, self.child.wait()).await {
             Ok(status) => status.expect("a child can be waited for"),
-            Err(_) => panic!("{} does not end; it said\n{}", self.name, self.output()),
+            Err(_) => panic!("{} does not end; its output:\n{}", self.name, self.output()),
         }
     }
 
@@ -108,7 +108,7 @@ impl Child {
             found.is_some()
         });
         if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("waited in vain for {} to print {what}; it said\n{}", self.name, self.output());
+            panic!("waited in vain for {} to print {what}; its output:\n{}", self.name, self.output());
         }
         found.expect("waited until it was found")
     }
@@ -122,13 +122,13 @@ impl Child {
     }
 }
 
-/// When a test fails, what its processes said last is part of the story.
+/// When a test fails, what its processes printed last is part of the story.
 impl Drop for Child {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let lines = self.lines.borrow();
             let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-            eprintln!("--- {} said at last:\n{}", self.name, last.join("\n"));
+            eprintln!("--- {} printed last:\n{}", self.name, last.join("\n"));
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::wait::until;
 /// How an Envoy is set up.
 #[derive(Clone, Debug)]
 pub struct EnvoyOptions {
-    /// What it speaks.
+    /// The protocol version that it uses.
     pub dialect: Dialect,
     /// Its `node.id`.
     pub id: String,
@@ -40,7 +40,7 @@ impl EnvoyOptions {
         self
     }
 
-    /// Has it use the services of single types. Resources then have to say so too: see [`separately`].
+    /// Has it use the services of single types. Resources then have to state that too: see [`separately`].
     #[must_use]
     pub fn separate(mut self) -> Self {
         self.separate = true;
@@ -168,10 +168,12 @@ impl Envoy {
         .await
     }
 
-    /// What its admin interface says under this path. Panics if it does not answer.
+    /// The answer of its admin interface under this path. Panics if it does not answer.
     pub async fn admin(&self, path: &str) -> String {
         let answer = http::get(self.admin, path).await;
-        answer.unwrap_or_else(|e| panic!("ask Envoy for {path}: {e}; it said\n{}", self.child.output())).body
+        answer
+            .unwrap_or_else(|e| panic!("ask Envoy for {path}: {e}; its output:\n{}", self.child.output()))
+            .body
     }
 
     /// Its whole configuration, as it has taken it.
@@ -184,7 +186,7 @@ impl Envoy {
         stat(self.admin, name).await
     }
 
-    /// Waits until a counter or gauge is as `wanted` says.
+    /// Waits until a counter or gauge is as `wanted` requires.
     pub async fn wait_for_stat(&mut self, name: &str, wanted: impl Fn(u64) -> bool) {
         let (what, wanted) = (format!("the statistic {name}"), &wanted);
         self.until(&what, async |admin| stat(admin, name).await.filter(|value| wanted(*value)).map(|_| ()))

@@ -60,7 +60,7 @@ pub async fn request(
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// As [`request`], over TLS if that is spoken.
+/// As [`request`], over TLS if that is used.
 ///
 /// # Errors
 /// When no whole answer came.

@@ -48,7 +48,7 @@ impl Answers {
     }
 }
 
-/// Waits until the answers are as `wanted` says.
+/// Waits until the answers are as `wanted` requires.
 pub(super) async fn wait_for(
     answers: &watch::Sender<Answers>,
     what: &str,

@@ -1,4 +1,4 @@
-//! Ports for processes that must be told which to use.
+//! Ports for processes that take a port as an argument.
 
 use std::net::SocketAddr;
 

@@ -205,16 +205,16 @@ impl Weir {
         self.listen
     }
 
-    /// What its admin interface says. Panics if it does not answer.
+    /// The answer of its admin interface. Panics if it does not answer.
     pub async fn admin(&self, path: &str) -> http::Answer {
         let answer = http::get(self.admin, path).await;
-        answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; it said\n{}", self.child.output()))
+        answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; its output:\n{}", self.child.output()))
     }
 
     /// Has its admin interface change something. Panics if it does not answer.
     pub async fn change(&self, method: &str, path: &str, body: &str) -> http::Answer {
         let answer = http::request(self.admin, method, path, &[("host", "test")], body).await;
-        answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; it said\n{}", self.child.output()))
+        answer.unwrap_or_else(|e| panic!("ask Weir for {path}: {e}; its output:\n{}", self.child.output()))
     }
 
     /// Where its admin interface is.

@@ -84,7 +84,7 @@ impl fmt::Display for Event {
 }
 
 impl Event {
-    /// Whether something is said.
+    /// Whether something is sent.
     pub(super) fn is_traffic(&self) -> bool {
         matches!(self, Self::Asked(..) | Self::Answered(..))
     }
@@ -120,7 +120,7 @@ impl Agenda {
     }
 }
 
-/// The last things that happened, which are told when it ends early. `WEIR_SIM_TRACE` sets how many.
+/// The last things that happened, which are printed when it ends early. `WEIR_SIM_TRACE` sets how many.
 #[derive(Debug)]
 pub(super) struct Trace {
     last: VecDeque<(Duration, Event)>,

@@ -72,7 +72,7 @@ impl Simulation {
         self.tally.set(Tally { checked: checked + 1, excused: so_far + u64::from(excused) });
     }
 
-    /// Whether it may never have been said that this is gone: in SotW, for a type without full state, of a variant
+    /// Whether it may never have been stated that this is gone: in SotW, for a type without full state, of a variant
     /// that the client has from an earlier stream, and of what a wildcard brought on one. And silence is no proof against what a client or a proxy states to have from an earlier stream (i06).
     fn is_unsayable(&self, peer: &Peer, type_url: &TypeUrl, held: &Held) -> bool {
         let by_client = peer.client.dialect() == Dialect::Sotw && held.doubtful;
@@ -93,7 +93,7 @@ impl Simulation {
             && self.hops.first().is_some_and(|hop| hop.dialect == Dialect::Sotw)
     }
 
-    /// Whether it may have come for a name that was given up before its end was told, and be taken for what a
+    /// Whether it may have come for a name that was given up before its end was sent, and be taken for what a
     /// wildcard with other parameters brought.
     fn is_taken_over(&self, peer: &Peer, type_url: &TypeUrl, held: &Held) -> bool {
         let wanted = peer.client.wanted(type_url);
@@ -124,16 +124,16 @@ impl Simulation {
     fn check_subscriptions(&self, number: usize) {
         let proxy = &self.proxies[number];
         for (set, links) in &proxy.sets {
-            // State of the world cannot say that a wildcard is given up which was said by an empty list.
+            // State of the world cannot state that a wildcard is given up which was requested by an empty list.
             let hop = self.hops[number];
-            let sayable = |locator: &ResourceLocator| {
+            let comparable = |locator: &ResourceLocator| {
                 !locator.is_wildcard() || hop.native || hop.dialect == Dialect::Delta
             };
-            let told = links.links.values().flat_map(|link| link.line.subscribed());
-            let told: BTreeSet<_> = told.filter(|(_, locator)| sayable(locator)).collect();
-            let wanted = links.wanted.keys().filter(|(_, locator)| sayable(locator));
+            let subscribed = links.links.values().flat_map(|link| link.line.subscribed());
+            let subscribed: BTreeSet<_> = subscribed.filter(|(_, locator)| comparable(locator)).collect();
+            let wanted = links.wanted.keys().filter(|(_, locator)| comparable(locator));
             let wanted: BTreeSet<_> = wanted.cloned().collect();
-            assert_eq!(told, wanted, "what was told and what is wanted by proxy {number} for {set}");
+            assert_eq!(subscribed, wanted, "what was sent and what is wanted by proxy {number} for {set}");
         }
     }
 

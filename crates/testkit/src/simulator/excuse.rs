@@ -1,6 +1,6 @@
-//! Removals that are told though nothing was removed, where the protocol leaves no better conclusion.
+//! Removals that are sent though nothing was removed, where the protocol leaves no better conclusion.
 //!
-//! Nothing in TP2 says which request a response answers, so that on a stream with several locators of one name,
+//! Nothing in TP2 states which request a response answers, so that on a stream with several locators of one name,
 //! or several wildcards, the word on one of them may be taken for the word on another; a variant that a
 //! reconnecting client states by name is taken to be gone when another one of the name comes. And silence means
 //! absence after a while. All of it is put right by what comes next.
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_database::Removed;
 use weir_types::{Batch, Name, ResourceLocator, TypeUrl};
 
-/// What may be told to be gone from now on: a name of a type, or (none) all of it.
+/// What may be sent as removed from now on: a name of a type, or (none) all of it.
 pub(super) type Excuse = (TypeUrl, Option<Name>);
 
 /// What a proxy concludes from silence.
@@ -20,11 +20,11 @@ pub(super) fn silence(batch: &Batch) -> impl Iterator<Item = Excuse> {
     names.chain(all).map(|name| (batch.type_url.clone(), name))
 }
 
-/// What a proxy concludes from a response in which `said` is said to be gone, and cannot be sure of, since it
+/// What a proxy concludes from a response in which `named` is sent as removed, and cannot be sure of, since it
 /// wants more than one thing that may be meant.
 pub(super) fn ambiguities(
     batch: &Batch,
-    said: &BTreeSet<Removed>,
+    named: &BTreeSet<Removed>,
     wanted: &BTreeMap<(TypeUrl, ResourceLocator), usize>,
 ) -> Vec<Excuse> {
     let several = |name: &str| {
@@ -33,8 +33,8 @@ pub(super) fn ambiguities(
         };
         wanted.keys().filter(same).count() > 1
     };
-    let unsaid = batch.removals.iter().filter(|key| !said.contains(&Removed::Variant((*key).clone())));
-    let unsaid = unsaid.map(|key| &key.name).filter(|name| several(name));
-    let names = unsaid.map(|name| Some(name.clone()));
+    let unnamed = batch.removals.iter().filter(|key| !named.contains(&Removed::Variant((*key).clone())));
+    let unnamed = unnamed.map(|key| &key.name).filter(|name| several(name));
+    let names = unnamed.map(|name| Some(name.clone()));
     names.map(|name| (batch.type_url.clone(), name)).collect()
 }

@@ -35,9 +35,9 @@ pub(super) struct Line {
     connection: Option<Connection>,
     /// Whether the asking end does not read, so that there is no room for responses.
     stalled: bool,
-    /// How many things one response may say; none for any number.
+    /// How many things one response may contain; none for any number.
     limit: Option<usize>,
-    /// Whether the asking end is told of no times to live.
+    /// Whether the asking end is sent no times to live.
     timeless: bool,
     /// Whether the asking end is a proxy.
     proxy: bool,
@@ -52,7 +52,7 @@ struct Connection {
     places: Places,
     dialect: Dialect,
     manners: Manners,
-    /// Whether there may be something to say though the bell did not ring.
+    /// Whether there may be something to send though the bell did not ring.
     attentive: bool,
     up: Lane,
     down: Lane,
@@ -87,7 +87,7 @@ impl Line {
         });
     }
 
-    /// Has responses say no more than `limit` things, so that steps are split.
+    /// Has responses contain no more than `limit` things, so that steps are split.
     pub(super) fn split(&mut self, limit: Option<usize>) {
         self.limit = limit;
     }
@@ -98,7 +98,7 @@ impl Line {
         self.limit = customs.sends_one_by_one.then_some(1);
     }
 
-    /// Has responses tell of no times to live.
+    /// Has responses contain no times to live.
     pub(super) fn without_times(&mut self) {
         self.timeless = true;
     }

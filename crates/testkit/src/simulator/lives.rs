@@ -58,7 +58,7 @@ impl Lives {
         self.next.remove(&(type_url.clone(), key.clone()));
     }
 
-    /// What the origin says at `now` to have things live on, where `content` is what there is.
+    /// The heartbeats that the origin sends at `now`, where `content` is what there is.
     pub(super) fn vouch(
         &mut self,
         now: Instant,
@@ -105,7 +105,7 @@ impl Lives {
             return if lasts { change.with(key, Content { ttl: None, ..content }) } else { change };
         }
         if fate == Fate::Kept {
-            // Whatever was said of it before, it is refreshed at once.
+            // Whatever was sent of it before, it is refreshed at once.
             (*ttl, *next) = (STEADY, if *ttl == STEADY { *next } else { now });
         }
         if *next > now {

@@ -80,9 +80,9 @@ impl Manners {
     /// The response as this origin sends it; none if it does not.
     pub(super) fn shape(&mut self, mut response: Response, dialect: Dialect) -> Option<Response> {
         if self.customs.ignores_empty_wildcards {
-            let said = response.removed.len();
+            let count = response.removed.len();
             response.removed.retain(|removed| &**removed.name() != WILDCARD);
-            let ignored = said == 0 || response.removed.len() < said;
+            let ignored = count == 0 || response.removed.len() < count;
             let holds = self.held.iter().any(|(type_url, _)| *type_url == response.type_url);
             if ignored && response.resources.is_empty() && response.removed.is_empty() && !holds {
                 return None;

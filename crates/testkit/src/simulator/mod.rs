@@ -43,7 +43,7 @@ fn types() -> Vec<TypeUrl> {
 /// The names in play.
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// The keys that an origin which goes by the `Node` tells clients apart by.
+/// The keys that an origin which goes by the `Node` distinguishes clients by.
 const KEYS: [&str; 2] = ["env", "version"];
 
 /// The parameter sets in play: two of them differ only in a key that no constraint mentions.

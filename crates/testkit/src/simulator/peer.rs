@@ -1,4 +1,4 @@
-//! The clients: naive ones, who ask in their own way and believe what they are told.
+//! The clients: naive ones, who ask in their own way and believe what they are sent.
 
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ impl Peer {
         Self { client, proxy, line, witness: Witness::default(), manner, connections: 0 }
     }
 
-    /// Subscribes to something, or no longer. What it says while it is not connected is lost.
+    /// Subscribes to something, or no longer. What it sends while it is not connected is lost.
     pub(super) fn act(&mut self, asking: &Asking, rng: &mut fastrand::Rng) -> Option<Inbound> {
         let types = types();
         let type_url = &types[rng.usize(0..types.len())];
@@ -116,7 +116,7 @@ impl Peer {
         [verdict].into_iter().chain(lost).collect()
     }
 
-    /// Notes what may be told to be gone though it is not.
+    /// Notes what may be sent as removed though it is not.
     pub(super) fn excuse(&mut self, excuse: &Excuse) {
         self.witness.excuse(excuse);
     }
@@ -130,7 +130,7 @@ impl Peer {
         }
     }
 
-    /// Notes of what something older may be told.
+    /// Notes of what something older may be sent.
     pub(super) fn allow_relapses(&mut self, relapses: &[Excuse]) {
         self.witness.allow_relapses(relapses);
     }

@@ -20,13 +20,13 @@ use super::proxy::{Need, Proxy};
 use super::script::{self, Asked, Asking, SCRIPT, STEADY};
 use super::upstream::Upstream;
 
-/// More than any play has to say.
+/// More than any play has to send.
 const ENDLESS: usize = 200_000;
 
-/// How long nothing is said in the end.
+/// How long nothing is sent in the end.
 const QUIET: Duration = Duration::from_secs(25);
 
-/// How Weir speaks to what is above it.
+/// The protocol between Weir and what is above it.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// In which dialect.
@@ -38,7 +38,7 @@ pub struct Hop {
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// The proxies, from the origin down. What is above the second one is Weir, and speaks TP2.
+    /// The proxies, from the origin down. What is above the second one is Weir, and uses TP2.
     pub hops: &'static [Hop],
 }
 
@@ -90,7 +90,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Runs it to the end; panics when something is not as it should be, and tells what happened last.
+    /// Runs it to the end; panics when something is not as it should be, and prints what happened last.
     pub fn run(setup: Setup, seed: u64) -> Summary {
         let mut rng = fastrand::Rng::with_seed(seed);
         let hops = setup.hops;
@@ -147,7 +147,7 @@ impl Simulation {
             self.settle();
         }
         let quiet = self.agenda.now() - self.summary.last;
-        assert!(quiet > QUIET, "something is still said {:?} after the script", self.summary.last - SCRIPT);
+        assert!(quiet > QUIET, "something is still sent {:?} after the script", self.summary.last - SCRIPT);
     }
 
     fn happen(&mut self, event: Event) {
@@ -204,7 +204,7 @@ impl Simulation {
     }
 
     /// Whether all that a client sees of a type comes in one order: not from two streams, and not from one on
-    /// which removals are never said, so that what was removed may show up when its successor is.
+    /// which removals are never sent, so that what was removed may show up when its successor is.
     fn is_ordered(&self, who: usize, type_url: &TypeUrl) -> bool {
         let hops = &self.hops[..=self.peers[who].proxy];
         let silent = type_url.has_legacy_wildcard()

@@ -32,7 +32,7 @@ pub(super) enum Need {
     Open,
     /// It has given up a type.
     Reopen,
-    /// It has something to say.
+    /// It has something to send.
     Flush,
 }
 
@@ -129,7 +129,7 @@ impl Proxy {
         needs.push((End::Link(self.number, set, role), Need::Flush));
     }
 
-    /// The stream of a set for a role, on which there will be something to say.
+    /// The stream of a set for a role, on which there will be something to send.
     fn stream(&mut self, set: &DynamicParameters, role: Role, needs: &mut Vec<(End, Need)>) -> &mut Upstream {
         let end = End::Link(self.number, set.clone(), role);
         let naming = match self.hop.native {
@@ -176,10 +176,10 @@ impl Proxy {
     ) -> Vec<Excuse> {
         let Some(links) = self.sets.get_mut(set) else { return Vec::new() };
         let Some(link) = links.links.get_mut(&role) else { return Vec::new() };
-        let said: BTreeSet<Removed> = response.removed.iter().cloned().collect();
+        let named: BTreeSet<Removed> = response.removed.iter().cloned().collect();
         let batch = link.receive(response, now);
         let excuses = match self.hop.native {
-            true => excuse::ambiguities(&batch, &said, &links.wanted),
+            true => excuse::ambiguities(&batch, &named, &links.wanted),
             false => Vec::new(),
         };
         self.database.commit(batch);

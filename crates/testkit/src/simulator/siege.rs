@@ -1,4 +1,4 @@
-//! A proxy whose control plane says anything.
+//! A proxy whose control plane sends anything.
 //!
 //! Whatever comes and breaks, its tables do not contradict each other, what is rejected changes nothing, and when a
 //! good control plane takes the place of the bad one, every subscriber has just what that one has.
@@ -49,15 +49,15 @@ impl Siege {
         self.settle();
     }
 
-    /// The control plane says something on one of the streams. Nothing happens where there is none.
-    pub fn say(&mut self, stream: u8, response: Response) {
+    /// The control plane sends something on one of the streams. Nothing happens where there is none.
+    pub fn send(&mut self, stream: u8, response: Response) {
         let Some(end) = self.stream(stream) else { return };
         let now = self.now;
         let Some(link) = self.proxy.link(&end) else { return };
-        let said = Said::new(&response, link.dialect);
+        let content = Content::new(&response, link.dialect);
         let applied = link.machine.handle_response(response, now);
         let rejected: BTreeSet<_> = applied.rejected.iter().map(|rejected| rejected.name.clone()).collect();
-        said.check(&rejected, &applied.batch);
+        content.check(&rejected, &applied.batch);
         self.proxy.database.commit(applied.batch);
         self.attend(&end, Need::Flush);
         self.settle();
@@ -112,7 +112,7 @@ impl Siege {
 }
 
 /// What of a response has to do with what may be rejected of it.
-struct Said {
+struct Content {
     /// Of what something came, wanted or not.
     sent: BTreeSet<Name>,
     removed: BTreeSet<Name>,
@@ -120,12 +120,12 @@ struct Said {
     whole: bool,
 }
 
-impl Said {
+impl Content {
     fn new(response: &Response, dialect: Dialect) -> Self {
         let sent = response.resources.iter().flatten().map(|variant| variant.name().clone()).collect();
         let removed = response.removed.iter().map(|key| key.name.clone());
         let errors = response.errors.iter().map(|error| error.key.name.clone());
-        // How older servers say that a resource does not exist.
+        // How older servers state that a resource does not exist.
         let empty = response.resources.iter().flatten().filter(|variant| variant.content().body.is_none());
         let empty = empty.map(|variant| variant.name().clone());
         let whole = dialect == Dialect::Sotw && response.type_url.is_full_state();
@@ -137,10 +137,10 @@ impl Said {
     fn check(&self, rejected: &BTreeSet<Option<Name>>, batch: &Batch) {
         let came: BTreeSet<&Name> = batch.upserts.iter().map(|variant| variant.name()).collect();
         for name in rejected.iter().flatten() {
-            let spoken_of = came.contains(name) || self.removed.contains(name);
+            let is_mentioned = came.contains(name) || self.removed.contains(name);
             let gone = batch.removals.iter().any(|key| key.name == *name);
             let absent = batch.absent.iter().any(|absent| absent.name == *name);
-            assert!(spoken_of || !gone && !absent, "{name} was rejected, and is gone: {batch:?}");
+            assert!(is_mentioned || !gone && !absent, "{name} was rejected, and is gone: {batch:?}");
         }
         let accepted = self.sent.iter().any(|name| !rejected.contains(&Some(name.clone())));
         let nothing_else = !accepted && self.removed.is_empty();

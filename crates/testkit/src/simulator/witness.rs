@@ -25,9 +25,9 @@ pub(super) struct Witness {
     at: BTreeMap<Thread, u64>,
     /// What came since it was asked for: what is there for another reason may go for that.
     live: BTreeSet<Thread>,
-    /// What may be told to be gone though it is not.
+    /// What may be sent as removed though it is not.
     excused: BTreeSet<(TypeUrl, Name)>,
-    /// Of what something older may be told, since what was newer has expired.
+    /// Of what something older may be sent, since what was newer has expired.
     relapsed: BTreeSet<(TypeUrl, Name)>,
     pub(super) tally: Tally,
 }
@@ -85,7 +85,7 @@ impl Witness {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what is told when it is wrong")]
+    #[expect(clippy::too_many_arguments, reason = "what is printed when it is wrong")]
     fn follow(
         &mut self,
         type_url: &TypeUrl,
@@ -114,7 +114,7 @@ impl Witness {
             Some(revision) => *at = revision,
             None if self.relapsed.contains(&(type_url.clone(), name.clone())) => self.tally.excused += 1,
             None => panic!(
-                "{}: a client ({}) that was at revision {at} of {name} of {type_url} for {selector:?} is told \
+                "{}: a client ({}) that was at revision {at} of {name} of {type_url} for {selector:?} is sent \
                  {body:?} by {response:?}",
                 if body.is_none() { "u03" } else { "o02" },
                 client.dialect(),

@@ -1,4 +1,4 @@
-//! What a person is told whose files are bad.
+//! Errors about files.
 
 use std::fs;
 

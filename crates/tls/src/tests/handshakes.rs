@@ -38,7 +38,7 @@ async fn a_server_refuses_a_certificate_that_is_missing_expired_or_of_another_au
 #[tokio::test]
 async fn who_does_not_speak_tls_is_told_so_by_either_side() {
     let world = World::new();
-    let wanted = "does not speak TLS";
+    let wanted = "does not use TLS";
     let acceptor = Acceptor::start("server", world.server()).unwrap();
     let (mut near, far) = duplex(1024);
     near.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
@@ -121,7 +121,7 @@ async fn both_have_to_speak_the_same_protocol() {
     assert!(client.unwrap_err().contains("NoApplicationProtocol"));
     let silent = ServerSettings { alpn: Vec::new(), ..world.server() };
     let (_, client) = meet(silent, world.client()).await;
-    assert_eq!(client.unwrap_err(), "server.example does not agree to speak h2 (ALPN)");
+    assert_eq!(client.unwrap_err(), "server.example does not support h2 (ALPN)");
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +129,7 @@ async fn slow_handshakes_end_and_hold_up_no_others() {
     let world = World::new();
     let acceptor = Acceptor::start("server", world.server()).unwrap();
     let client = Client::start("client", world.client()).unwrap();
-    // More than there are turns, of clients that say nothing: they take none.
+    // More than there are turns, of clients that send nothing: they take none.
     let silent: Vec<_> = (0..8).map(|_| duplex(1024)).collect();
     let (others, _ends): (Vec<_>, Vec<_>) = silent.into_iter().unzip();
     let waiting: Vec<_> = others

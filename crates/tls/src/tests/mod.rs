@@ -66,7 +66,7 @@ impl World {
     }
 }
 
-/// Whom the server takes the client for, and whether the client is content; or what each has to say.
+/// Whom the server takes the client for, and whether the client is content; or the error of each.
 async fn shake(
     acceptor: &Acceptor,
     client: &Client,

@@ -52,7 +52,7 @@ async fn a_bad_file_changes_nothing_and_a_good_one_after_it_does() {
     let token = Token::keep("test", &path).unwrap();
     let acceptor = Acceptor::start("server", world.server()).unwrap();
     let client = Client::start("client", world.client()).unwrap();
-    // A certificate without its key, and one that has expired: each beside a good token, which says that
+    // A certificate without its key, and one that has expired: each beside a good token, which shows that
     // changes were seen.
     for (round, bad) in [world.ours.issue(&["bad.example"]).chain, String::new()].into_iter().enumerate() {
         fs::write(world.file("server.pem"), bad).unwrap();

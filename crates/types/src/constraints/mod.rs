@@ -56,7 +56,7 @@ pub enum ConstraintError {
         /// The limit that was passed.
         limit: usize,
     },
-    /// A node says nothing: neither a constraint nor and/or/not, or a constraint without value or exists.
+    /// A node is empty: neither a constraint nor and/or/not, or a constraint without value or exists.
     #[error("dynamic_parameter_constraints without a type at {path}")]
     NoType {
         /// Where.

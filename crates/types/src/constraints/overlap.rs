@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn different_keys_overlap_unless_absence_is_said() {
+    fn different_keys_overlap_unless_absence_is_stated() {
         let version = Constraints::new(Expr::value("version", "v1"));
         let no_version =
             Constraints::new(Expr::All(vec![Expr::value("env", "prod"), Expr::not(Expr::exists("version"))]));

@@ -7,7 +7,7 @@ use weir_types::constraints::Expr;
 use super::de::Error;
 use super::node::{Key, Node, Value};
 
-/// What the mapping under `constraints` says. All of its entries must hold.
+/// Reads the mapping under `constraints`. All of its entries must hold.
 pub(super) fn read(node: &Node) -> Result<Constraints, Error> {
     let Value::Map(entries) = &node.value else {
         return Err(Error::custom("constraints: expected a mapping from keys to values").at(node.line));

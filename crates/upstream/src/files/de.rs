@@ -1,4 +1,4 @@
-//! Reading values out of a [`Node`]: a serde deserializer whose errors say where they happened.
+//! Reading values out of a [`Node`]: a serde deserializer whose errors state where they happened.
 
 use std::fmt;
 
@@ -28,14 +28,14 @@ impl Error {
         Self { line, path, reason }
     }
 
-    /// Says the line, unless something further inside said one. Zero is no line.
+    /// Adds the line, unless the error has one from further inside. Zero is no line.
     #[must_use]
     pub(super) fn at(mut self, line: u64) -> Self {
         self.line = self.line.or((line > 0).then_some(line));
         self
     }
 
-    /// Says what it is in.
+    /// States what it is in.
     #[must_use]
     pub(super) fn below(mut self, step: impl Into<String>) -> Self {
         self.path.push(step.into());

@@ -61,12 +61,12 @@ fn documents(text: &str, syntax: Syntax) -> Result<Vec<Node>, Error> {
     let documents = Node::parse(text, syntax)?;
     if documents.is_empty() {
         // A file that is being written is empty for a moment; taken at its word, it would withdraw everything.
-        return Err(Error::custom("the file is empty; to hold no resources it has to say 'resources: []'"));
+        return Err(Error::custom("the file is empty; to hold no resources write 'resources: []'"));
     }
     Ok(documents)
 }
 
-/// The entries of a document, and what it says about all of them: a list, a mapping with `resources`, or one
+/// The entries of a document, and what holds for all of them: a list, a mapping with `resources`, or one
 /// resource.
 fn entries(document: &Node) -> Result<(&[Node], Common), Error> {
     match &document.value {
@@ -107,7 +107,7 @@ fn other_format(document: &Node) -> Option<&'static str> {
     )
 }
 
-/// What a `DiscoveryResponse` or `DeltaDiscoveryResponse` says about its resources.
+/// What a `DiscoveryResponse` or `DeltaDiscoveryResponse` states for its resources.
 #[derive(Default)]
 struct Common {
     version_info: String,
@@ -155,7 +155,7 @@ impl Common {
             _ => self.wrapped(entry)?,
         };
         if !self.type_url.is_empty() && self.type_url != type_url.as_str() {
-            let reason = format!("{} is of type {type_url}, type_url says {}", variant.name(), self.type_url);
+            let reason = format!("{} is of type {type_url}, type_url is {}", variant.name(), self.type_url);
             return Err(Error::custom(reason).at(entry.line));
         }
         Ok((type_url, variant))

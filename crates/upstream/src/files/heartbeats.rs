@@ -1,7 +1,7 @@
 //! When the files are to vouch for the resources in them that have a time to live.
 //!
-//! A file that is there is to its resources what a control plane that is heard of is to its own: they live on
-//! for as long as this process does, and clients that hear nothing more of it drop them.
+//! A file that is there is to its resources what a control plane that is connected is to its own: they live on
+//! for as long as this process does, and clients that receive nothing more drop them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -223,7 +223,7 @@ fn repeated(resources: &[Resource]) -> Vec<Problem> {
 struct Held<'a>(HashMap<(&'a TypeUrl, &'a VariantKey), &'a Origin>);
 
 impl<'a> Held<'a> {
-    /// Adds `resources` and says which of them were held already (TP2: a name with equal constraints may
+    /// Adds `resources` and states which of them were held already (TP2: a name with equal constraints may
     /// come only once).
     fn add(&mut self, resources: &'a [Resource]) -> Vec<Problem> {
         let mut problems = Vec::new();

@@ -51,7 +51,7 @@ fn read(any: &Bytes, response: &DiscoveryResponse) -> Result<(TypeUrl, Variant),
     let type_url = match &*response.type_url {
         "" if found == RESOURCE_TYPE_URL => body_type(value)?,
         "" => TypeUrl::new(found),
-        said => TypeUrl::new(said),
+        url => TypeUrl::new(url),
     };
     let variant = decode_any(any, &type_url, &response.version_info).map_err(Error::custom)?;
     Ok((type_url, variant))

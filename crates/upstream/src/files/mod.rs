@@ -40,7 +40,7 @@ const MOST: usize = 20;
 pub struct Settings {
     /// A directory, or a single file.
     pub path: PathBuf,
-    /// How often it is read although nothing says that it has changed, if it is.
+    /// How often it is read although nothing states that it has changed, if it is.
     pub poll: Option<Duration>,
 }
 
@@ -65,7 +65,7 @@ pub enum Error {
 }
 
 /// Serves the files to `database`, and their changes, until `demand` is closed. Whenever they were read, and what is good
-/// of them is served, `told` is called with what is wrong with them.
+/// of them is served, `report` is called with what is wrong with them.
 ///
 /// # Errors
 /// When the files cannot be read at the start, or not be watched. Later on, what was last good is served.
@@ -73,19 +73,19 @@ pub async fn run(
     database: Database,
     settings: Settings,
     demand: UnboundedReceiver<DemandChange>,
-    told: impl Fn(&[Problem]),
+    report: impl Fn(&[Problem]),
 ) -> Result<(), Error> {
     let commit = |batch| {
         database.commit(batch);
     };
-    serve(commit, settings, demand, told).await
+    serve(commit, settings, demand, report).await
 }
 
 async fn serve(
     commit: impl Fn(Batch),
     settings: Settings,
     mut demand: UnboundedReceiver<DemandChange>,
-    told: impl Fn(&[Problem]),
+    report: impl Fn(&[Problem]),
 ) -> Result<(), Error> {
     let Settings { path, poll } = settings;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
@@ -107,7 +107,7 @@ async fn serve(
         commit(batch);
     };
     files.reload().await??.into_iter().for_each(&commit);
-    told(&files.problems);
+    report(&files.problems);
     loop {
         let beat = files.heartbeats.next().map(Instant::from_std);
         tokio::select! {
@@ -130,7 +130,7 @@ async fn serve(
                     Ok(batches) => batches.into_iter().for_each(&commit),
                     Err(unreadable) => files.report(vec![unreadable.into()]),
                 }
-                told(&files.problems);
+                report(&files.problems);
             }
         }
     }
@@ -151,7 +151,7 @@ struct Files {
 }
 
 impl Files {
-    /// Reads the files again and says what to commit.
+    /// Reads the files again and states what to commit.
     async fn reload(&mut self) -> Result<Result<Vec<Batch>, Unreadable>, Error> {
         let (path, previous) = (self.path.clone(), Arc::clone(&self.loaded));
         let reading = tokio::task::spawn_blocking(move || load(&path, &previous));

@@ -61,7 +61,7 @@ impl fmt::Display for Problem {
 /// The stack for reading one file: as much as the deepest document takes, several times over.
 const STACK: usize = 32 << 20;
 
-/// The resources in a file's `bytes`, in the format that its name says, else as YAML.
+/// The resources in a file's `bytes`, in the format of its ending, else as YAML.
 ///
 /// # Errors
 /// Everything that is wrong with it.
@@ -112,7 +112,7 @@ fn read(file: &Arc<Path>, bytes: &[u8]) -> Result<Vec<Resource>, Vec<Problem>> {
     }
 }
 
-/// A file is where the resource comes from, not a cache of it: whoever asks for it is given what the file says now.
+/// A file is where the resource comes from, not a cache of it: whoever asks for it is given the content of the file now.
 fn fresh(variant: Variant) -> Variant {
     match variant.content().do_not_cache {
         true => {

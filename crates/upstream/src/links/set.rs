@@ -41,7 +41,7 @@ impl LinkSet {
         if *count > 1 {
             let role = self.assignment.role(&type_url, locator.is_wildcard());
             let lane = context.settings.lane(role, &type_url);
-            self.tell(lane, Command::Recall(type_url, locator, asker), context);
+            self.send(lane, Command::Recall(type_url, locator, asker), context);
             return;
         }
         let placement = self.assignment.place(&type_url, locator.is_wildcard());
@@ -49,7 +49,7 @@ impl LinkSet {
             self.displace(&type_url, context).await;
         }
         let lane = context.settings.lane(placement.role, &type_url);
-        self.tell(lane, Command::Subscribe(type_url, locator), context);
+        self.send(lane, Command::Subscribe(type_url, locator), context);
     }
 
     /// Moves the names of a type from the primary to the secondary stream.
@@ -57,7 +57,7 @@ impl LinkSet {
         let (to, from) = oneshot::channel();
         let [primary, secondary] =
             [Role::Primary, Role::Secondary].map(|role| context.settings.lane(role, type_url));
-        let link = self.tell(primary, Command::HandOver(type_url.clone(), to), context);
+        let link = self.send(primary, Command::HandOver(type_url.clone(), to), context);
         let handover = tokio::select! {
             biased;
             handover = from => handover.ok().flatten(),
@@ -65,7 +65,7 @@ impl LinkSet {
             () = link.closed() => None,
         };
         if let Some(handover) = handover {
-            self.tell(secondary, Command::TakeOver(Box::new(handover)), context);
+            self.send(secondary, Command::TakeOver(Box::new(handover)), context);
         }
     }
 
@@ -102,7 +102,7 @@ impl LinkSet {
     }
 
     /// Sends a command to a stream that ends only after us, but for a fault, and starts it where there is none yet.
-    fn tell(
+    fn send(
         &mut self,
         lane: Lane,
         command: Command,

@@ -2,7 +2,7 @@
 //!
 //! Owns which commits are followed: those of sampled traces, and of the others at most one of each type within
 //! [`MEASURED_EVERY`], for the histogram. All others are committed as they are, and cost nothing. Never decides
-//! when upstream is acknowledged: whoever waits for that is told as if nobody else watched.
+//! when upstream is acknowledged: whoever waits for that is notified as if nobody else watched.
 
 mod progress;
 mod recent;
@@ -68,7 +68,7 @@ impl Propagation {
         trace: Option<Trace>,
         waiter: Option<Waiter>,
     ) -> Option<Watch> {
-        // Of one that is divided, nobody could say when it was delivered.
+        // Of one that is divided, nobody could state when it was delivered.
         let measured = !Database::divides(&batch) && self.is_measured(&batch.type_url, arrival.at.instant);
         if trace.is_none() && !measured {
             return match waiter {

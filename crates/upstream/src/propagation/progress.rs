@@ -11,7 +11,7 @@ use weir_database::{Answer, Observer, Subscriber, Touched};
 use super::trace::{Trace, ViewSpan};
 use crate::arrival::Moment;
 
-/// Counts what the streams of a commit are told and answer, and notes it in the commit's trace.
+/// Counts what the streams of a commit are sent and answer, and notes it in the commit's trace.
 pub(super) struct Progress {
     /// Who else waits.
     waiter: Option<Arc<dyn Observer>>,
@@ -20,7 +20,7 @@ pub(super) struct Progress {
     /// How many streams are not done.
     pending: AtomicUsize,
     rejected: AtomicUsize,
-    /// Told when none are left.
+    /// Notified when none are left.
     done: Notify,
     /// When the last one was done.
     last: Mutex<Option<Instant>>,
@@ -30,7 +30,7 @@ pub(super) struct Progress {
 struct View {
     /// How many there are.
     streams: usize,
-    told: AtomicUsize,
+    sent: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Counts {
     pub(super) streams: usize,
     /// To how many it was sent.
     pub(super) sent: usize,
-    /// How many have accepted it, or had to be told nothing.
+    /// How many have accepted it, or had to be sent nothing.
     pub(super) accepted: usize,
     /// How many have rejected it.
     pub(super) rejected: usize,
@@ -129,7 +129,7 @@ impl Progress {
         let mut all = Counts::default();
         for view in self.views() {
             let mut state = view.state.lock();
-            let sent = view.told.load(Ordering::Acquire);
+            let sent = view.sent.load(Ordering::Acquire);
             let counts = Counts { streams: view.streams, sent, ..state.counts };
             all.add(&counts);
             if let Some(span) = state.span.take() {
@@ -151,7 +151,7 @@ impl Observer for Progress {
         let mut spans = self.trace.iter().flat_map(|trace| trace.views(views));
         let views = views.iter().map(|touched| View {
             streams: touched.streams,
-            told: AtomicUsize::new(0),
+            sent: AtomicUsize::new(0),
             state: Mutex::new(State { span: spans.next(), ..State::default() }),
         });
         let views: Vec<View> = views.collect();
@@ -161,7 +161,7 @@ impl Observer for Progress {
 
     fn told(&self, view: usize) {
         if let Some(view) = self.views().get(view) {
-            view.told.fetch_add(1, Ordering::AcqRel);
+            view.sent.fetch_add(1, Ordering::AcqRel);
         }
     }
 

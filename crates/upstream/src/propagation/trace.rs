@@ -136,10 +136,10 @@ impl ViewSpan {
         self.note.clone()
     }
 
-    /// A client says no.
+    /// A client has rejected it.
     pub(super) fn rejected(&mut self, client: &str, message: &str, at: Moment) {
-        let said = [("xds.client", client), ("xds.message", message)];
-        let attributes = said.map(|(key, value)| KeyValue::new(key, value.to_owned()));
+        let values = [("xds.client", client), ("xds.message", message)];
+        let attributes = values.map(|(key, value)| KeyValue::new(key, value.to_owned()));
         self.span.add_event_with_timestamp("xds.nack", at.time, attributes.into());
         let context = Context::new().with_remote_span_context(self.span.span_context().clone());
         let _within = context.attach();
@@ -187,8 +187,8 @@ fn note(context: &SpanContext) -> Option<Arc<[u8]>> {
     let mut carrier = Carrier::default();
     let context = Context::new().with_remote_span_context(context.clone());
     global::get_text_map_propagator(|propagator| propagator.inject_context(&context, &mut carrier));
-    let told = !carrier.0.traceparent.is_empty();
-    told.then(|| carrier.0.encode_to_vec().into())
+    let is_traced = !carrier.0.traceparent.is_empty();
+    is_traced.then(|| carrier.0.encode_to_vec().into())
 }
 
 #[derive(Default)]

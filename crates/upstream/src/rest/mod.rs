@@ -1,7 +1,7 @@
 //! Polling: one type of a control plane over REST-JSON, which looks like a stream of state of the world.
 //!
 //! Owns when to ask: at once for a changed subscription, else after the refresh interval. An acknowledgement is the
-//! next poll; a rejection is said in each poll until something else comes. What does not come is never taken for a
+//! next poll; a rejection is part of each poll until something else comes. What does not come is never taken for a
 //! change, and a failed poll ends the stream, as a failed connection does.
 
 mod http;
@@ -30,7 +30,7 @@ pub struct Polling {
     pub interval: Duration,
     /// How much longer at most, by chance.
     pub jitter: Duration,
-    /// How long an answer may take. The control plane is told, so that it can hold its answer back until there is
+    /// How long an answer may take. The control plane is sent this, so that it can hold its answer back until there is
     /// something new.
     pub timeout: Duration,
 }
@@ -131,7 +131,7 @@ impl Poller {
     }
 }
 
-/// What is wanted, as the machine said it last.
+/// What is wanted, as the machine stated it last.
 struct Wish {
     outgoing: mpsc::Receiver<Request>,
     type_url: TypeUrl,
@@ -156,7 +156,7 @@ impl Wish {
         Some(())
     }
 
-    /// Takes in the next request, and says whether something else is wanted. What only answers a response is for
+    /// Takes in the next request, and states whether something else is wanted. What only answers a response is for
     /// the next poll.
     async fn take(&mut self) -> Option<bool> {
         let mut request = self.outgoing.recv().await?;

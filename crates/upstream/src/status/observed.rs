@@ -59,7 +59,7 @@ impl Status {
     }
 
     /// How many streams of each authority are in each state. Every state is there, so that none is taken for zero
-    /// because nothing is heard of it.
+    /// because it sends nothing.
     fn by_state(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut counts = BTreeMap::new();
         for link in self.links.lock().states.values().filter(|link| !link.idle) {

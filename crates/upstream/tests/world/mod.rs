@@ -15,14 +15,14 @@ use weir_types::{Cursor, DynamicParameters, Selector, TypeUrl, Variant};
 use weir_upstream::{Backoff, Change, Naming, NodeTemplate, Settings, Source, Status};
 use weir_wire::discovery::Node;
 
-/// A control plane that is told parameters by streams for each set of `keys`.
+/// A control plane that is sent parameters by streams for each set of `keys`.
 pub(crate) fn streams(upstream: &FakeControlPlane, dialect: Dialect, keys: &[&str]) -> Settings {
     let keys: Arc<[Arc<str>]> = keys.iter().map(|key| Arc::from(*key)).collect();
     let node = NodeTemplate::usual(&node(), &keys);
     settings(upstream, dialect, Naming::Streams { keys, node })
 }
 
-/// A control plane that speaks TP2.
+/// A control plane that supports TP2.
 pub(crate) fn native(upstream: &FakeControlPlane, dialect: Dialect) -> Settings {
     settings(upstream, dialect, Naming::Native { node: node() })
 }
@@ -175,7 +175,7 @@ impl View {
         Cursor { additions: to, removals: to }
     }
 
-    /// The names of what is sent to those who were told up to there.
+    /// The names of what is sent to those who have been sent changes up to there.
     pub(crate) fn changed_since(&self, after: Cursor) -> Vec<String> {
         let changed = self.diff(after, Shape::Changes).resources;
         changed.into_iter().map(|(variant, _)| variant.name().to_string()).collect()
@@ -186,7 +186,7 @@ impl View {
         self.attachment.unsettled() == weir_database::Unsettled::default()
     }
 
-    /// Whether it is said of anything that nobody can be asked for it.
+    /// Whether anything is unavailable.
     pub(crate) fn is_away(&self) -> bool {
         self.attachment.unsettled().away != weir_database::Away::default()
     }

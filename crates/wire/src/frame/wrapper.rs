@@ -1,4 +1,4 @@
-//! One resource with what the transport says of it, measured before it is written.
+//! One resource with its transport fields, measured before it is written.
 
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,13 @@ pub(crate) struct Wrapper<'a> {
 }
 
 impl<'a> Wrapper<'a> {
-    /// The resource, as it is told at `at` (if its time to live is).
+    /// The resource, as it is sent at `at` (if its time to live is).
     pub(crate) fn new(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
         let Content { body, aliases, extra, .. } = variant.content();
         Self { body: body.as_deref(), aliases, extra, ..Self::heartbeat(variant, form, at) }.measured()
     }
 
-    /// What it takes to say that a resource lives on.
+    /// What it takes to state that a resource lives on.
     pub(crate) fn heartbeat(variant: &'a Variant, form: Form, at: Option<Instant>) -> Self {
         let key = variant.key();
         let resource_name = (form == Form::Located).then(|| resource_name(&key.name, Some(&key.constraints)));
@@ -142,14 +142,14 @@ mod tests {
         let received = Instant::now();
         let variant =
             Variant::new(VariantKey::new("a", Constraints::unconstrained()), content).leased(received);
-        let said = |at| {
+        let written = |at| {
             let wrapper = Wrapper::heartbeat(&variant, Form::Plain, at);
             let mut out = Out::new(wrapper.length);
             wrapper.write(&mut out);
             Resource::decode(&out.finish()[super::super::HEADER..]).unwrap().ttl.map(|ttl| ttl.seconds)
         };
-        assert_eq!(said(Some(received)), Some(60));
-        assert_eq!(said(Some(received + Duration::from_secs(45))), Some(15));
-        assert_eq!(said(None), None);
+        assert_eq!(written(Some(received)), Some(60));
+        assert_eq!(written(Some(received + Duration::from_secs(45))), Some(15));
+        assert_eq!(written(None), None);
     }
 }

@@ -25,7 +25,7 @@ pub enum Malformed {
     /// It is not the message.
     #[error(transparent)]
     Encoding(#[from] prost::DecodeError),
-    /// It says nothing, or too much.
+    /// It is empty, or too large.
     #[error(transparent)]
     Constraint(#[from] ConstraintError),
 }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_said() {
+    fn what_is_none_is_reported() {
         for (json, wanted) in [
             (json!([]), "expected a JSON object"),
             (json!({ "env": "prod" }), "unrecognized field name 'env'"),

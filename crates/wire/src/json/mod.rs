@@ -3,7 +3,7 @@
 //!
 //! Owns the descriptors of those types. They are data, read on first use; no code is generated from them, and
 //! what is passed through is never touched: this is only for configuration written by people, for showing it to
-//! people, and for those who speak REST-JSON.
+//! people, and for those who use REST-JSON.
 
 pub(crate) mod canonical;
 mod constraints;

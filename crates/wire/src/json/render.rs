@@ -1,4 +1,4 @@
-//! Messages as JSON: for people, whatever is in them, and for clients, if all of it can be said.
+//! Messages as JSON: for people, whatever is in them, and for clients, if all of it has a JSON form.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use prost::Message;
@@ -41,7 +41,7 @@ pub fn any_to_json(bytes: &[u8]) -> Value {
 /// As [`any_to_json`], for someone who takes it for the whole truth.
 ///
 /// # Errors
-/// When there is something in it that JSON cannot say.
+/// When there is something in it that has no JSON form.
 pub fn exact_any_to_json(bytes: &[u8]) -> Result<Value, Unsayable> {
     let mut renderer = Renderer::default();
     let value = renderer.encoded_any(bytes);
@@ -68,7 +68,7 @@ pub enum Unsayable {
         /// The number of the field.
         number: u32,
     },
-    /// Bytes that are not what they are said to be.
+    /// Bytes that are not what they are declared as.
     #[error("it is not a well-formed {0}")]
     Malformed(String),
     /// Messages in messages, over the limit.
@@ -76,7 +76,7 @@ pub enum Unsayable {
     Depth,
 }
 
-/// Renders messages, and remembers the first thing that it could not say.
+/// Renders messages, and remembers the first thing that it could not render.
 #[derive(Default)]
 struct Renderer {
     unsayable: Option<Unsayable>,

@@ -21,7 +21,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// What the message says, read literally.
+/// The message, read literally.
 fn holds(message: &DynamicParameterConstraints, parameters: &DynamicParameters) -> bool {
     match &message.r#type {
         None => true,

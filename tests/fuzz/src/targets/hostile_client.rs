@@ -1,4 +1,4 @@
-//! A client that says anything, on streams that it opens and drops, while the world goes on; others must not notice.
+//! A client that sends anything, on streams that it opens and drops, while the world goes on; others must not notice.
 
 mod client;
 mod world;

@@ -1,4 +1,4 @@
-//! A control plane that says anything, to a proxy that has subscribers.
+//! A control plane that sends anything, to a proxy that has subscribers.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn say(siege: &mut Siege, stream: u8, dialect: Dialect, bytes: &[u8]) {
         Dialect::Delta => DeltaDiscoveryResponse::decode(bytes).map(codec::read_delta),
     };
     match response {
-        Ok(response) => siege.say(stream, response),
+        Ok(response) => siege.send(stream, response),
         Err(_) => siege.reset(stream),
     }
 }

@@ -1,8 +1,8 @@
 //! The end of a connection that we end.
 //!
 //! A socket that is closed while there is something to read is reset, and a client that is writing at that moment
-//! learns of the reset before it has read our last words: what should have told it to go elsewhere looks like a
-//! failure. So our side is closed first, and what the client still says is read and forgotten, until it closes its
+//! learns of the reset before it has read our last words: what should have asked it to go elsewhere looks like a
+//! failure. So our side is closed first, and what the client still sends is read and forgotten, until it closes its
 //! own; for a short time only, and not endlessly much.
 
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use super::{Inner, ROUND, Socket};
 /// How long a client may take to read our last words and to go: some round trips.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How much it may say meanwhile, in bytes: what windows of HTTP/2 and buffers of sockets may hold.
+/// How much it may send meanwhile, in bytes: what windows of HTTP/2 and buffers of sockets may hold.
 const MOST: usize = 4 << 20;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {

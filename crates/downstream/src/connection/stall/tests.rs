@@ -123,7 +123,7 @@ const SETTINGS: Settings = Settings {
     max_streams: 100,
 };
 
-/// What a client lets come before it reads, in bytes, where it says nothing else (RFC 9113, section 6.9.2).
+/// What a client lets come before it reads, in bytes, where it states nothing else (RFC 9113, section 6.9.2).
 const DEFAULT_WINDOW: u32 = 65_535;
 
 /// Larger than that.

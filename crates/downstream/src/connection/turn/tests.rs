@@ -162,7 +162,7 @@ fn a_connection_is_drained_when_it_should_end() {
     let then = async move { *see.lock() = Some(http.0.lock().drained) };
     turned.turns.within.drain_after(ready(()).boxed(), then.boxed());
     assert!(turned.turn().is_ready());
-    assert_eq!(*seen.lock(), Some(true), "HTTP is told before the rest is done");
+    assert_eq!(*seen.lock(), Some(true), "HTTP is notified before the rest is done");
 }
 
 #[test]

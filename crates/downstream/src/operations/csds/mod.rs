@@ -1,4 +1,4 @@
-//! CSDS (`envoy.service.status.v3`): what each client is supposed to have, and what it said of it.
+//! CSDS (`envoy.service.status.v3`): what each client is supposed to have, and its errors.
 //!
 //! Each request is answered from what is there when it comes. Clients come a few in a response, so that the status of
 //! a whole fleet takes no more memory than its largest part; only who fetches gets all in one.

@@ -107,7 +107,7 @@ fn resource(status: &TypeStatus, Content { shown, body }: &Content) -> GenericXd
     }
 }
 
-/// What there is to say of a name that has no resource.
+/// The status of a name that has no resource.
 fn nothing(status: &TypeStatus, shown: &Shown) -> GenericXdsConfig {
     let (config, client) = match (&shown.error, shown.absence) {
         (Some(_), _) => (ConfigStatus::Synced, ClientResourceStatus::ReceivedError),

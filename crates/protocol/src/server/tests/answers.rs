@@ -72,7 +72,7 @@ fn u10_an_answer_that_a_newer_response_has_overtaken_counts_for_what_it_answers(
 #[test]
 fn u10_silence_is_an_answer_when_nothing_is_outstanding() {
     let mut fixture = client(Delta);
-    // Concerns the view, and leaves nothing to be said.
+    // Concerns the view, and leaves nothing to be sent.
     fixture.framer.silent = true;
     fixture.adds("eds");
     assert_eq!(fixture.drain(), []);

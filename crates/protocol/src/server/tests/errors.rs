@@ -24,7 +24,7 @@ fn e01_an_error_that_a_resource_came_with_follows_it() {
         let (_, second) = f.only();
         assert_eq!(second.unsaid, ["a"], "{dialect}");
         f.adds("eds");
-        assert_eq!(f.only().1.unsaid, Vec::<String>::new(), "it is said once");
+        assert_eq!(f.only().1.unsaid, Vec::<String>::new(), "it is sent once");
     }
 }
 

@@ -34,7 +34,7 @@ fn e05_names_that_are_given_up_are_remembered_up_to_a_limit() {
         let refused = gives_up(&mut fixture, 2 * MAX_GIVEN_UP);
         let remembered = fixture.stream.remembered();
         match dialect {
-            // Each list says all that is wanted: what was given up before is remembered no longer.
+            // Each list contains all that is wanted: what was given up before is remembered no longer.
             Sotw => assert_eq!((refused, remembered), (None, 1)),
             Delta => {
                 assert!(matches!(refused, Some(Refused::TooMuch(_))), "{refused:?}");

@@ -1,4 +1,4 @@
-//! The machine alone: views that move when a test says so, and frames that say what was asked for.
+//! The machine alone: views that move when a test moves them, and frames that contain what was asked for.
 
 mod answers;
 mod errors;
@@ -23,7 +23,7 @@ use weir_types::{
 
 use super::*;
 
-/// What upstream has said of a type.
+/// What upstream has sent for a type.
 #[derive(Debug, Default)]
 struct World {
     head: Head,
@@ -42,7 +42,7 @@ struct World {
     /// How many names nobody can be asked for.
     away: usize,
     unproved: usize,
-    /// What cannot be said yet.
+    /// What cannot be sent yet.
     waiting: Vec<Selector>,
     /// Of what is sent next: the endpoints of clusters that the client does not have yet.
     new_clusters: Vec<Name>,
@@ -163,12 +163,12 @@ struct Asked {
     known: bool,
 }
 
-/// Says something if the view has moved, something is owed, or it has to.
+/// Sends something if the view has moved, something is owed, or it has to.
 #[derive(Default)]
 struct FakeFramer {
     /// Happens in the middle of the next frame.
     midway: Option<Box<dyn FnOnce()>>,
-    /// Has nothing to say, whatever moves.
+    /// Has nothing to send, whatever moves.
     silent: bool,
     /// How many responses each step takes beside the first.
     more: usize,
@@ -363,7 +363,7 @@ impl Fixture {
     }
 }
 
-/// A client of all these types that has been told everything.
+/// A client of all these types that has been sent everything.
 fn client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
     let mut fixture = Fixture::new(dialect);
     for short in types {

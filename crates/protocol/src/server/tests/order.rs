@@ -1,4 +1,4 @@
-//! In which order things are said.
+//! In which order responses are sent.
 
 use super::*;
 use crate::Dialect::{Delta, Sotw};
@@ -61,7 +61,7 @@ fn o01_what_comes_before_and_is_committed_in_the_middle_goes_first() {
     assert_eq!(types_of(&fixture.drain()), ["cds", "rds"]);
 }
 
-/// Upstream tells one type after the other, so that the route may come later than the clusters.
+/// Upstream sends one type after the other, so that the route may come later than the clusters.
 #[test]
 fn o01_what_is_replaced_goes_once_its_successor_is_ready_and_the_route_has_moved() {
     for dialect in [Delta, Sotw] {

@@ -19,7 +19,7 @@ fn world() -> Fixture {
     for short in ["eds", "cds"] {
         fixture.world(short, |world| {
             world.version = Version(2);
-            // So that the framer has something to say of it from the beginning.
+            // So that the framer has something to send for it from the beginning.
             world.head.removals = Commit(1);
         });
     }

@@ -1,4 +1,4 @@
-//! When something is said.
+//! When responses are sent.
 
 use super::*;
 use crate::Dialect::{Delta, Sotw};

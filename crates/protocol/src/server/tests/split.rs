@@ -10,7 +10,7 @@ fn says(dialect: Dialect, short: &str, nonce: &str, names: &[&str]) -> Inbound {
     }
 }
 
-/// A client of these types that has been told everything, and is told the rest in three parts.
+/// A client of these types that has been sent everything, and is sent the rest in three parts.
 fn split_client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
     let mut fixture = client_of(dialect, types);
     fixture.answers("eds");

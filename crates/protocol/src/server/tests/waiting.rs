@@ -21,7 +21,7 @@ fn send_cluster(fixture: &mut Fixture, name: &str) -> String {
     nonce
 }
 
-/// Nobody says what the endpoints of `name` are.
+/// Nobody knows what the endpoints of `name` are.
 fn leave_unanswered(fixture: &mut Fixture, names: &[&str]) {
     fixture.world("eds", |world| {
         world.unsettled = (names.len(), 0);
@@ -259,7 +259,7 @@ fn p18_that_nothing_matches_a_locator_is_said_when_its_siblings_are_answered() {
     fixture.world("eds", |world| world.waiting = waiting.clone());
     fixture.adds("eds");
     fixture.drain();
-    assert!(!fixture.stream.is_due(), "nothing can be said yet");
+    assert!(!fixture.stream.is_due(), "nothing can be sent yet");
     fixture.world("eds", |world| world.waiting.clear());
     fixture.adds("eds");
     assert_eq!(fixture.only().1.unsaid, ["a"]);

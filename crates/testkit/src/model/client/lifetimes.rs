@@ -1,6 +1,6 @@
 //! Times to live, as a client counts them.
 //!
-//! It drops what was not refreshed in time. When it is told then that just this lives on, the two have crossed; so it
+//! It drops what was not refreshed in time. When it is sent a heartbeat for it then, the two have crossed; so it
 //! asks for what it has no more.
 
 use std::time::Instant;
@@ -24,7 +24,7 @@ impl Client {
         self.types.values_mut().for_each(|of_type| of_type.expire(now));
     }
 
-    /// The request for what it was told to live on, but had dropped by then; none if there is nothing.
+    /// The request for what it was sent a heartbeat for, but had dropped by then; none if there is nothing.
     pub fn ask_for_lost(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
         let lost = std::mem::take(&mut self.types.get_mut(type_url)?.lost);
         let lost: Vec<Selector> = lost.into_iter().collect();
@@ -57,7 +57,7 @@ impl Subscribed {
         if let Some(gone) = self.expired.remove(&identity).filter(|gone| gone.sent.version == sent.version) {
             assert!(
                 response.at.is_none_or(|made| made < gone.at),
-                "t02: {identity:?} was over before it was said to live on: {response:?}"
+                "t02: {identity:?} was over before it was sent a heartbeat: {response:?}"
             );
             let asking = self.wanted.iter().filter(|selector| asks_for(selector, &gone.sent));
             self.lost.extend(asking.cloned());

@@ -1,4 +1,4 @@
-//! A naive client in both dialects: it believes what it is told, as real ones do.
+//! A naive client in both dialects: it believes what it is sent, as real ones do.
 
 mod lifetimes;
 
@@ -17,7 +17,7 @@ use self::lifetimes::Expired;
 use super::harness::{Response, Sent};
 use crate::names::is_part_of;
 
-/// What a client tells resources apart by: the name, and the constraints if it used locators.
+/// What a client identifies resources by: the name, and the constraints if it used locators.
 pub type Identity = (Name, Option<Constraints>);
 
 /// A resource that a client has.
@@ -25,8 +25,8 @@ pub type Identity = (Name, Option<Constraints>);
 pub struct Held {
     /// As it came.
     pub sent: Sent,
-    /// Whether it is from an earlier stream, or asked for in a way that has ended, and was not heard of since:
-    /// it goes when the name is said not to exist, or when another variant of it comes.
+    /// Whether it is from an earlier stream, or asked for in a way that has ended, and was not sent since:
+    /// it goes when the name is sent as missing, or when another variant of it comes.
     pub doubtful: bool,
     /// Whether it may have been on its way for a name that has since been given up, and stayed since it also
     /// has a name that is asked for.
@@ -48,7 +48,7 @@ struct Subscribed {
     held: BTreeMap<Identity, Held>,
     /// The names that were answered by a resource without a body, and its version. Nothing is held of these.
     missing: BTreeMap<Name, String>,
-    /// What was not refreshed in time, and not heard of since.
+    /// What was not refreshed in time, and not sent since.
     expired: BTreeMap<Identity, Expired>,
     /// What has to be asked for again.
     lost: BTreeSet<Selector>,
@@ -73,7 +73,7 @@ impl Client {
         Self { dialect, parameters, types: BTreeMap::new(), now: None }
     }
 
-    /// Which dialect it speaks.
+    /// Its dialect.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -167,7 +167,7 @@ impl Client {
         }
     }
 
-    /// Unsubscribes from what is subscribed of `selectors`; none if the protocol cannot say that.
+    /// Unsubscribes from what is subscribed of `selectors`; none if the protocol cannot state that.
     pub fn unsubscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Option<Inbound> {
         let of_type = self.types.get_mut(type_url).filter(|t| t.opened && !t.unnamed)?;
         let gone: Vec<Selector> = selectors.iter().filter(|s| of_type.wanted.remove(s)).cloned().collect();
@@ -183,7 +183,7 @@ impl Client {
         Some(self.later(type_url, Vec::new(), gone))
     }
 
-    /// SotW: says again what was said already ("rerequest"). Delta: subscribes again to all that it has.
+    /// SotW: sends again what was sent already ("rerequest"). Delta: subscribes again to all that it has.
     pub fn ask_again(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
         let of_type = self.types.get(type_url).filter(|t| t.opened && !t.unnamed)?;
         let all = of_type.wanted.iter().cloned().collect();
@@ -200,7 +200,7 @@ impl Client {
             let names: BTreeSet<Name> = of_type.held.keys().map(|(name, _)| name.clone()).collect();
             for held in of_type.held.values_mut() {
                 held.doubtful = true;
-                // Nothing in `initial_resource_versions` tells that it was asked for by a name that is taken.
+                // Nothing in `initial_resource_versions` shows that it was asked for by a name that is taken.
                 held.stray |= held.sent.aliases.iter().any(|alias| names.contains(alias));
             }
         }
@@ -271,7 +271,7 @@ fn asks_for(selector: &Selector, sent: &Sent) -> bool {
     for_us && (is_part_of(&sent.name, &locator.name) || by_name())
 }
 
-/// Whether what `narrow` asks for may be part of the collection `wide`: of which variants is the server's to say.
+/// Whether what `narrow` asks for may be part of the collection `wide`: the server decides of which variants.
 fn covers(wide: &ResourceLocator, narrow: &ResourceLocator) -> bool {
     wide.breadth() < narrow.breadth() && is_part_of(&narrow.name, &wide.name)
 }
@@ -317,7 +317,7 @@ impl Subscribed {
             let mut asking = asking.map(|selector| &selector.locator);
             let mut still = asking.clone();
             let narrowest = asking.clone().map(ResourceLocator::breadth).max();
-            // The server is to say whether the wider collection has it, too.
+            // The server is to state whether the wider collection has it, too.
             let covered = |gone: &Selector| wanted.iter().any(|s| covers(&s.locator, &gone.locator));
             let answered = |gone: &Selector| narrowest < Some(gone.locator.breadth()) && covered(gone);
             held.doubtful |= given_up.any(answered);
@@ -334,7 +334,7 @@ impl Subscribed {
             // It may be the collection's answer rather than the name's.
             let collection_gone = gone.iter().any(|s| s.locator.is_collection() && asks_for(s, &held.sent));
             held.stray |= held.sent.constraints.is_some() && collection_gone;
-            // Nor is it said which of what a wildcard brought is not part of a glob that goes on.
+            // Nor is it stated which of what a wildcard brought is not part of a glob that goes on.
             let wildcard_gone = gone.iter().any(|s| s.locator.is_wildcard() && asks_for(s, &held.sent));
             held.stray |= wildcard_gone && narrowest == Some(Breadth::Glob);
             kept

@@ -49,9 +49,9 @@ impl Siege {
         link.machine.connected();
     }
 
-    /// Until nobody has anything to say.
+    /// Until nobody has anything to send.
     fn talk(&mut self, origin: &mut Origin) {
-        let mut said = 0;
+        let mut sent = 0;
         let mut busy = true;
         while std::mem::take(&mut busy) {
             for (end, need) in self.proxy.follow_demand().into_iter().flatten() {
@@ -67,12 +67,12 @@ impl Siege {
                 busy |= self.exchange(&end, origin);
             }
             self.settle();
-            said += usize::from(busy);
-            assert!(said < ENDLESS, "there is no end of what is said");
+            sent += usize::from(busy);
+            assert!(sent < ENDLESS, "there is no end of what is sent");
         }
     }
 
-    /// Everything that one stream and the good control plane have to say. Whether there was anything.
+    /// Everything that one stream and the good control plane have to send. Whether there was anything.
     fn exchange(&mut self, end: &End, origin: &mut Origin) -> bool {
         let End::Link(_, set, role) = end else { return false };
         let mut busy = false;
@@ -116,7 +116,7 @@ fn check(follower: &Follower, of: usize, origin: &Origin, hop: Hop) {
         missing.is_empty(),
         "a client ({dialect}) lacks {missing:?} of {type_url} for {wanted:?}, has {held:?}"
     );
-    // In state of the world, nothing says what of such a wildcard is gone.
+    // In state of the world, nothing states what of such a wildcard is gone.
     let unsayable =
         hop.dialect == Dialect::Sotw && type_url.has_legacy_wildcard() && !type_url.is_full_state();
     let excused = |held: &&Held| held.stray || held.doubtful || unsayable;

@@ -117,8 +117,8 @@ fn f01_errors_say_line_and_reason() {
     let long = "x".repeat(5000);
     let too_long = format!("- {{ '@type': $CLUSTER, name: {long} }}");
     for (text, wanted) in [
-        ("", "a.yaml: the file is empty; to hold no resources it has to say 'resources: []'"),
-        ("# nothing\n", "a.yaml: the file is empty; to hold no resources it has to say 'resources: []'"),
+        ("", "a.yaml: the file is empty; to hold no resources write 'resources: []'"),
+        ("# nothing\n", "a.yaml: the file is empty; to hold no resources write 'resources: []'"),
         ("text", "a.yaml:1: expected a list of resources, or a mapping with 'resources'"),
         ("resources: x", "a.yaml:1: resources: expected a list"),
         ("resources: []\nresource: []", "a.yaml:2: unrecognized field name 'resource'"),
@@ -221,7 +221,7 @@ fn f01_errors_say_line_and_reason() {
         ),
         (
             "type_url: x\nresources:\n- { '@type': $CLUSTER, name: a }",
-            "a.yaml:3: a is of type type.googleapis.com/envoy.config.cluster.v3.Cluster, type_url says x",
+            "a.yaml:3: a is of type type.googleapis.com/envoy.config.cluster.v3.Cluster, type_url is x",
         ),
         (
             "- { '@type': type.googleapis.com/envoy.config.route.v3.VirtualHost, name: a }",

@@ -89,7 +89,7 @@ async fn f01_files_that_change_without_being_told_of_are_polled() {
     fs::hard_link(dir.path().join("a.yaml"), &elsewhere).unwrap();
     let mut served = Served::polling(&dir, Some(Duration::from_millis(50)));
     assert_eq!(served.next_name().await, "+a");
-    // The directory is not told what happens to its file by another name.
+    // The directory has no event for what happens to its file by another name.
     fs::write(elsewhere, cluster("a", "{}", "new")).unwrap();
     assert_eq!(served.next_name().await, "+a");
 }
@@ -160,7 +160,7 @@ async fn d08_reading_the_files_is_no_change() {
     let mut watch = Watch::new([dir.path()]).unwrap();
     dir.write("a.yaml", &cluster("c", "{}", ""));
     watch.changed().await;
-    // On a busy machine, the system may tell of it bit by bit: each time it would be read.
+    // On a busy machine, the system may report it bit by bit: each time it would be read.
     for _ in 0..10 {
         watch.follow();
         dir.load(&Loaded::default());

@@ -1,7 +1,7 @@
 //! Requests and responses of state of the world as JSON: the messages of REST-JSON.
 //!
 //! Of a request only what Weir goes by is read: of an Envoy's node, the 77 kB of extensions are skipped.
-//! Resources are said exactly or not at all.
+//! Resources are rendered exactly or not at all.
 
 mod request;
 mod response;

@@ -15,11 +15,11 @@ use crate::resource;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// Because of a resource.
-    #[error("resource {name:?} cannot be said in JSON: {why}")]
+    #[error("resource {name:?} has no JSON form: {why}")]
     Resource {
-        /// Its name, as far as it can be told.
+        /// Its name, as far as it can be read.
         name: String,
-        /// What cannot be said.
+        /// The reason.
         why: Unsayable,
     },
     /// It is not a response.
@@ -28,10 +28,10 @@ pub enum ResponseError {
 }
 
 /// Writes an encoded response, field names as in the proto files. Where a poll is a conversation of its own,
-/// the version says all, so `version` stands for the nonce too.
+/// the version covers everything, so `version` stands for the nonce too.
 ///
 /// # Errors
-/// When a resource cannot be said exactly. Leaving it out would delete it with the client.
+/// When a resource has no exact JSON form. Leaving it out would delete it with the client.
 pub fn response_to_json(message: &[u8], version: &str) -> Result<Bytes, ResponseError> {
     let response = DiscoveryResponse::decode(message)?;
     let mut json = Map::new();
@@ -69,7 +69,7 @@ fn resource_to_json(any: &Bytes) -> Result<Value, ResponseError> {
 pub struct JsonResponse {
     /// All of it but its resources.
     pub response: DiscoveryResponse,
-    /// Each resource as an encoded Any, or its name, as far as it can be told, and what is wrong with it.
+    /// Each resource as an encoded Any, or its name, as far as it can be read, and what is wrong with it.
     pub resources: Vec<Result<Bytes, (Option<String>, JsonError)>>,
 }
 
@@ -205,18 +205,18 @@ mod tests {
         for (resource, wanted) in [
             (
                 any("type.googleapis.com/acme.Widget", b"\x0a\x01w"),
-                "resource \"w\" cannot be said in JSON: its JSON form needs the descriptor of \
+                "resource \"w\" has no JSON form: its JSON form needs the descriptor of \
                  \"type.googleapis.com/acme.Widget\", which is not known",
             ),
             // Field 15000 of a cluster.
             (
                 any(cluster, b"\x0a\x01c\xc2\xa9\x07\x01x"),
-                "resource \"c\" cannot be said in JSON: field 15000 of envoy.config.cluster.v3.Cluster is not \
+                "resource \"c\" has no JSON form: field 15000 of envoy.config.cluster.v3.Cluster is not \
                  known, and has no JSON form",
             ),
             (
                 any(cluster, b"\x0a\x01c\xff"),
-                "resource \"c\" cannot be said in JSON: it is not a well-formed envoy.config.cluster.v3.Cluster",
+                "resource \"c\" has no JSON form: it is not a well-formed envoy.config.cluster.v3.Cluster",
             ),
         ] {
             let response = DiscoveryResponse { resources: vec![resource.into()], ..Default::default() };

@@ -25,7 +25,7 @@ pub(super) struct World {
     pub(super) frames: Frames,
     bystanders: Vec<Follower>,
     wanted: Wanted,
-    /// Every other name that a resource ever had: bare resources do not say them.
+    /// Every other name that a resource ever had: bare resources do not contain them.
     aliases: BTreeMap<(TypeUrl, Name), BTreeSet<Name>>,
     now: Instant,
 }
@@ -51,7 +51,7 @@ impl World {
         self.aliases.get(of).is_some_and(|aliases| aliases.contains(alias))
     }
 
-    /// Upstream says something.
+    /// Upstream sends something.
     pub(super) fn commit(&mut self, script: &mut Script<'_>) {
         let of = script.type_url();
         let type_url = TypeUrl::new(of);
@@ -91,7 +91,7 @@ impl World {
         self.database.commit(batch);
     }
 
-    /// Upstream answers everything that it was asked: there is nothing but what it has said.
+    /// Upstream answers everything that it was asked: there is nothing but what it has sent.
     pub(super) fn answer(&mut self) {
         self.settle();
         for (type_url, locator) in &self.wanted {
