@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use crate::apart::apart;
-use crate::lacking::OBSTACLES;
+use crate::blocking::run_blocking;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::unavailable::OBSTACLES;
 use crate::{Shared, TAG};
 
 mod given;
@@ -163,7 +163,7 @@ pub(crate) async fn client(
     Path(id): Path<String>,
 ) -> Result<Json<Client>, Problem> {
     let number = id.parse().ok();
-    let found = apart(move || {
+    let found = run_blocking(move || {
         let mut client = instance.client(number?, true)?;
         client.streams_of_node = streams_by_node(&instance).get(&client.node.id).copied().unwrap_or(1);
         Some(client)

@@ -4,14 +4,13 @@
 //! request asks an [`Instance`]. An endpoint, or a family of them, is a module.
 
 mod ambiguities;
-mod apart;
 mod auth;
+mod blocking;
 mod clients;
 mod config;
 mod draining;
 mod events;
 mod head;
-mod lacking;
 mod listener;
 mod log_level;
 mod nacks;
@@ -30,6 +29,7 @@ mod store;
 mod summary;
 mod tally;
 mod time;
+mod unavailable;
 mod upstreams;
 mod views;
 
@@ -57,13 +57,13 @@ pub use clients::{
 };
 pub use config::{Configuration, Reload};
 pub use draining::Draining;
-pub use lacking::Lacking;
 pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use propagation::Propagated;
 pub use refused::Refused;
 pub use resources::{Changed, Delivery, Standing};
 pub use store::Store;
+pub use unavailable::Lacking;
 pub use upstreams::{Upstream, WithheldRemovals};
 
 /// What the admin server shows. All methods are called often, and none may block.

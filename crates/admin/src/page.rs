@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::task::JoinError;
 use utoipa::ToSchema;
 
-use crate::apart::{Caller, apart_for};
+use crate::blocking::{Caller, run_blocking_for};
 use crate::problem::Problem;
 use crate::query::Query;
 
@@ -70,7 +70,8 @@ impl Part {
         let writer = Writer { rows, left: self.limit, last: None, begun: false, done: false };
         let chunks = stream::try_unfold(writer, async |mut writer| {
             // A filter that lets few pass looks at many before there is a row.
-            let (chunk, writer) = apart_for(move |caller| (writer.next_chunk(Some(caller)), writer)).await?;
+            let (chunk, writer) =
+                run_blocking_for(move |caller| (writer.next_chunk(Some(caller)), writer)).await?;
             Ok::<_, JoinError>(chunk.map(|chunk| (Bytes::from(chunk), writer)))
         });
         ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks)).into_response()
@@ -148,7 +149,7 @@ mod tests {
     async fn nothing_is_looked_for_when_the_caller_is_gone() {
         let rows = std::iter::from_fn(|| -> Option<(String, ())> { panic!("a row is made") });
         let mut writer = Writer { rows, left: 1, last: None, begun: false, done: false };
-        let gone = apart_for(|caller| caller.clone()).await.unwrap();
+        let gone = run_blocking_for(|caller| caller.clone()).await.unwrap();
         assert_eq!(writer.next_chunk(Some(&gone)), None);
     }
 }

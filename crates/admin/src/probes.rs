@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::apart::count;
+use crate::blocking::count;
 use crate::{Shared, TAG};
 
 /// Whether this is asked so often and answered so fast that it waits for nothing else.

@@ -10,7 +10,7 @@ use axum::response::Response;
 use weir_database::Database;
 use weir_types::{Name, TypeUrl};
 
-use crate::apart::apart;
+use crate::blocking::run_blocking;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -102,7 +102,7 @@ pub(crate) async fn resource(
     let type_url = type_in_path(&type_url)?;
     let none = format!("there is no {} {name}, and nobody asks for it", type_url.short_name());
     let wanted = Name::from(&*name);
-    let detail = apart(move || {
+    let detail = run_blocking(move || {
         let found = instance.database().describe(&type_url, &[wanted]);
         found.into_iter().next().map(|resource| Detail::of(&type_url, resource))
     });

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::apart::apart;
+use crate::blocking::run_blocking;
 use crate::problem::Problem;
 use crate::time::rfc3339;
 use crate::{Shared, TAG};
@@ -75,7 +75,7 @@ pub(crate) async fn store(State(instance): State<Shared>) -> Result<Json<Shown>,
     let unconfirmed = instance.upstreams().into_iter().flat_map(|upstream| upstream.unconfirmed);
     let unconfirmed = unconfirmed.map(|(_, count)| count).sum();
     // A directory is read.
-    let looked = apart(move || instance.store()).await?;
+    let looked = run_blocking(move || instance.store()).await?;
     let none = || Problem::new(StatusCode::NOT_FOUND, "the configuration has no [store]");
     let store = looked.ok_or_else(none)?;
     Ok(Json(Shown {

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use weir_database::survey::ViewSummary;
 use weir_types::{DynamicParameters, TypeUrl};
 
-use crate::lacking::Lacking;
 use crate::nacks::Nack;
 use crate::propagation::Shown as Propagated;
 use crate::tally::{Counts, Tally};
+use crate::unavailable::Lacking;
 use crate::upstreams::{State, Upstream};
 use crate::views::Subscribed;
 use crate::{Draining, Shared};

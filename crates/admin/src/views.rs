@@ -10,12 +10,12 @@ use weir_database::Database;
 use weir_database::survey::ViewSummary;
 use weir_types::{DynamicParameters, Form, Name, TypeUrl};
 
-use crate::apart::apart;
-use crate::lacking::Lacking;
+use crate::blocking::run_blocking;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::tally::{Counts, Tally};
+use crate::unavailable::Lacking;
 use crate::{Shared, TAG};
 
 /// How many of the names of a view are shown.
@@ -107,7 +107,7 @@ pub(crate) async fn views(State(instance): State<Shared>, mut query: Query) -> R
     let tally = Tally::of(&instance).await;
     let database = instance.database();
     let found = database.clone();
-    let views = apart(move || found_views(&found, type_url, from)).await?;
+    let views = run_blocking(move || found_views(&found, type_url, from)).await?;
     let rows = views.into_iter().filter_map(move |(type_url, view)| {
         let names = database.subscribed(&type_url, view.subscription, SHOWN)?;
         Some((view.id.to_string(), View::of(&type_url, &view, tally.view(view.id), names)))

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::pairs::encode_parameters;
 use crate::rows::{milliseconds, place, reached, read_key, stream_of};
-use crate::{Key, Origin, Shelf};
+use crate::{Key, Origin, Partition};
 
 /// What an earlier process knew of some locators of a type.
 #[derive(Debug)]
@@ -50,23 +50,28 @@ impl Reader<'_> {
         origin: &Arc<Origin>,
         locators: &[(TypeUrl, ResourceLocator)],
     ) -> Result<Vec<Past>> {
-        let mut shelves: HashMap<Shelf, Vec<&ResourceLocator>> = HashMap::new();
+        let mut partitions: HashMap<Partition, Vec<&ResourceLocator>> = HashMap::new();
         for (type_url, locator) in locators {
-            shelves.entry(Shelf::of(origin, type_url, locator)).or_default().push(locator);
+            partitions.entry(Partition::of(origin, type_url, locator)).or_default().push(locator);
         }
         let mut pasts = Vec::new();
-        for (shelf, locators) in shelves {
-            if let Some(stream) = stream_of(self.connection, &shelf)? {
-                pasts.push(self.read_shelf(&shelf, stream, locators)?);
+        for (partition, locators) in partitions {
+            if let Some(stream) = stream_of(self.connection, &partition)? {
+                pasts.push(self.read_partition(&partition, stream, locators)?);
             }
         }
         pasts.retain(|past| !past.variants.is_empty() || !past.known.is_empty());
         Ok(pasts)
     }
 
-    fn read_shelf(&mut self, shelf: &Shelf, stream: i64, locators: Vec<&ResourceLocator>) -> Result<Past> {
+    fn read_partition(
+        &mut self,
+        partition: &Partition,
+        stream: i64,
+        locators: Vec<&ResourceLocator>,
+    ) -> Result<Past> {
         const COLUMNS: &str = "id, name, constraints, content, sealed, checksum, ttl, until";
-        let mut past = Past { type_url: shelf.type_url.clone(), variants: Vec::new(), known: Vec::new() };
+        let mut past = Past { type_url: partition.type_url.clone(), variants: Vec::new(), known: Vec::new() };
         let (mut outcomes, mut bodies) = (HashMap::new(), Bodies::default());
         for locator in locators {
             let mut statement = self.connection.prepare_cached(&reached(COLUMNS, locator))?;
@@ -78,13 +83,13 @@ impl Reader<'_> {
                     found.push(Outcome::Lost);
                     continue;
                 };
-                if !shelf.matches(&key, &locator.parameters) {
+                if !partition.matches(&key, &locator.parameters) {
                     continue;
                 }
                 found.push(match outcomes.entry(row.get::<_, i64>(0)?) {
                     Entry::Occupied(seen) => *seen.get(),
                     Entry::Vacant(vacant) => {
-                        let (outcome, variant) = self.read_row(shelf, key, row, &mut bodies)?;
+                        let (outcome, variant) = self.read_row(partition, key, row, &mut bodies)?;
                         past.variants.extend(variant);
                         *vacant.insert(outcome)
                     }
@@ -111,7 +116,7 @@ impl Reader<'_> {
 
     fn read_row(
         &mut self,
-        shelf: &Shelf,
+        partition: &Partition,
         key: VariantKey,
         row: &Row<'_>,
         bodies: &mut Bodies,
@@ -129,12 +134,12 @@ impl Reader<'_> {
             (false, _) => None,
             (true, false) => Some(Bytes::copy_from_slice(content)),
             (true, true) => {
-                let opened = self.key.and_then(|sealing| sealing.open(content, &place(shelf, &key)));
+                let opened = self.key.and_then(|sealing| sealing.open(content, &place(partition, &key)));
                 opened.map(Bytes::from)
             }
         };
         let ttl = row.get::<_, Option<i64>>(6)?.and_then(|ttl| u64::try_from(ttl).ok());
-        let decoded = opened.and_then(|opened| decode_among(bodies, &opened, &shelf.type_url, "").ok());
+        let decoded = opened.and_then(|opened| decode_among(bodies, &opened, &partition.type_url, "").ok());
         let Some(variant) = decoded.filter(|variant| *variant.key() == key) else {
             self.unreadable += 1;
             return Ok((Outcome::Lost, None));

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use weir_types::{Absence, Batch, DynamicParameters, Name, ResourceLocator, Scope, Variant, VariantKey};
 
-use crate::Shelf;
+use crate::Partition;
 
 /// The changes that are still to be written.
 #[derive(Debug, Default)]
-pub(crate) struct Pending(HashMap<Shelf, Changes>);
+pub(crate) struct Pending(HashMap<Partition, Changes>);
 
-/// The changes of a shelf, to be written in the order of the fields.
+/// The changes of a partition, to be written in the order of the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Locators that begin anew: what they reach is gone, but for these variants.
@@ -61,13 +61,13 @@ impl Pending {
         self.0.values().map(|changes| changes.variants.len() + changes.locators.len()).sum()
     }
 
-    pub(crate) fn shelves(&self) -> impl Iterator<Item = (&Shelf, &Changes)> {
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = (&Partition, &Changes)> {
         self.0.iter()
     }
 
     /// What upstream has sent.
-    pub(crate) fn note(&mut self, shelf: Shelf, batch: &Batch) {
-        let (shelf, changes) = self.entry(shelf);
+    pub(crate) fn note(&mut self, partition: Partition, batch: &Batch) {
+        let (partition, changes) = self.entry(partition);
         let age = batch.received.map(|at| Instant::now().saturating_duration_since(at)).unwrap_or_default();
         let received = SystemTime::now() - age.min(Duration::from_secs(u64::from(u32::MAX)));
         for key in &batch.removals {
@@ -75,7 +75,7 @@ impl Pending {
         }
         for variant in &batch.upserts {
             let until = variant.content().ttl.and_then(|ttl| received.checked_add(ttl));
-            changes.put(&shelf, variant.clone(), until);
+            changes.put(&partition, variant.clone(), until);
         }
         for heartbeat in &batch.heartbeats {
             let until = received.checked_add(heartbeat.ttl);
@@ -93,31 +93,36 @@ impl Pending {
     }
 
     /// Somebody wants `locator`, or nobody does any more.
-    pub(crate) fn want(&mut self, shelf: Shelf, locator: &ResourceLocator, wanted: bool) {
-        self.entry(shelf).1.record(locator).wanted = Some(wanted);
+    pub(crate) fn want(&mut self, partition: Partition, locator: &ResourceLocator, wanted: bool) {
+        self.entry(partition).1.record(locator).wanted = Some(wanted);
     }
 
     /// What is stored for `locator` does not count any more, but for what is held.
-    pub(crate) fn forget(&mut self, shelf: Shelf, locator: &ResourceLocator, held: HashSet<VariantKey>) {
-        let (shelf, changes) = self.entry(shelf);
-        changes.forget(&shelf, locator, held);
+    pub(crate) fn forget(
+        &mut self,
+        partition: Partition,
+        locator: &ResourceLocator,
+        held: HashSet<VariantKey>,
+    ) {
+        let (partition, changes) = self.entry(partition);
+        changes.forget(&partition, locator, held);
     }
 
     /// Takes in what came later.
     pub(crate) fn absorb(&mut self, later: Self) {
-        for (shelf, changes) in later.0 {
-            match self.0.entry(shelf) {
+        for (partition, changes) in later.0 {
+            match self.0.entry(partition) {
                 Entry::Vacant(vacant) => _ = vacant.insert(changes),
                 Entry::Occupied(mut occupied) => {
-                    let shelf = occupied.key().clone();
-                    occupied.get_mut().absorb(&shelf, changes);
+                    let partition = occupied.key().clone();
+                    occupied.get_mut().absorb(&partition, changes);
                 }
             }
         }
     }
 
-    fn entry(&mut self, shelf: Shelf) -> (Shelf, &mut Changes) {
-        (shelf.clone(), self.0.entry(shelf).or_default())
+    fn entry(&mut self, partition: Partition) -> (Partition, &mut Changes) {
+        (partition.clone(), self.0.entry(partition).or_default())
     }
 }
 
@@ -136,11 +141,11 @@ impl Change {
 // === impl Changes ===
 
 impl Changes {
-    fn put(&mut self, shelf: &Shelf, variant: Variant, until: Option<SystemTime>) {
+    fn put(&mut self, partition: &Partition, variant: Variant, until: Option<SystemTime>) {
         if !self.locators.is_empty() {
             for name in [variant.name()].into_iter().chain(&*variant.content().aliases) {
                 for (parameters, record) in self.locators.get_mut(name).into_iter().flatten() {
-                    if shelf.matches(variant.key(), parameters) {
+                    if partition.matches(variant.key(), parameters) {
                         record.answer = Some(Absence::Unknown);
                     }
                 }
@@ -174,10 +179,10 @@ impl Changes {
         self.record(&ResourceLocator::new(name.clone(), parameters.clone())).answer = Some(absence);
     }
 
-    fn forget(&mut self, shelf: &Shelf, locator: &ResourceLocator, held: HashSet<VariantKey>) {
+    fn forget(&mut self, partition: &Partition, locator: &ResourceLocator, held: HashSet<VariantKey>) {
         for (key, change) in &mut self.variants {
             let aliases = change.aliases();
-            if shelf.reaches(locator, key, &aliases) && !held.contains(key) {
+            if partition.reaches(locator, key, &aliases) && !held.contains(key) {
                 *change = Change::Gone(aliases);
             }
         }
@@ -192,13 +197,13 @@ impl Changes {
         self.locators.entry(locator.name.clone()).or_default().entry(locator.parameters.clone()).or_default()
     }
 
-    fn absorb(&mut self, shelf: &Shelf, later: Self) {
+    fn absorb(&mut self, partition: &Partition, later: Self) {
         for (locator, held) in later.forgotten {
-            self.forget(shelf, &locator, held);
+            self.forget(partition, &locator, held);
         }
         for (key, change) in later.variants {
             match change {
-                Change::Put(variant, until) => self.put(shelf, variant, until),
+                Change::Put(variant, until) => self.put(partition, variant, until),
                 Change::Refreshed(life) => self.refresh(&key, life),
                 gone @ Change::Gone(_) => _ = self.variants.insert(key, gone),
             }
@@ -221,9 +226,9 @@ mod tests {
     use super::*;
     use crate::Origin;
 
-    fn shelf() -> Shelf {
+    fn partition() -> Partition {
         let origin = Origin { authority: String::new(), keys: None, parameters: DynamicParameters::empty() };
-        Shelf { origin: Arc::new(origin), type_url: TypeUrl::new("cds"), reach: Reach::Named }
+        Partition { origin: Arc::new(origin), type_url: TypeUrl::new("cds"), reach: Reach::Named }
     }
 
     fn variant(name: &str, env: Option<&str>, aliases: &[&str]) -> Variant {
@@ -244,21 +249,21 @@ mod tests {
     }
 
     fn only(pending: &Pending) -> &Changes {
-        pending.0.values().next().expect("a shelf")
+        pending.0.values().next().expect("a partition")
     }
 
     #[test]
     fn a_variant_that_comes_ends_the_absence_of_those_that_it_matches() {
         let mut pending = Pending::default();
         pending.note(
-            shelf(),
+            partition(),
             &batch(|batch| {
                 for locator in [locator("a", "prod"), locator("a", "test"), locator("alias", "prod")] {
                     batch.mark_absent(&locator, Absence::Known);
                 }
             }),
         );
-        pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &["alias"]))));
+        pending.note(partition(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &["alias"]))));
         let answers = |name: &str| {
             let mut record: Vec<_> = only(&pending).locators[&Name::from(name)].iter().collect();
             record.sort_by_key(|(parameters, _)| parameters.to_string());
@@ -275,9 +280,9 @@ mod tests {
         let content = Content { ttl: Some(minute), ..Content::default() };
         let mortal = Variant::new(VariantKey::new("a", Constraints::unconstrained()), content);
         let key = mortal.key().clone();
-        pending.note(shelf(), &batch(|batch| batch.upserts.push(mortal)));
+        pending.note(partition(), &batch(|batch| batch.upserts.push(mortal)));
         let beat = weir_types::Heartbeat { key: key.clone(), ttl: hour };
-        pending.note(shelf(), &batch(|batch| batch.heartbeats.push(beat)));
+        pending.note(partition(), &batch(|batch| batch.heartbeats.push(beat)));
         let Change::Put(variant, Some(until)) = &only(&pending).variants[&key] else { panic!("it is put") };
         assert_eq!(variant.content().ttl, Some(hour));
         assert!(*until > SystemTime::now() + minute);
@@ -294,25 +299,25 @@ mod tests {
         ];
         let [gone, held, other, aliased, unrelated] = variants.clone().map(|variant| variant.key().clone());
         let mut pending = Pending::default();
-        pending.note(shelf(), &batch(|batch| batch.upserts.extend(variants)));
+        pending.note(partition(), &batch(|batch| batch.upserts.extend(variants)));
         let mut later = Pending::default();
-        later.forget(shelf(), &locator("a", "prod"), [held.clone()].into());
-        later.forget(shelf(), &locator("a", "prod"), [held.clone(), aliased.clone()].into());
+        later.forget(partition(), &locator("a", "prod"), [held.clone()].into());
+        later.forget(partition(), &locator("a", "prod"), [held.clone(), aliased.clone()].into());
         pending.absorb(later);
         let is_gone = |pending: &Pending, key| matches!(only(pending).variants[key], Change::Gone(_));
         let all = [&gone, &held.clone(), &other, &aliased, &unrelated];
         assert_eq!(all.map(|key| is_gone(&pending, key)), [true, false, false, true, false]);
         assert_eq!(only(&pending).forgotten[&locator("a", "prod")], [held].into());
-        pending.note(shelf(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &[]))));
+        pending.note(partition(), &batch(|batch| batch.upserts.push(variant("a", Some("prod"), &[]))));
         assert!(!is_gone(&pending, &gone));
     }
 
     #[test]
     fn what_comes_later_counts() {
         let [mut early, mut late] = [Pending::default(), Pending::default()];
-        early.want(shelf(), &locator("a", "prod"), true);
-        early.note(shelf(), &batch(|batch| batch.mark_absent(&locator("a", "prod"), Absence::Known)));
-        late.want(shelf(), &locator("a", "prod"), false);
+        early.want(partition(), &locator("a", "prod"), true);
+        early.note(partition(), &batch(|batch| batch.mark_absent(&locator("a", "prod"), Absence::Known)));
+        late.want(partition(), &locator("a", "prod"), false);
         early.absorb(late);
         let record = only(&early).locators[&Name::from("a")].values().next().copied();
         assert_eq!(record, Some(LocatorRecord { wanted: Some(false), answer: Some(Absence::Known) }));

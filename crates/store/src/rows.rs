@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::pairs::{decode_parameters, encode, encode_parameters};
 use crate::pending::{Change, Changes, LocatorRecord, Pending};
-use crate::{Key, Shelf};
+use crate::{Key, Partition};
 
 /// Writes changes to the file, within a transaction.
 pub(crate) struct Rows<'a> {
@@ -41,23 +41,23 @@ pub(crate) fn encode_constraints(constraints: &Constraints) -> Vec<u8> {
 }
 
 /// What a sealed content is bound to: it opens nowhere else.
-pub(crate) fn place(shelf: &Shelf, key: &VariantKey) -> Vec<u8> {
-    let Shelf { origin, type_url, .. } = shelf;
+pub(crate) fn place(partition: &Partition, key: &VariantKey) -> Vec<u8> {
+    let Partition { origin, type_url, .. } = partition;
     let mut place = encode([&*origin.authority, type_url.as_str(), &key.name]);
     place.extend(encode_parameters(&origin.parameters));
     place.extend(encode_constraints(&key.constraints));
     place
 }
 
-/// The row of a shelf; none where nothing was written of it.
-pub(crate) fn stream_of(connection: &Connection, shelf: &Shelf) -> Result<Option<i64>> {
+/// The row of a partition; none where nothing was written of it.
+pub(crate) fn stream_of(connection: &Connection, partition: &Partition) -> Result<Option<i64>> {
     const FIND: &str = "SELECT id FROM streams WHERE authority = ?1 AND type_url = ?2 AND reach = ?3
         AND ifnull(keys, 0) = ifnull(?4, 0) AND parameters = ?5";
-    connection.prepare_cached(FIND)?.query_row(identity(shelf), |row| row.get(0)).optional()
+    connection.prepare_cached(FIND)?.query_row(identity(partition), |row| row.get(0)).optional()
 }
 
-fn identity(shelf: &Shelf) -> impl rusqlite::Params {
-    let Shelf { origin, type_url, reach } = shelf;
+fn identity(partition: &Partition) -> impl rusqlite::Params {
+    let Partition { origin, type_url, reach } = partition;
     let reach = match reach {
         Reach::Named => 0,
         Reach::Wildcard => 1,
@@ -88,25 +88,25 @@ impl Rows<'_> {
     pub(crate) fn write(&mut self, pending: &Pending) -> Result<()> {
         // Not even the names of secrets are stored.
         let secrets = self.key.is_some();
-        let mut partitions = pending.shelves().filter(|(shelf, _)| secrets || !shelf.is_secret());
-        partitions.try_for_each(|(shelf, changes)| self.write_shelf(shelf, changes))
+        let mut partitions = pending.partitions().filter(|(partition, _)| secrets || !partition.is_secret());
+        partitions.try_for_each(|(partition, changes)| self.write_partition(partition, changes))
     }
 
-    fn write_shelf(&mut self, shelf: &Shelf, changes: &Changes) -> Result<()> {
+    fn write_partition(&mut self, partition: &Partition, changes: &Changes) -> Result<()> {
         const NEW: &str = "INSERT INTO streams (authority, type_url, reach, keys, parameters)
             VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id";
-        let stream = match stream_of(self.connection, shelf)? {
+        let stream = match stream_of(self.connection, partition)? {
             Some(stream) => stream,
-            None => self.connection.prepare_cached(NEW)?.query_row(identity(shelf), |row| row.get(0))?,
+            None => self.connection.prepare_cached(NEW)?.query_row(identity(partition), |row| row.get(0))?,
         };
         for (locator, held) in &changes.forgotten {
-            self.forget(stream, shelf, locator, held)?;
+            self.forget(stream, partition, locator, held)?;
         }
         for (key, change) in &changes.variants {
             match change {
-                Change::Put(variant, until) => self.put(stream, shelf, variant, *until)?,
+                Change::Put(variant, until) => self.put(stream, partition, variant, *until)?,
                 Change::Refreshed(life) => self.refresh(stream, key, life.ttl, life.until)?,
-                Change::Gone(aliases) => self.remove(stream, shelf, key, aliases)?,
+                Change::Gone(aliases) => self.remove(stream, partition, key, aliases)?,
             }
         }
         for (name, sets) in &changes.locators {
@@ -121,7 +121,7 @@ impl Rows<'_> {
     fn forget(
         &self,
         stream: i64,
-        shelf: &Shelf,
+        partition: &Partition,
         locator: &ResourceLocator,
         held: &HashSet<VariantKey>,
     ) -> Result<()> {
@@ -132,7 +132,7 @@ impl Rows<'_> {
         while let Some(row) = rows.next()? {
             let key = read_key(row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_blob()?);
             // What cannot be read is no loss.
-            if key.is_none_or(|key| shelf.matches(&key, &locator.parameters) && !held.contains(&key)) {
+            if key.is_none_or(|key| partition.matches(&key, &locator.parameters) && !held.contains(&key)) {
                 gone.push(row.get(0)?);
             }
         }
@@ -142,7 +142,7 @@ impl Rows<'_> {
     fn put(
         &mut self,
         stream: i64,
-        shelf: &Shelf,
+        partition: &Partition,
         variant: &Variant,
         until: Option<SystemTime>,
     ) -> Result<()> {
@@ -154,7 +154,7 @@ impl Rows<'_> {
             RETURNING id";
         let key = variant.key();
         let constraints = encode_constraints(&key.constraints);
-        let (content, sealed) = self.content(shelf, variant);
+        let (content, sealed) = self.content(partition, variant);
         let content = match content {
             Some(content) if self.full && !self.fits(stream, key, &constraints, content.len())? => {
                 self.refused += 1;
@@ -183,20 +183,20 @@ impl Rows<'_> {
                 self.connection.prepare_cached("INSERT OR IGNORE INTO aliases VALUES (?1, ?2, ?3)")?;
             list.execute(params![stream, &**alias, id])?;
         }
-        self.end_absence(stream, shelf, key, &variant.content().aliases)
+        self.end_absence(stream, partition, key, &variant.content().aliases)
     }
 
     /// What is written of a variant, and whether it is sealed; none if nothing may be.
-    fn content(&self, shelf: &Shelf, variant: &Variant) -> (Option<Vec<u8>>, bool) {
+    fn content(&self, partition: &Partition, variant: &Variant) -> (Option<Vec<u8>>, bool) {
         // Not in whatever form: nobody may be served it by a later process.
         if variant.content().do_not_cache {
             return (None, false);
         }
         let plain = frame::as_received(variant);
-        if !shelf.is_secret() {
+        if !partition.is_secret() {
             return (Some(plain.into()), false);
         }
-        (self.key.and_then(|key| key.seal(&plain, &place(shelf, variant.key()))), true)
+        (self.key.and_then(|key| key.seal(&plain, &place(partition, variant.key()))), true)
     }
 
     /// Whether a row has room for a content already.
@@ -209,7 +209,13 @@ impl Rows<'_> {
     }
 
     /// Parameter sets that a variant is, or was, for no longer get what was known before it came.
-    fn end_absence(&self, stream: i64, shelf: &Shelf, key: &VariantKey, aliases: &[Name]) -> Result<()> {
+    fn end_absence(
+        &self,
+        stream: i64,
+        partition: &Partition,
+        key: &VariantKey,
+        aliases: &[Name],
+    ) -> Result<()> {
         const ABSENT: &str =
             "SELECT parameters FROM locators WHERE stream = ?1 AND name = ?2 AND answer <> 0";
         const END: &str =
@@ -219,7 +225,7 @@ impl Rows<'_> {
             let sets = absent.query_map(params![stream, &**name], |row| row.get::<_, Vec<u8>>(0))?;
             for set in sets.collect::<Result<Vec<_>>>()? {
                 let parameters = decode_parameters(&set);
-                if parameters.is_none_or(|parameters| shelf.matches(key, &parameters)) {
+                if parameters.is_none_or(|parameters| partition.matches(key, &parameters)) {
                     self.connection.prepare_cached(END)?.execute(params![stream, &**name, set])?;
                 }
             }
@@ -236,12 +242,12 @@ impl Rows<'_> {
         self.connection.prepare_cached(REFRESH)?.execute(row).map(drop)
     }
 
-    fn remove(&self, stream: i64, shelf: &Shelf, key: &VariantKey, aliases: &[Name]) -> Result<()> {
+    fn remove(&self, stream: i64, partition: &Partition, key: &VariantKey, aliases: &[Name]) -> Result<()> {
         const FIND: &str = "SELECT id FROM variants WHERE stream = ?1 AND name = ?2 AND constraints = ?3";
         let row = params![stream, &*key.name, encode_constraints(&key.constraints)];
         let id = self.connection.prepare_cached(FIND)?.query_row(row, |row| row.get(0)).optional()?;
         id.map_or(Ok(()), |id| remove_row(self.connection, id))?;
-        self.end_absence(stream, shelf, key, aliases)
+        self.end_absence(stream, partition, key, aliases)
     }
 
     fn write_locator(&self, stream: i64, locator: &ResourceLocator, record: LocatorRecord) -> Result<()> {

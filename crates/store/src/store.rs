@@ -15,7 +15,7 @@ use crate::lookup::Past;
 use crate::pending::Pending;
 use crate::shared::Shared;
 use crate::writer::{Task, Writer};
-use crate::{Origin, Settings, Shelf, Status};
+use crate::{Origin, Partition, Settings, Status};
 
 /// How long the past is waited for: a disk that does not answer must not stop a start, and one that is slow, or has
 /// much to write, must not be taken for such.
@@ -65,14 +65,14 @@ impl Store {
     /// Notes what upstream has sent, to be written soon.
     pub fn note(&self, origin: &Arc<Origin>, batch: &Batch) {
         let type_url = batch.type_url.clone();
-        let shelf = Shelf { origin: Arc::clone(origin), type_url, reach: batch.reach };
-        self.change(|pending| pending.note(shelf, batch));
+        let partition = Partition { origin: Arc::clone(origin), type_url, reach: batch.reach };
+        self.change(|pending| pending.note(partition, batch));
     }
 
     /// Notes that somebody wants `locator`, or that nobody does any more.
     pub fn want(&self, origin: &Arc<Origin>, type_url: &TypeUrl, locator: &ResourceLocator, wanted: bool) {
-        let shelf = Shelf::of(origin, type_url, locator);
-        self.change(|pending| pending.want(shelf, locator, wanted));
+        let partition = Partition::of(origin, type_url, locator);
+        self.change(|pending| pending.want(partition, locator, wanted));
     }
 
     /// Notes that what is stored for `locator` does not count any more, but for what is `held`: upstream answers
@@ -84,8 +84,8 @@ impl Store {
         locator: &ResourceLocator,
         held: HashSet<VariantKey>,
     ) {
-        let shelf = Shelf::of(origin, type_url, locator);
-        self.change(|pending| pending.forget(shelf, locator, held));
+        let partition = Partition::of(origin, type_url, locator);
+        self.change(|pending| pending.forget(partition, locator, held));
     }
 
     /// What an earlier process knew of `locators`, all of the same upstream stream. Waits for the disk, but not for

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Result, params};
 use weir_types::xdstp::collections_of;
 use weir_types::{DynamicParameters, Name, ResourceLocator};
 
-use crate::Shelf;
+use crate::Partition;
 use crate::pairs::{decode_parameters, encode_parameters};
 use crate::rows::{read_key, remove_row, stream_of};
 
@@ -21,12 +21,12 @@ pub(crate) fn begin(connection: &Connection, now: i64) -> Result<()> {
 /// Writes again what is wanted here: another process that shared the file has given it up.
 pub(crate) fn insist(
     connection: &Connection,
-    wanted: &HashMap<Shelf, HashSet<ResourceLocator>>,
+    wanted: &HashMap<Partition, HashSet<ResourceLocator>>,
 ) -> Result<()> {
     const WANT: &str = "UPDATE locators SET unwanted = NULL
         WHERE stream = ?1 AND name = ?2 AND parameters = ?3 AND unwanted IS NOT NULL";
-    for (shelf, locators) in wanted {
-        let Some(stream) = stream_of(connection, shelf)? else { continue };
+    for (partition, locators) in wanted {
+        let Some(stream) = stream_of(connection, partition)? else { continue };
         for locator in locators {
             let row = params![stream, &*locator.name, encode_parameters(&locator.parameters)];
             connection.prepare_cached(WANT)?.execute(row)?;

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::rows::{Rows, seconds};
 use crate::shared::Shared;
-use crate::{Origin, Settings, Shelf, upkeep};
+use crate::{Origin, Partition, Settings, upkeep};
 
 /// How long changes are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(100);
@@ -54,7 +54,7 @@ pub(crate) struct Writer {
     /// What was taken and is not written.
     backlog: Pending,
     /// What is wanted in this process.
-    wanted: HashMap<Shelf, HashSet<ResourceLocator>>,
+    wanted: HashMap<Partition, HashSet<ResourceLocator>>,
     write_at: Option<Instant>,
     upkeep_at: Instant,
     retry: Duration,
@@ -152,14 +152,16 @@ impl Writer {
 
     fn take_fresh(&mut self) {
         let fresh = self.shared.take();
-        for (shelf, changes) in fresh.shelves() {
+        for (partition, changes) in fresh.partitions() {
             for (name, sets) in &changes.locators {
                 for (parameters, record) in sets {
                     let locator = || ResourceLocator::new(name.clone(), parameters.clone());
                     match record.wanted {
-                        Some(true) => drop(self.wanted.entry(shelf.clone()).or_default().insert(locator())),
+                        Some(true) => {
+                            self.wanted.entry(partition.clone()).or_default().insert(locator());
+                        }
                         Some(false) => {
-                            let Entry::Occupied(mut wanted) = self.wanted.entry(shelf.clone()) else {
+                            let Entry::Occupied(mut wanted) = self.wanted.entry(partition.clone()) else {
                                 continue;
                             };
                             wanted.get_mut().remove(&locator());
@@ -330,8 +332,8 @@ mod tests {
         let mut note = |number: usize, name: &str, wanted: bool| {
             let type_url = TypeUrl::new(format!("type.googleapis.com/made.up.Type{number}"));
             let locator = ResourceLocator::new(name, DynamicParameters::empty());
-            let shelf = Shelf::of(&origin, &type_url, &locator);
-            shared.change(|pending| pending.want(shelf, &locator, wanted));
+            let partition = Partition::of(&origin, &type_url, &locator);
+            shared.change(|pending| pending.want(partition, &locator, wanted));
             writer.take_fresh();
             writer.wanted.values().map(HashSet::len).collect::<Vec<_>>()
         };

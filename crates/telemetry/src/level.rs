@@ -21,7 +21,7 @@ const QUIET: [(&str, &str); 8] = [
     // A file that is removed is so for whoever watches it and for whoever watches its directory: it warns of one of them.
     ("notify::inotify", "warn"),
     ("opentelemetry", "info"),
-    // It warns of each attempt that fails: see `noted.rs`.
+    // It warns of each attempt that fails: see `exporter_health.rs`.
     ("opentelemetry-otlp", "warn"),
     ("tonic", "debug"),
     ("tower", "debug"),

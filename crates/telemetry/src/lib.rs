@@ -7,12 +7,12 @@
 mod collector;
 mod environment;
 mod error;
+mod exporter_health;
 mod level;
 mod limiter;
 mod lines;
 mod logs;
 mod metrics;
-mod noted;
 mod panics;
 mod printable;
 mod process;

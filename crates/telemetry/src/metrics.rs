@@ -9,7 +9,7 @@ use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use prometheus::{Registry, TextEncoder};
 
-use crate::noted::Noted;
+use crate::exporter_health::MonitoredExporter;
 
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ impl Metrics {
     /// As [`Self::install`], of `resource`, and for a collector too.
     pub(crate) fn install_for(
         resource: &Resource,
-        collector: Option<PeriodicReader<Noted<MetricExporter>>>,
+        collector: Option<PeriodicReader<MonitoredExporter<MetricExporter>>>,
     ) -> Result<Self, MetricsError> {
         let registry = Registry::new();
         let exporter = opentelemetry_prometheus::exporter()

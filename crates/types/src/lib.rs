@@ -4,11 +4,11 @@
 //! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.
 
 mod batch;
-mod causes;
 mod commit;
 pub mod constraints;
 mod dialect;
 mod error;
+mod error_chain;
 mod file_format;
 mod glob_index;
 mod known;
@@ -26,11 +26,11 @@ mod variant;
 pub mod xdstp;
 
 pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Reach, Scope, Undecided};
-pub use causes::with_causes;
 pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
 pub use dialect::Dialect;
 pub use error::{Code, Failed, ResourceError};
+pub use error_chain::with_causes;
 pub use file_format::FileFormat;
 pub use glob_index::GlobIndex;
 pub use known::KnownVersions;

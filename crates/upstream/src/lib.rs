@@ -13,6 +13,7 @@ mod connector;
 mod contact;
 mod credentials;
 mod debounce;
+mod event_sink;
 mod failover;
 pub mod files;
 mod link;
@@ -33,7 +34,6 @@ mod settings;
 mod status;
 mod supervisor;
 mod transport;
-mod watcher;
 
 pub use acknowledgement::{Acknowledge, AfterSubscribers, NackUpstream};
 pub use assignment::{Lane, Role};

@@ -20,6 +20,7 @@ use crate::assignment::{Lane, Role};
 use crate::codec::Writer;
 use crate::contact::Contact;
 use crate::debounce::Collected;
+use crate::event_sink::{EventSink, Name};
 use crate::link::{Answered, Command, Link};
 use crate::memory::{Archive, Memory};
 use crate::metrics::Metrics;
@@ -28,7 +29,6 @@ use crate::prefetch::Prefetcher;
 use crate::propagation::Propagation;
 use crate::refusal::refuse;
 use crate::status::Status;
-use crate::watcher::{Name, Watcher};
 use crate::{Naming, Settings};
 
 /// All streams to one control plane.
@@ -216,7 +216,7 @@ impl Context {
         let answered: Arc<Answered> = Arc::default();
         let status = self.status.register(&settings.authority, set.clone(), lane.clone());
         status.obeys(&commands);
-        let mut watcher = Watcher {
+        let mut sink = EventSink {
             database: self.database.clone(),
             metrics: self.metrics.clone(),
             status,
@@ -248,7 +248,7 @@ impl Context {
             collected: Collected::default(),
             last: None,
             memory: archive.map(|archive| Memory::new(archive, versions)),
-            on_event: move |event| watcher.handle(event),
+            on_event: move |event| sink.handle(event),
         };
         self.tasks.spawn(link.run());
         commands

@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use weir_database::survey::Shown;
 use weir_types::{Absence, Form, TypeUrl, Withheld};
 
-use crate::lacking::{ANY, AWAY, DENIED, OBSTACLES, OVER_LIMIT};
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::unavailable::{ANY, AWAY, DENIED, OBSTACLES, OVER_LIMIT};
 use crate::{Shared, TAG};
 
 /// A resource that a client is subscribed to, as far as Weir knows it.

@@ -8,8 +8,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use weir_types::{DynamicParameters, Pattern};
 
-use crate::lacking::Lacking;
 use crate::time::rfc3339;
+use crate::unavailable::Lacking;
 
 /// An open stream, or a poll that waits.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use weir_types::{Commit, Fingerprint, Form, Name, TypeUrl, Variant};
 
 use super::type_in_path;
-use crate::apart::apart;
+use crate::blocking::run_blocking;
 use crate::clients::time;
 use crate::problem::Problem;
 use crate::{Shared, TAG};
@@ -94,7 +94,7 @@ pub(crate) async fn delivery(
 ) -> Result<Json<Progress>, Problem> {
     let type_url = type_in_path(&type_url)?;
     let name = Name::from(&*name);
-    Ok(Json(apart(move || progress(&instance, &type_url, &name)).await?))
+    Ok(Json(run_blocking(move || progress(&instance, &type_url, &name)).await?))
 }
 
 /// Looks at every stream.

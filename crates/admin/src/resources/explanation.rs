@@ -13,12 +13,12 @@ use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use super::model::{Asked, Variant};
 use super::type_in_path;
-use crate::apart::{Caller, apart_for};
+use crate::blocking::{Caller, run_blocking_for};
 use crate::clients::obstacle_of;
-use crate::lacking::DENIED;
 use crate::page::Part;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::unavailable::DENIED;
 use crate::{Shared, TAG};
 
 /// How much the comparisons for a page may cost: see [`Overlaps::work`].
@@ -120,7 +120,7 @@ pub(crate) async fn explain(
     if let (Some(id), Some(_)) = (id, &sent) {
         return Err(Problem::invalid("client", &id.to_string(), "it cannot be combined with param"));
     }
-    let explained = apart_for(move |caller| {
+    let explained = run_blocking_for(move |caller| {
         let (parameters, obstacle) = match id {
             None => (sent.unwrap_or_default(), None),
             Some(id) => asking(&instance, id, &type_url, &name)?,

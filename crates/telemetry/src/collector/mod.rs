@@ -17,8 +17,8 @@ use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use self::client::Client;
 use crate::environment::{Environment, Signal, Target};
 use crate::error::TelemetryError;
+use crate::exporter_health::MonitoredExporter;
 use crate::metrics::Metrics;
-use crate::noted::Noted;
 use crate::settings::{Collector, Protocol};
 
 /// How long the last words to a collector may take.
@@ -90,31 +90,31 @@ impl Collector {
 }
 
 impl Target {
-    fn traces(&self) -> Result<Noted<SpanExporter>, TelemetryError> {
+    fn traces(&self) -> Result<MonitoredExporter<SpanExporter>, TelemetryError> {
         let builder = SpanExporter::builder();
         let built = match self.protocol {
             Protocol::Grpc => self.addressed(builder.with_tonic()).build(),
             Protocol::HttpProtobuf => self.over_http(builder.with_http()).build(),
         };
-        self.noted("traces", built)
+        self.monitored("traces", built)
     }
 
-    fn metrics(&self) -> Result<Noted<MetricExporter>, TelemetryError> {
+    fn metrics(&self) -> Result<MonitoredExporter<MetricExporter>, TelemetryError> {
         let builder = MetricExporter::builder();
         let built = match self.protocol {
             Protocol::Grpc => self.addressed(builder.with_tonic()).build(),
             Protocol::HttpProtobuf => self.over_http(builder.with_http()).build(),
         };
-        self.noted("metrics", built)
+        self.monitored("metrics", built)
     }
 
-    fn noted<E>(
+    fn monitored<E>(
         &self,
         what: &'static str,
         built: Result<E, ExporterBuildError>,
-    ) -> Result<Noted<E>, TelemetryError> {
+    ) -> Result<MonitoredExporter<E>, TelemetryError> {
         let exporter = built.map_err(|source| self.failed(source))?;
-        Ok(Noted::new(exporter, what, &self.endpoint))
+        Ok(MonitoredExporter::new(exporter, what, &self.endpoint))
     }
 
     fn addressed<B: WithExportConfig>(&self, builder: B) -> B {

@@ -129,7 +129,7 @@ impl Simulation {
             let comparable = |locator: &ResourceLocator| {
                 !locator.is_wildcard() || hop.native || hop.dialect == Dialect::Delta
             };
-            let subscribed = links.links.values().flat_map(|link| link.line.subscribed());
+            let subscribed = links.links.values().flat_map(|link| link.transport.subscribed());
             let subscribed: BTreeSet<_> = subscribed.filter(|(_, locator)| comparable(locator)).collect();
             let wanted = links.wanted.keys().filter(|(_, locator)| comparable(locator));
             let wanted: BTreeSet<_> = wanted.cloned().collect();

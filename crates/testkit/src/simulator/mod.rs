@@ -14,22 +14,22 @@
 mod agenda;
 mod checks;
 mod excuse;
+mod faults;
 mod history;
-mod line;
-mod lives;
+mod hostile;
 mod manners;
 mod origin;
 mod peer;
 mod play;
 mod proxy;
 mod script;
-mod siege;
-mod trouble;
+mod transport;
+mod ttl;
 mod upstream;
 mod witness;
 
+pub use hostile::{Follower, Hostile};
 pub use play::{Hop, Setup, Simulation, Summary, Tally};
-pub use siege::{Follower, Siege};
 
 use weir_types::{DynamicParameters, Kind, TypeUrl};
 

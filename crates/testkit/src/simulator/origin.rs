@@ -13,8 +13,8 @@ use weir_types::{
 
 use super::excuse::Excuse;
 use super::history::{History, Variants};
-use super::lives::{Fate, Lives};
 use super::proxy::sorted;
+use super::ttl::{Fate, TtlSchedule};
 use super::{NAMES, types};
 use crate::model::{Change, Reference};
 
@@ -24,7 +24,7 @@ pub(super) struct Origin {
     pub(super) history: History,
     reference: Reference,
     revision: u64,
-    lives: Lives,
+    lives: TtlSchedule,
     /// Questions that are answered later: when.
     questions: Vec<(Instant, TypeUrl, ResourceLocator)>,
 }
@@ -41,7 +41,7 @@ impl Origin {
 
     /// One of whose content some may have to be refreshed.
     pub(super) fn mortal(rng: &mut fastrand::Rng) -> Self {
-        Self { lives: Lives::new(rng), ..Self::new() }
+        Self { lives: TtlSchedule::new(rng), ..Self::new() }
     }
 
     /// Whether anything can have a time to live.

@@ -8,9 +8,9 @@ use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
 
 use super::excuse::Excuse;
 use super::history::History;
-use super::line::Line;
 use super::play::Tally;
 use super::script::{Asked, Asking};
+use super::transport::Transport;
 use super::witness::Witness;
 use super::{NAMES, parameter_sets, types};
 use crate::model::{Client, Response};
@@ -31,7 +31,7 @@ pub(super) struct Peer {
     pub(super) client: Client,
     /// The proxy that it is connected to.
     pub(super) proxy: usize,
-    pub(super) line: Line,
+    pub(super) transport: Transport,
     witness: Witness,
     manner: Manner,
     /// How often it has connected.
@@ -44,11 +44,11 @@ impl Peer {
         let manner = [Manner::Plain, Manner::Leaf, Manner::Proxy][rng.usize(0..3)];
         let sets = parameter_sets();
         let client = Client::new(dialect, sets[rng.usize(0..sets.len())].clone());
-        let mut line = Line::default();
+        let mut transport = Transport::default();
         if dialect == Dialect::Sotw && rng.bool() {
-            line.without_times();
+            transport.without_times();
         }
-        Self { client, proxy, line, witness: Witness::default(), manner, connections: 0 }
+        Self { client, proxy, transport, witness: Witness::default(), manner, connections: 0 }
     }
 
     /// Subscribes to something, or no longer. What it sends while it is not connected is lost.

@@ -11,13 +11,13 @@ use weir_types::TypeUrl;
 
 use super::agenda::{Agenda, End, Event, Trace};
 use super::excuse::Excuse;
-use super::line::Line;
-use super::lives::Fate;
 use super::manners::Customs;
 use super::origin::Origin;
 use super::peer::Peer;
 use super::proxy::{Need, Proxy};
 use super::script::{self, Asked, Asking, SCRIPT, STEADY};
+use super::transport::Transport;
+use super::ttl::Fate;
 use super::upstream::Upstream;
 
 /// More than any play has to send.
@@ -154,18 +154,20 @@ impl Simulation {
         match event {
             Event::Asked(end, connection, inbound) => {
                 let now = self.now();
-                if let Some(line) = self.line(&end).filter(|line| line.carries(connection)) {
-                    line.handle(inbound, now);
+                if let Some(transport) =
+                    self.transport(&end).filter(|transport| transport.carries(connection))
+                {
+                    transport.handle(inbound, now);
                 }
             }
             Event::Answered(end, connection, response) => {
-                if self.line(&end).is_some_and(|line| line.carries(connection)) {
+                if self.transport(&end).is_some_and(|transport| transport.carries(connection)) {
                     self.answered(end, response);
                 }
             }
             Event::Flush(end) => self.flush(&end),
             Event::Open(end) => self.open(&end),
-            Event::Resume(end) => drop(self.line(&end).map(|line| line.stall(false))),
+            Event::Resume(end) => drop(self.transport(&end).map(|transport| transport.stall(false))),
             Event::Cut => {
                 let end = self.any_end();
                 self.cut(&end);
@@ -260,7 +262,9 @@ impl Simulation {
     pub(super) fn send_up(&mut self, end: &End, request: Inbound) {
         let mut rng = self.rng.fork();
         let now = self.agenda.now();
-        if let Some((when, connection)) = self.line(end).and_then(|line| line.send_up(now, &mut rng)) {
+        if let Some((when, connection)) =
+            self.transport(end).and_then(|transport| transport.send_up(now, &mut rng))
+        {
             self.agenda.at(when, Event::Asked(end.clone(), connection, request));
         }
     }
@@ -278,10 +282,10 @@ impl Simulation {
                 needs.into_iter().flatten().for_each(|(end, need)| self.attend(end, need));
             }
             for end in self.ends() {
-                while let Some(response) = self.line(&end).and_then(|line| line.answer(at)) {
+                while let Some(response) = self.transport(&end).and_then(|transport| transport.answer(at)) {
                     let mut rng = self.rng.fork();
                     let now = self.agenda.now();
-                    let sent = self.line(&end).and_then(|line| line.send_down(now, &mut rng));
+                    let sent = self.transport(&end).and_then(|transport| transport.send_down(now, &mut rng));
                     let (when, connection) = sent.expect("who answers is connected");
                     self.agenda.at(when, Event::Answered(end.clone(), connection, response));
                 }
@@ -317,10 +321,10 @@ impl Simulation {
         ends[self.rng.usize(0..ends.len())].clone()
     }
 
-    pub(super) fn line(&mut self, end: &End) -> Option<&mut Line> {
+    pub(super) fn transport(&mut self, end: &End) -> Option<&mut Transport> {
         match end {
-            End::Client(who) => Some(&mut self.peers[*who].line),
-            End::Link(..) => self.link(end).map(|link| &mut link.line),
+            End::Client(who) => Some(&mut self.peers[*who].transport),
+            End::Link(..) => self.link(end).map(|link| &mut link.transport),
         }
     }
 

@@ -61,11 +61,11 @@ pub(super) fn write(agenda: &mut Agenda, clients: usize, proxies: usize, rng: &m
             add(Event::Act(who), rng);
         }
     }
-    let trouble = clients + proxies;
-    for _ in 0..rng.usize(0..4 * trouble) {
+    let faults = clients + proxies;
+    for _ in 0..rng.usize(0..4 * faults) {
         add(Event::Cut, rng);
     }
-    for _ in 0..rng.usize(0..2 * trouble) {
+    for _ in 0..rng.usize(0..2 * faults) {
         add(Event::Stall, rng);
     }
     for _ in 0..rng.usize(0..4).saturating_sub(1) {

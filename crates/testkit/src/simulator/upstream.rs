@@ -12,7 +12,7 @@ use weir_types::{
     VariantKey, Version,
 };
 
-use super::line::Line;
+use super::transport::Transport;
 use crate::model::{Response, Sent};
 
 /// One stream, which outlives its connections.
@@ -21,7 +21,7 @@ pub(super) struct Upstream {
     pub(super) dialect: Dialect,
     /// What the server makes of the `Node`.
     pub(super) parameters: DynamicParameters,
-    pub(super) line: Line,
+    pub(super) transport: Transport,
     /// Whether what was collected will be sent.
     pub(super) collecting: bool,
     naming: Naming,
@@ -40,9 +40,9 @@ impl Upstream {
             shrink_guard: None,
         };
         let machine = UpstreamSession::new(settings);
-        let mut line = Line::default();
-        line.of_proxy();
-        Self { machine, dialect, parameters, line, collecting: false, naming }
+        let mut transport = Transport::default();
+        transport.of_proxy();
+        Self { machine, dialect, parameters, transport, collecting: false, naming }
     }
 
     /// The next request, as the server reads it.

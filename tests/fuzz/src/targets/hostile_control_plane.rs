@@ -5,7 +5,7 @@ use std::time::Duration;
 use prost::Message;
 use weir_protocol::Dialect;
 use weir_testkit::resource::Published;
-use weir_testkit::simulator::{Hop, Siege};
+use weir_testkit::simulator::{Hop, Hostile};
 use weir_upstream::codec;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, ResourceName};
 use weir_wire::resource::RESOURCE_TYPE_URL;
@@ -16,39 +16,39 @@ pub(crate) fn run(data: &[u8]) {
     let mut script = Script::new(data);
     let kind = script.byte();
     let dialect = if kind & 1 == 0 { Dialect::Sotw } else { Dialect::Delta };
-    let mut siege = Siege::new(Hop { dialect, native: kind & 2 == 0 });
+    let mut hostile = Hostile::new(Hop { dialect, native: kind & 2 == 0 });
     for _ in 0..LONGEST {
         if script.is_over() {
             break;
         }
         match script.byte() % 12 {
-            0..3 => siege.subscribe(script.bytes(), true),
-            3 => siege.subscribe(script.bytes(), false),
-            4 => siege.reset(script.byte()),
-            5 => siege.pass(Duration::from_secs(script.byte().into())),
+            0..3 => hostile.subscribe(script.bytes(), true),
+            3 => hostile.subscribe(script.bytes(), false),
+            4 => hostile.reset(script.byte()),
+            5 => hostile.pass(Duration::from_secs(script.byte().into())),
             6 => {
                 let stream = script.byte();
-                say(&mut siege, stream, dialect, script.block());
+                say(&mut hostile, stream, dialect, script.block());
             }
             _ => {
                 let stream = script.byte();
                 let response = response(&mut script, dialect);
-                say(&mut siege, stream, dialect, &response);
+                say(&mut hostile, stream, dialect, &response);
             }
         }
     }
-    siege.relieve();
+    hostile.relieve();
 }
 
 /// What cannot be decoded ends the stream.
-fn say(siege: &mut Siege, stream: u8, dialect: Dialect, bytes: &[u8]) {
+fn say(hostile: &mut Hostile, stream: u8, dialect: Dialect, bytes: &[u8]) {
     let response = match dialect {
         Dialect::Sotw => DiscoveryResponse::decode(bytes).map(codec::read_sotw),
         Dialect::Delta => DeltaDiscoveryResponse::decode(bytes).map(codec::read_delta),
     };
     match response {
-        Ok(response) => siege.send(stream, response),
-        Err(_) => siege.reset(stream),
+        Ok(response) => hostile.send(stream, response),
+        Err(_) => hostile.reset(stream),
     }
 }
 

@@ -30,25 +30,25 @@ impl Simulation {
         match end {
             End::Client(who) => {
                 let peer = &mut self.peers[*who];
-                if peer.line.is_open() {
+                if peer.transport.is_open() {
                     return;
                 }
                 peer.connections += 1;
                 let plain = peer.plain().clone();
-                peer.line.open(number, &database, peer.client.dialect(), &plain);
+                peer.transport.open(number, &database, peer.client.dialect(), &plain);
                 // What goes to a proxy is never split.
-                peer.line.split([None, None, Some(1), Some(3)][self.rng.usize(0..4)]);
+                peer.transport.split([None, None, Some(1), Some(3)][self.rng.usize(0..4)]);
                 let requests = peer.client.reconnect(self.rng.bool());
                 peer.excuse_unstated(&requests);
                 requests.into_iter().for_each(|request| self.send_up(end, request));
             }
             End::Link(hop, ..) => {
                 let (is_first, customs) = (*hop == 0, self.customs);
-                let Some(link) = self.link(end).filter(|link| !link.line.is_open()) else { return };
+                let Some(link) = self.link(end).filter(|link| !link.transport.is_open()) else { return };
                 if is_first {
-                    link.line.follow(customs);
+                    link.transport.follow(customs);
                 }
-                link.line.open(number, &database, link.dialect, &link.parameters);
+                link.transport.open(number, &database, link.dialect, &link.parameters);
                 link.machine.connected();
                 self.flush(end);
             }
@@ -56,8 +56,8 @@ impl Simulation {
     }
 
     pub(super) fn cut(&mut self, end: &End) {
-        let Some(line) = self.line(end).filter(|line| line.is_open()) else { return };
-        line.cut();
+        let Some(transport) = self.transport(end).filter(|transport| transport.is_open()) else { return };
+        transport.cut();
         if let Some(link) = self.link(end) {
             link.machine.disconnected();
         }
@@ -69,8 +69,8 @@ impl Simulation {
     pub(super) fn stall(&mut self, end: End) {
         let most = if self.rng.u32(0..4) == 0 { 20_000 } else { 3_000 };
         let until = self.agenda.now() + Duration::from_millis(self.rng.u64(100..most));
-        if let Some(line) = self.line(&end) {
-            line.stall(true);
+        if let Some(transport) = self.transport(&end) {
+            transport.stall(true);
             self.agenda.at(until.min(SCRIPT), Event::Resume(end));
         }
     }

@@ -28,23 +28,23 @@ impl Caller {
 ///
 /// # Errors
 /// When it panics.
-pub(crate) async fn apart<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {
-    apart_for(|_| work()).await
+    run_blocking_for(|_| work()).await
 }
 
-/// As [`apart`]. Work that may take long ends early when its caller is gone.
+/// As [`run_blocking`]. Work that may take long ends early when its caller is gone.
 ///
 /// # Errors
 /// When it panics.
-pub(crate) async fn apart_for<T: Send + 'static>(
+pub(crate) async fn run_blocking_for<T: Send + 'static>(
     work: impl FnOnce(&Caller) -> T + Send + 'static,
 ) -> Result<T, JoinError> {
     in_turn(&TURNS, work).await
 }
 
-/// As [`apart`], for the metrics.
+/// As [`run_blocking`], for the metrics.
 ///
 /// # Errors
 /// When it panics.
@@ -79,7 +79,7 @@ mod tests {
     #[tokio::test]
     async fn work_learns_that_its_caller_is_gone() {
         let ((begun, has_begun), (ended, has_ended)) = (oneshot::channel(), oneshot::channel());
-        let work = tokio::spawn(apart_for(move |caller| {
+        let work = tokio::spawn(run_blocking_for(move |caller| {
             begun.send(()).unwrap();
             while !caller.is_gone() {
                 std::hint::spin_loop();

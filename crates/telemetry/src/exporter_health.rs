@@ -10,9 +10,9 @@ use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
-/// An exporter whose failures are noted here.
+/// An exporter whose failures are logged here.
 #[derive(Debug)]
-pub(crate) struct Noted<E> {
+pub(crate) struct MonitoredExporter<E> {
     exporter: E,
     /// The signal: `traces`, `metrics`.
     what: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Noted<E> {
     standing: Standing,
 }
 
-impl<E> Noted<E> {
+impl<E> MonitoredExporter<E> {
     pub(crate) fn new(exporter: E, what: &'static str, endpoint: &str) -> Self {
         Self { exporter, what, endpoint: endpoint.to_owned(), standing: Standing::default() }
     }
@@ -60,7 +60,7 @@ impl Standing {
     }
 }
 
-impl<E: SpanExporter> SpanExporter for Noted<E> {
+impl<E: SpanExporter> SpanExporter for MonitoredExporter<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         self.note(self.exporter.export(batch).await)
     }
@@ -78,7 +78,7 @@ impl<E: SpanExporter> SpanExporter for Noted<E> {
     }
 }
 
-impl<E: PushMetricExporter> PushMetricExporter for Noted<E> {
+impl<E: PushMetricExporter> PushMetricExporter for MonitoredExporter<E> {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
         self.note(self.exporter.export(metrics).await)
     }

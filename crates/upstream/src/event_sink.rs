@@ -18,7 +18,7 @@ use crate::status::LinkStatus;
 use crate::{Acknowledge, Lane};
 
 /// Carries what happens on a stream to the database, the log, and whoever watches.
-pub(crate) struct Watcher {
+pub(crate) struct EventSink {
     pub(crate) database: Database,
     pub(crate) metrics: Metrics,
     pub(crate) status: LinkStatus,
@@ -48,9 +48,9 @@ pub(crate) struct Name {
     pub(crate) lane: Lane,
 }
 
-// === impl Watcher ===
+// === impl EventSink ===
 
-impl Watcher {
+impl EventSink {
     /// Takes an event in. A watch of what it has committed, where acknowledging it waits for subscribers.
     pub(crate) fn handle(&mut self, event: Event) -> Option<Watch> {
         let Name { authority, parameters, lane: Lane { role, type_url } } = &self.name;
@@ -187,7 +187,7 @@ impl Watcher {
     }
 }
 
-impl Drop for Watcher {
+impl Drop for EventSink {
     fn drop(&mut self) {
         self.metrics.held(-i64::try_from(self.held).unwrap_or_default());
         self.metrics.closed(self.index);

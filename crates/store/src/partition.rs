@@ -18,7 +18,7 @@ pub struct Origin {
 
 /// What an upstream stream has brought of one type, by one reach.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Shelf {
+pub struct Partition {
     /// Which stream.
     pub origin: Arc<Origin>,
     /// Which type.
@@ -27,9 +27,9 @@ pub struct Shelf {
     pub reach: Reach,
 }
 
-// === impl Shelf ===
+// === impl Partition ===
 
-impl Shelf {
+impl Partition {
     /// Where the answers to `locator` are.
     pub fn of(origin: &Arc<Origin>, type_url: &TypeUrl, locator: &ResourceLocator) -> Self {
         let reach = if locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };

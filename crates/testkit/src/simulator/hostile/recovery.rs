@@ -10,13 +10,13 @@ use super::super::checks::content;
 use super::super::origin::Origin;
 use super::super::play::Hop;
 use super::super::proxy::Need;
-use super::{ENDLESS, Follower, Siege, TYPES, type_of};
+use super::{ENDLESS, Follower, Hostile, TYPES, type_of};
 use crate::model::Held;
 
 /// Longer than any timeout, and than what is not asked for is kept.
 const AFTER: Duration = Duration::from_secs(40);
 
-impl Siege {
+impl Hostile {
     /// The end: what the good one has is what everybody has, and nothing is left behind when they have gone.
     pub fn relieve(mut self) {
         let mut origin = Origin::new();
@@ -44,8 +44,8 @@ impl Siege {
 
     fn connect(&mut self, end: &End, origin: &Origin) {
         let Some(link) = self.proxy.link(end) else { return };
-        link.line.without_times();
-        link.line.open(0, &origin.database, link.dialect, &link.parameters);
+        link.transport.without_times();
+        link.transport.open(0, &origin.database, link.dialect, &link.parameters);
         link.machine.connected();
     }
 
@@ -80,9 +80,9 @@ impl Siege {
         while let Some(link) = self.proxy.link(end) {
             let asked: Vec<_> = std::iter::from_fn(|| link.ask(now)).collect();
             let asks = !asked.is_empty();
-            asked.into_iter().for_each(|request| link.line.handle(request, now));
+            asked.into_iter().for_each(|request| link.transport.handle(request, now));
             origin.answer(now, Duration::default);
-            let Some(response) = self.proxy.link(end).and_then(|link| link.line.answer(now)) else {
+            let Some(response) = self.proxy.link(end).and_then(|link| link.transport.answer(now)) else {
                 return busy | asks;
             };
             self.proxy.receive(set, *role, response, now);

@@ -4,7 +4,7 @@
 //! good control plane takes the place of the bad one, every subscriber has just what that one has.
 
 mod followers;
-mod relief;
+mod recovery;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -26,14 +26,14 @@ const TYPES: usize = 5;
 const ENDLESS: usize = 1_000;
 
 /// The proxy, and its clients.
-pub struct Siege {
+pub struct Hostile {
     hop: Hop,
     proxy: Proxy,
     followers: Vec<Follower>,
     now: Instant,
 }
 
-impl Siege {
+impl Hostile {
     /// A proxy that asks for nothing yet.
     pub fn new(hop: Hop) -> Self {
         let proxy = Proxy::new(0, hop);

@@ -8,7 +8,7 @@ use weir_protocol::Dialect;
 use weir_protocol::server::Inbound;
 use weir_types::{DynamicParameters, Form, Selector, TypeUrl, WILDCARD};
 
-use super::super::line::Line;
+use super::super::transport::Transport;
 use super::super::{NAMES, parameter_sets};
 use super::{ENDLESS, TYPES, type_of};
 use crate::model::{Client, Identity};
@@ -16,7 +16,7 @@ use crate::model::{Client, Identity};
 /// A client with its stream.
 pub struct Follower {
     pub(super) client: Client,
-    pub(super) line: Line,
+    pub(super) transport: Transport,
     form: Form,
     /// Time stands still for it.
     now: Instant,
@@ -38,10 +38,10 @@ impl Follower {
 
     /// One that asks in `form`, and has `parameters` where it asks by plain names.
     pub fn new(database: &Database, dialect: Dialect, form: Form, parameters: &DynamicParameters) -> Self {
-        let mut line = Line::default();
-        line.without_times();
-        line.open(0, database, dialect, parameters);
-        Self { client: Client::new(dialect, parameters.clone()), line, form, now: Instant::now() }
+        let mut transport = Transport::default();
+        transport.without_times();
+        transport.open(0, database, dialect, parameters);
+        Self { client: Client::new(dialect, parameters.clone()), transport, form, now: Instant::now() }
     }
 
     /// Subscribes to something, or no longer: each number picks from what is in play.
@@ -57,15 +57,15 @@ impl Follower {
             true => Some(self.client.subscribe(&type_url, &[selector])),
             false => self.client.unsubscribe(&type_url, &[selector]),
         };
-        request.into_iter().for_each(|request: Inbound| self.line.handle(request, self.now));
+        request.into_iter().for_each(|request: Inbound| self.transport.handle(request, self.now));
     }
 
     /// Takes in what there is for it, and accepts it.
     pub fn settle(&mut self) {
         let mut responses = 0;
-        while let Some(response) = self.line.answer(self.now) {
+        while let Some(response) = self.transport.answer(self.now) {
             let verdict = self.client.receive(&response, None);
-            self.line.handle(verdict, self.now);
+            self.transport.handle(verdict, self.now);
             responses += 1;
             assert!(responses < ENDLESS, "there is no end of responses");
         }

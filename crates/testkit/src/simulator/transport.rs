@@ -31,7 +31,7 @@ impl Lane {
 
 /// A stream that is opened again and again.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct Transport {
     connection: Option<Connection>,
     /// Whether the asking end does not read, so that there is no room for responses.
     stalled: bool,
@@ -67,7 +67,7 @@ impl Connection {
     }
 }
 
-impl Line {
+impl Transport {
     pub(super) fn open(
         &mut self,
         number: u64,

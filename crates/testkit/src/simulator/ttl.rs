@@ -24,13 +24,13 @@ pub(super) enum Fate {
 
 /// What has a time to live, and is vouched for when.
 #[derive(Debug, Default)]
-pub(super) struct Lives {
+pub(super) struct TtlSchedule {
     /// How many of ten contents have a time to live.
     share: u32,
     next: BTreeMap<(TypeUrl, VariantKey), (Duration, Instant)>,
 }
 
-impl Lives {
+impl TtlSchedule {
     pub(super) fn new(rng: &mut fastrand::Rng) -> Self {
         Self { share: [0, 3, 8][rng.usize(0..3)], ..Self::default() }
     }
