@@ -1,6 +1,6 @@
 """A gRPC client that makes RPCs to one target, one after another, until its standard input ends.
 
-Prints a line of JSON for each: {"ok": what the server said} or {"error": why it failed}. Where the target
+Prints a line of JSON for each: {"ok": the answer of the server} or {"error": why it failed}. Where the target
 is an xds:/// name, GRPC_XDS_BOOTSTRAP_CONFIG holds the bootstrap.
 """
 

@@ -28,7 +28,7 @@ async fn clusters(weir: &Weir) -> (XdsClient, Vec<String>) {
 }
 
 /// Waits for the log of the next reload.
-async fn told(weir: &Weir, parts: &[&str]) {
+async fn sent(weir: &Weir, parts: &[&str]) {
     weir.child().wait_for_line(parts).await;
 }
 
@@ -43,13 +43,13 @@ async fn a_changed_file_counts_for_who_comes_and_not_for_who_is_there() {
     let (mut running, names) = clusters(&weir).await;
     assert_eq!(names, ["of-prod"]);
     weir.reconfigure(|text| text.replace("default = \"prod\"", "default = \"test\""));
-    told(&weir, &[APPLIED, "dynamic_parameters"]).await;
+    sent(&weir, &[APPLIED, "dynamic_parameters"]).await;
     assert_eq!(clusters(&weir).await.1, ["of-test"]);
     metric(&weir, "weir_config_reloads_total{outcome=\"applied\"}", 1).await;
 
     // Of those that are there one is kept, and nobody else is let in.
     weir.reconfigure(|text| format!("{text}\n[limits]\nmax_streams = 1\n"));
-    told(&weir, &[APPLIED, "limits.max_streams"]).await;
+    sent(&weir, &[APPLIED, "limits.max_streams"]).await;
     until("the other client to be gone", async || {
         let mut late = XdsClient::delta(weir.address(), &node("late")).await;
         late.subscribe(type_url("cds"), &[]);
@@ -73,32 +73,32 @@ async fn u12_who_asks_for_more_than_a_client_may_gets_it_once_it_may() {
     let errors = first.error_codes();
     let [(refused, Code::ResourceExhausted)] = errors[..] else { panic!("{first:?}") };
     weir.reconfigure(|text| text.replace("max_new_names_per_client = 1", "max_new_names_per_client = 2"));
-    told(&weir, &[APPLIED, "limits.max_new_names_per_client"]).await;
+    sent(&weir, &[APPLIED, "limits.max_new_names_per_client"]).await;
     while !client.accept(type_url("cds")).await.names().contains(&refused) {}
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_file_changes_nothing_and_says_why() {
+async fn a_bad_file_changes_nothing_and_states_why() {
     let weir = weir().await;
     let bad = "default = \"test\"\n\n[limits]\nmax_streams = 0\n";
     weir.reconfigure(|text| text.replace("default = \"prod\"", bad));
-    told(&weir, &[FAILED, "weir.toml:", "limits.max_streams: must be at least 1 (got 0)"]).await;
+    sent(&weir, &[FAILED, "weir.toml:", "limits.max_streams: must be at least 1 (got 0)"]).await;
     metric(&weir, "weir_config_reloads_total{outcome=\"failed\"}", 1).await;
     assert_eq!(clusters(&weir).await.1, ["of-prod"], "not even what was good in it");
     std::fs::remove_file(weir.config()).unwrap();
     weir.signal("HUP").await;
-    told(&weir, &[FAILED, "No such file or directory"]).await;
+    sent(&weir, &[FAILED, "No such file or directory"]).await;
     assert_eq!(clusters(&weir).await.1, ["of-prod"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_change_says_so_and_the_rest_counts() {
+async fn what_cannot_change_states_so_and_the_rest_counts() {
     let weir = weir().await;
     weir.reconfigure(|text| {
         let text = text.replace("weir-test", "renamed").replace("default = \"prod\"", "default = \"test\"");
         format!("{text}\n[cache]\nidle_timeout = \"61s\"\n")
     });
-    told(&weir, &["until a restart", "node,cache"]).await;
+    sent(&weir, &["until a restart", "node,cache"]).await;
     metric(&weir, "weir_config_pending", 2).await;
     let mut client = XdsClient::sotw(weir.address(), &node("n")).await;
     client.subscribe(type_url("cds"), &[]);
@@ -113,7 +113,7 @@ async fn what_cannot_change_says_so_and_the_rest_counts() {
 async fn the_file_is_read_again_on_sighup_too() {
     let weir = weir().await;
     weir.signal("HUP").await;
-    told(&weir, &[APPLIED]).await;
+    sent(&weir, &[APPLIED]).await;
     assert_eq!(clusters(&weir).await.1, ["of-prod"]);
 }
 
@@ -128,7 +128,7 @@ async fn exports_and_the_log_level_change_at_once() {
             .await;
     assert_eq!(written["resources"][0]["name"], "of-test", "{written}");
     weir.reconfigure(|text| text.replace("level = \"warn\"", "level = \"info\""));
-    told(&weir, &[APPLIED, "log.level"]).await;
+    sent(&weir, &[APPLIED, "log.level"]).await;
     let lines = weir.child().output();
     assert!(!lines.contains("\"changed\":\"log.level,export\""), "that was published to nobody: {lines}");
 }
@@ -157,7 +157,7 @@ async fn upstream_moves_to_another_endpoint_and_clients_are_sent_what_differs() 
     let mut client = subscribed(&weir).await;
     assert_eq!(client.accept(type_url("cds")).await.names(), ["gone", "other", "same"]);
     weir.reconfigure(|text| text.replace(&first.uri(), &second.uri()));
-    told(&weir, &[APPLIED, "\"changed\":\"upstream\""]).await;
+    sent(&weir, &[APPLIED, "\"changed\":\"upstream\""]).await;
     let received = client.accept(type_url("cds")).await;
     assert_eq!(received.resource("other").text(), "2");
     assert!(received.names().iter().all(|name| *name != "same"), "{received:?}");
@@ -202,7 +202,7 @@ async fn files_and_names_of_tls_upstream_change_without_a_restart() {
 
     // What cannot be used is refused, and the stream that there is goes on.
     weir.reconfigure(|text| text.replace("old-ca.pem", "none.pem").replace("old.example", "new.example"));
-    told(&weir, &[FAILED, "upstream[0].tls.ca: ", "none.pem: it cannot be read"]).await;
+    sent(&weir, &[FAILED, "upstream[0].tls.ca: ", "none.pem: it cannot be read"]).await;
     control_plane.set(cluster("a", "2"));
     assert_eq!(client.accept(type_url("cds")).await.resource("a").text(), "2");
     control_plane.look(|state| assert_eq!(state.streams.len(), 1, "{}", state.describe()));
@@ -213,7 +213,7 @@ async fn files_and_names_of_tls_upstream_change_without_a_restart() {
         let text = text.replace("none.pem", "new-ca.pem");
         text.replace("/old.pem", "/new.pem").replace("/old.key", "/new.key")
     });
-    told(&weir, &[APPLIED, "upstream"]).await;
+    sent(&weir, &[APPLIED, "upstream"]).await;
     let moved = |state: &State| (state.streams.len() == 2 && !state.streams[0].open).then_some(());
     control_plane.wait_for("the stream by the new files", moved).await;
     control_plane.set(cluster("a", "3"));
@@ -232,12 +232,12 @@ async fn an_upstream_comes_and_goes_and_one_that_becomes_another_waits_for_a_res
 
     let section = upstream(&control_plane.uri(), "authority = \"new.example\"");
     weir.reconfigure(|text| format!("{text}\n{section}"));
-    told(&weir, &[APPLIED, "upstream"]).await;
+    sent(&weir, &[APPLIED, "upstream"]).await;
     assert_eq!(client.accept(type_url("cds")).await.resource(NAME).text(), "1");
     until("it to be ready", async || (weir.admin("/ready").await.status == 200).then_some(())).await;
 
     weir.reconfigure(|text| text.replace("backoff_max = \"500ms\"", "protocol = \"ads-sotw\""));
-    told(&weir, &["until a restart", "upstream,upstream.protocol"]).await;
+    sent(&weir, &["until a restart", "upstream,upstream.protocol"]).await;
     control_plane.set(cluster(NAME, "2"));
     assert_eq!(
         client.accept(type_url("cds")).await.resource(NAME).text(),

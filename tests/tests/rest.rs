@@ -46,7 +46,7 @@ async fn r02_a_malformed_poll_is_answered_by_what_is_wrong_with_it_and_where() {
     ] {
         let (status, answer) = client.post_json(path, body).await;
         assert_eq!((status, &answer["code"]), (400, &json!(3)));
-        assert!(answer["message"].as_str().is_some_and(|said| said.starts_with(wanted)), "{answer}");
+        assert!(answer["message"].as_str().is_some_and(|stated| stated.starts_with(wanted)), "{answer}");
     }
     // The connection is as good as before.
     assert_eq!(client.changed("clusters", &[], &[]).await.resources, []);

@@ -245,7 +245,7 @@ async fn no_admin_answer_shows_a_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_command_line_speaks_tls_and_shows_certificates_and_tokens() {
+async fn the_command_line_uses_tls_and_shows_certificates_and_tokens() {
     let (pki, control_plane) = (Pki::with_tokens(), FakeControlPlane::start().await);
     control_plane.set(Published::text(type_url("cds"), "a", "1"));
     let rights = format!("read = [\"{READER}\"]\n");

@@ -19,18 +19,18 @@ async fn next(socket: &UnixDatagram) -> HashMap<String, String> {
     }
 }
 
-fn said(key: &str) -> HashMap<String, String> {
+fn stated(key: &str) -> HashMap<String, String> {
     HashMap::from([(key.to_owned(), "1".to_owned())])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_service_manager_hears_of_the_start_of_reloads_and_of_the_end() {
+async fn the_service_manager_receives_of_the_start_of_reloads_and_of_the_end() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("notify");
     let socket = UnixDatagram::bind(&path).expect("a socket");
     let builder = Weir::builder().resources(&[]).variable("NOTIFY_SOCKET", &path.display().to_string());
     let mut weir = builder.variable("WATCHDOG_USEC", "200000").start().await;
-    assert_eq!(next(&socket).await, said("READY"));
+    assert_eq!(next(&socket).await, stated("READY"));
 
     weir.signal("HUP").await;
     reloads(&socket).await;
@@ -43,7 +43,7 @@ async fn the_service_manager_hears_of_the_start_of_reloads_and_of_the_end() {
     {
     }
     weir.signal("TERM").await;
-    assert_eq!(next(&socket).await, said("STOPPING"));
+    assert_eq!(next(&socket).await, stated("STOPPING"));
     assert!(weir.ended().await.success());
 }
 
@@ -52,5 +52,5 @@ async fn reloads(socket: &UnixDatagram) {
     let begins = next(socket).await;
     assert_eq!(begins["RELOADING"], "1", "{begins:?}");
     assert!(begins["MONOTONIC_USEC"].parse::<u64>().expect("microseconds") > 0);
-    assert_eq!(next(socket).await, said("READY"));
+    assert_eq!(next(socket).await, stated("READY"));
 }

@@ -17,9 +17,9 @@ fn simulate(hops: &'static [Hop]) {
     };
     let mut tally = Tally::default();
     for seed in seeds {
-        let told = Told(seed);
+        let sent = Sent(seed);
         tally += Simulation::run(Setup { hops }, seed).tally;
-        std::mem::forget(told);
+        std::mem::forget(sent);
     }
     println!("{tally:?}");
     // A single play may be an unlucky one.
@@ -28,9 +28,9 @@ fn simulate(hops: &'static [Hop]) {
 }
 
 /// Prints how to run it again, if it ends early.
-struct Told(u64);
+struct Sent(u64);
 
-impl Drop for Told {
+impl Drop for Sent {
     fn drop(&mut self) {
         eprintln!("run this test again with WEIR_SIM_SEED={}", self.0);
     }

@@ -11,7 +11,7 @@ use weir_testkit::resources::{
 use weir_testkit::{FakeControlPlane, type_url};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn envoy_serves_what_the_control_plane_says() {
+async fn envoy_serves_what_the_control_plane_states() {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     for dialect in DIALECTS {
         let port = free_port();
@@ -37,7 +37,7 @@ async fn envoy_serves_what_the_control_plane_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn grpc_python_calls_whom_the_control_plane_says() {
+async fn grpc_python_calls_whom_the_control_plane_states() {
     let servers = GrpcServers::start(&["one", "two"]).await;
     let control_plane = FakeControlPlane::start().await;
     control_plane.set_all(

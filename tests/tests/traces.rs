@@ -88,7 +88,7 @@ async fn one_trace_follows_a_response_to_the_last_acknowledgement() {
         weir.child().wait_for_line(&["what this trace follows was rejected", "n-2", &rejected]).await;
 
         let how = if protocol == "grpc" { "grpc" } else { "/v1/traces" };
-        collector.look(|told| assert!(told.requests.iter().all(|(told, _)| told == how), "{protocol}"));
+        collector.look(|sent| assert!(sent.requests.iter().all(|(sent, _)| sent == how), "{protocol}"));
     }
 }
 
@@ -159,7 +159,7 @@ async fn a_cascade_of_weirs_is_one_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_control_plane_says_what_trace_a_response_belongs_to() {
+async fn a_control_plane_states_what_trace_a_response_belongs_to() {
     let (collector, control_plane) = (Collector::start().await, FakeControlPlane::start().await);
     control_plane.set(cluster("1"));
     let weir = traced(&collector, "grpc", control_plane.address(), "streams")
@@ -187,8 +187,8 @@ async fn a_control_plane_says_what_trace_a_response_belongs_to() {
     assert_eq!(root.resource["service.name"], "named");
     assert_eq!(root.resource["deployment.environment.name"], "test");
     collector.children(&root, 3).await;
-    collector.look(|told| {
-        let traces: Vec<_> = told.spans.iter().filter(|span| span.trace != root.trace).collect();
+    collector.look(|sent| {
+        let traces: Vec<_> = sent.spans.iter().filter(|span| span.trace != root.trace).collect();
         assert!(traces.is_empty(), "what is not sampled is not exported: {traces:?}");
     });
 
@@ -209,7 +209,7 @@ async fn a_control_plane_says_what_trace_a_response_belongs_to() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_told_where_the_environment_says_so() {
+async fn nothing_is_sent_where_the_environment_states_so() {
     let (collector, control_plane) = (Collector::start().await, FakeControlPlane::start().await);
     control_plane.set(cluster("1"));
     let quiet = traced(&collector, "grpc", control_plane.address(), "streams")
@@ -228,9 +228,9 @@ async fn nothing_is_told_where_the_environment_says_so() {
     loud_clients[0].accept(type_url("cds")).await;
     let root = response(&collector, "1").await;
     assert_eq!(root.resource["service.name"], "loud");
-    collector.look(|told| {
-        assert!(told.spans.iter().all(|span| span.resource["service.name"] == "loud"));
-        assert!(told.requests.iter().all(|(_, headers)| headers["authorization"] == "Bearer x"));
+    collector.look(|sent| {
+        assert!(sent.spans.iter().all(|span| span.resource["service.name"] == "loud"));
+        assert!(sent.requests.iter().all(|(_, headers)| headers["authorization"] == "Bearer x"));
     });
     assert_eq!(quiet.admin("/metrics").await.body, "");
 }

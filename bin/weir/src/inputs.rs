@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_node_is_said() {
+    fn what_is_no_node_is_stated() {
         for (text, wanted) in [
             ("[]", "expected a JSON object"),
             (r#"{ "name": "x" }"#, "unrecognized field name 'name'"),

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_said_once() {
+    fn causes_are_stated_once() {
         let inner = || anyhow!("no such host");
         assert_eq!(describe(&inner().context("connect to a:1")), "connect to a:1: no such host");
         assert_eq!(describe(&inner().context("connect: no such host")), "connect: no such host");

@@ -39,19 +39,19 @@ impl ServiceManager {
 
     /// Clients are served, by the configuration that was read last.
     pub(crate) fn ready(&self) {
-        self.tell("READY=1");
+        self.send("READY=1");
     }
 
     /// The configuration is read again; over with [`Self::ready`].
     pub(crate) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
 
     /// The end has begun.
     pub(crate) fn stopping(&self) {
-        self.tell("STOPPING=1");
+        self.send("STOPPING=1");
     }
 
     /// Sends a sign of life for as long as the runtime is alive, twice as often as required. Never ends where that is
@@ -62,11 +62,11 @@ impl ServiceManager {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            self.tell("WATCHDOG=1");
+            self.send("WATCHDOG=1");
         }
     }
 
-    fn tell(&self, what: &str) {
+    fn send(&self, what: &str) {
         if let Some(Err(error)) = self.socket.as_ref().map(|socket| socket.send(what.as_bytes())) {
             tracing::warn!(%error, what, "the service manager does not listen");
         }

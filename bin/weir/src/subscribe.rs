@@ -96,7 +96,7 @@ impl SubscriptionArgs {
 
     /// As a URL.
     fn address(&self) -> String {
-        let scheme = if self.trust.speaks_tls() { "https" } else { "http" };
+        let scheme = if self.trust.uses_tls() { "https" } else { "http" };
         let server = &self.server;
         if server.contains("://") { server.clone() } else { format!("{scheme}://{server}") }
     }
@@ -217,14 +217,14 @@ impl<'a> Subscription<'a> {
                 if let Some(progress) = &mut self.progress {
                     progress.set(self.held.variants().len(), self.wanted.names.len());
                 }
-                self.tell(&changes)?;
+                self.send(&changes)?;
             }
             Event::Known(batch) if !self.answered && is_silence(&batch) => {
                 bail!("{}: no answer within {:?}", self.wanted.server, self.wanted.timeout);
             }
             Event::Known(batch) | Event::Remembered(batch) => {
                 let changes = self.held.apply(batch);
-                self.tell(&changes)?;
+                self.send(&changes)?;
             }
             Event::InSync(true) if !self.answered => {
                 self.answered = true;
@@ -248,7 +248,7 @@ impl<'a> Subscription<'a> {
         self.deadline.is_some() && !self.answered
     }
 
-    fn tell(&mut self, changes: &[Change]) -> Result<()> {
+    fn send(&mut self, changes: &[Change]) -> Result<()> {
         if self.answered && !changes.is_empty() {
             self.sink.changes(&self.held, changes)?;
         }

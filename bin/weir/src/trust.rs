@@ -37,7 +37,7 @@ pub(crate) struct TrustArgs {
 
 impl TrustArgs {
     /// Whether any TLS option was given.
-    pub(crate) fn speaks_tls(&self) -> bool {
+    pub(crate) fn uses_tls(&self) -> bool {
         self.tls_ca.is_some() || self.tls_cert.is_some() || self.tls_server_name.is_some()
     }
 
@@ -48,7 +48,7 @@ impl TrustArgs {
     /// When a file cannot be used, or is for nothing.
     pub(crate) fn tls(&self, is_https: bool, alpn: &'static str) -> Result<Option<Client>> {
         if !is_https {
-            return match self.speaks_tls() {
+            return match self.uses_tls() {
                 true => bail!("--tls-… is for servers that are https://"),
                 false => Ok(None),
             };
@@ -111,14 +111,14 @@ impl Hint<'_> {
 
     /// A remedy for `reason`, to be appended to it.
     pub(crate) fn of(self, reason: &str) -> &'static str {
-        let says = |words| reason.contains(words);
+        let states = |words| reason.contains(words);
         match self.is_https {
             // An alert of TLS, read as a frame of HTTP/2.
-            false if says("frame with invalid size") => "; if the server uses TLS, write https://",
+            false if states("frame with invalid size") => "; if the server uses TLS, write https://",
             false => "",
-            true if says("does not use TLS") => "; write http:// for a server without TLS",
-            true if says("not valid for name") => "; state what it is for by --tls-server-name",
-            true if says("of no authority that is trusted") => "; name its authority by --tls-ca",
+            true if states("does not use TLS") => "; write http:// for a server without TLS",
+            true if states("not valid for name") => "; state what it is for by --tls-server-name",
+            true if states("of no authority that is trusted") => "; name its authority by --tls-ca",
             // In TLS 1.3 a server that has not seen a certificate may close the connection before it has sent the reason.
             true if self.is_anonymous => {
                 "; if the server demands a certificate, give one by --tls-cert and --tls-key"

@@ -95,16 +95,16 @@ fn killed_after(path: &Path, first: u64, flushed: bool, moment: Duration) -> Opt
         .spawn()
         .expect("it starts");
     let output = writer.stdout.take().expect("a pipe");
-    let (tell, told) = channel();
+    let (send, sent) = channel();
     std::thread::spawn(move || {
         let lines = BufReader::new(output).lines().map_while(Result::ok);
         let rounds = lines.filter_map(|line| line.rsplit_once("flushed ")?.1.parse().ok());
-        rounds.for_each(|round: u64| tell.send(round).expect("somebody listens"));
+        rounds.for_each(|round: u64| send.send(round).expect("somebody listens"));
     });
-    let mut last = flushed.then(|| told.recv().expect("the writer goes on"));
+    let mut last = flushed.then(|| sent.recv().expect("the writer goes on"));
     let end = Instant::now() + moment;
     loop {
-        match told.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        match sent.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(round) => last = Some(round),
             Err(RecvTimeoutError::Timeout) => break,
             Err(RecvTimeoutError::Disconnected) => panic!("the writer has ended by itself"),
@@ -112,7 +112,7 @@ fn killed_after(path: &Path, first: u64, flushed: bool, moment: Duration) -> Opt
     }
     writer.kill().expect("it was running");
     writer.wait().expect("it has ended");
-    told.iter().last().or(last)
+    sent.iter().last().or(last)
 }
 
 /// The round that is found, if any.

@@ -39,7 +39,7 @@ fn of_ten_thousand_resources() {
     let settings = Settings::new(directory.path().join("store"));
 
     let store = Store::open(settings.clone()).expect("there is a thread");
-    let tell = |what: &str, took: Duration| {
+    let send = |what: &str, took: Duration| {
         println!(
             "{what}: {:.1} ms, {:.2} µs each",
             took.as_secs_f64() * 1e3,
@@ -49,18 +49,18 @@ fn of_ten_thousand_resources() {
     for round in ["the first time", "again"] {
         let begun = Instant::now();
         store.note(&origin, &batch);
-        tell(&format!("noted on the way of a commit, {round}"), begun.elapsed());
+        send(&format!("noted on the way of a commit, {round}"), begun.elapsed());
         let begun = Instant::now();
         assert!(store.flush());
-        tell(&format!("written by the thread, {round}"), begun.elapsed());
+        send(&format!("written by the thread, {round}"), begun.elapsed());
     }
     println!("the file: {} bytes in use", store.status().size);
     drop(store);
     let begun = Instant::now();
     let store = Store::open(settings).expect("there is a thread");
-    tell("opened and checked", begun.elapsed());
+    send("opened and checked", begun.elapsed());
     let begun = Instant::now();
     let pasts = store.look_up(&origin, vec![(cds, everyone)]);
-    tell("looked up", begun.elapsed());
+    send("looked up", begun.elapsed());
     assert_eq!(pasts[0].variants.len(), usize::try_from(RESOURCES).expect("it fits"));
 }

@@ -14,17 +14,17 @@ use weir_testkit::{Fault, FaultProxy, Side};
 async fn echo() -> (SocketAddr, watch::Receiver<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (heard, all) = watch::channel(Vec::new());
-    let heard = Arc::new(heard);
+    let (received, all) = watch::channel(Vec::new());
+    let received = Arc::new(received);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let index = heard.borrow().len();
-            heard.send_modify(|heard| heard.push(Vec::new()));
-            let heard = Arc::clone(&heard);
+            let index = received.borrow().len();
+            received.send_modify(|received| received.push(Vec::new()));
+            let received = Arc::clone(&received);
             tokio::spawn(async move {
                 let mut buffer = [0; 1024];
                 while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-                    heard.send_modify(|heard| heard[index].extend(&buffer[..read]));
+                    received.send_modify(|received| received[index].extend(&buffer[..read]));
                     if stream.write_all(&buffer[..read]).await.is_err() {
                         return;
                     }
@@ -40,7 +40,7 @@ async fn connect(proxy: &FaultProxy) -> TcpStream {
 }
 
 /// Sends something, and returns the echo.
-async fn says(stream: &mut TcpStream, what: &str) -> std::io::Result<String> {
+async fn states(stream: &mut TcpStream, what: &str) -> std::io::Result<String> {
     stream.write_all(what.as_bytes()).await?;
     let mut back = vec![0; what.len()];
     within("an answer", stream.read_exact(&mut back)).await?;
@@ -48,10 +48,10 @@ async fn says(stream: &mut TcpStream, what: &str) -> std::io::Result<String> {
 }
 
 #[tokio::test]
-async fn what_is_said_passes_both_ways() {
+async fn what_is_stated_passes_both_ways() {
     let proxy = FaultProxy::start(echo().await.0).await;
     let mut client = connect(&proxy).await;
-    assert_eq!(says(&mut client, "hello").await.unwrap(), "hello");
+    assert_eq!(states(&mut client, "hello").await.unwrap(), "hello");
     drop(client);
     proxy.wait_for("the end of it", |now| now.open == 0 && now.accepted == 1).await;
 }
@@ -60,56 +60,56 @@ async fn what_is_said_passes_both_ways() {
 async fn a_reset_ends_what_is_open_and_nothing_else() {
     let proxy = FaultProxy::start(echo().await.0).await;
     let mut client = connect(&proxy).await;
-    says(&mut client, "1").await.unwrap();
+    states(&mut client, "1").await.unwrap();
     proxy.inject(Fault::Reset);
     let error = within("the reset", client.read(&mut [0])).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    assert_eq!(says(&mut connect(&proxy).await, "2").await.unwrap(), "2");
+    assert_eq!(states(&mut connect(&proxy).await, "2").await.unwrap(), "2");
 }
 
 #[tokio::test]
 async fn new_connections_are_refused_until_it_is_healed() {
     let proxy = FaultProxy::start(echo().await.0).await;
     let mut open = connect(&proxy).await;
-    says(&mut open, "1").await.unwrap();
+    states(&mut open, "1").await.unwrap();
     proxy.inject(Fault::Refuse);
     let mut refused = connect(&proxy).await;
-    assert!(says(&mut refused, "2").await.is_err());
-    assert_eq!(says(&mut open, "3").await.unwrap(), "3");
+    assert!(states(&mut refused, "2").await.is_err());
+    assert_eq!(states(&mut open, "3").await.unwrap(), "3");
     proxy.heal();
-    assert_eq!(says(&mut connect(&proxy).await, "4").await.unwrap(), "4");
+    assert_eq!(states(&mut connect(&proxy).await, "4").await.unwrap(), "4");
 }
 
 #[tokio::test]
 async fn what_is_stalled_goes_on_when_it_is_healed() {
-    let (server, mut heard) = echo().await;
+    let (server, mut received) = echo().await;
     let proxy = FaultProxy::start(server).await;
     let mut client = connect(&proxy).await;
-    says(&mut client, "1").await.unwrap();
+    states(&mut client, "1").await.unwrap();
     proxy.inject(Fault::Stall);
     client.write_all(b"2").await.unwrap();
     let mut late = connect(&proxy).await;
     late.write_all(b"3").await.unwrap();
     proxy.wait_for("the second to be accepted", |now| now.accepted == 2).await;
     // The server has both connections, and has received nothing on them.
-    within("both", heard.wait_for(|heard| heard.len() == 2)).await.unwrap();
-    assert_eq!(*heard.borrow(), [b"1".to_vec(), Vec::new()]);
+    within("both", received.wait_for(|received| received.len() == 2)).await.unwrap();
+    assert_eq!(*received.borrow(), [b"1".to_vec(), Vec::new()]);
     proxy.heal();
     let mut back = [0];
-    for (client, said) in [(&mut client, b'2'), (&mut late, b'3')] {
+    for (client, stated) in [(&mut client, b'2'), (&mut late, b'3')] {
         within("what was stalled", client.read_exact(&mut back)).await.unwrap();
-        assert_eq!(back[0], said);
+        assert_eq!(back[0], stated);
     }
 }
 
 #[tokio::test]
-async fn a_dead_peer_says_nothing_and_is_not_missed() {
+async fn a_dead_peer_states_nothing_and_is_not_missed() {
     let proxy = FaultProxy::start(echo().await.0).await;
     let mut client = connect(&proxy).await;
-    says(&mut client, "1").await.unwrap();
+    states(&mut client, "1").await.unwrap();
     proxy.inject(Fault::HalfOpen);
     let mut live = connect(&proxy).await;
-    assert_eq!(says(&mut live, "2").await.unwrap(), "2", "new ones are well");
+    assert_eq!(states(&mut live, "2").await.unwrap(), "2", "new ones are well");
     client.write_all(b"3").await.unwrap();
     assert_eq!(client.try_read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     assert_eq!(proxy.connections().open, 2);
@@ -120,18 +120,18 @@ async fn a_dead_peer_says_nothing_and_is_not_missed() {
 #[tokio::test]
 async fn rubbish_comes_between() {
     for side in [Side::Client, Side::Server] {
-        let (server, mut heard) = echo().await;
+        let (server, mut received) = echo().await;
         let proxy = FaultProxy::start(server).await;
         let mut client = connect(&proxy).await;
-        says(&mut client, "1").await.unwrap();
+        states(&mut client, "1").await.unwrap();
         proxy.inject(Fault::Garbage(side));
         // Either way it comes to the client in the end.
         let mut rubbish = [0; 64];
         within("the rubbish", client.read_exact(&mut rubbish)).await.unwrap();
         assert!(rubbish.iter().all(|byte| *byte >= 0x80));
-        let at_server = heard.borrow_and_update()[0].len();
+        let at_server = received.borrow_and_update()[0].len();
         assert_eq!(at_server, if side == Side::Server { 65 } else { 1 });
-        assert_eq!(says(&mut client, "2").await.unwrap(), "2");
+        assert_eq!(states(&mut client, "2").await.unwrap(), "2");
     }
 }
 
@@ -141,21 +141,21 @@ async fn a_slow_connection_takes_its_time() {
     proxy.inject(Fault::Slow(4000));
     let mut client = connect(&proxy).await;
     let start = std::time::Instant::now();
-    let said = "x".repeat(500);
-    assert_eq!(says(&mut client, &said).await.unwrap(), said);
+    let stated = "x".repeat(500);
+    assert_eq!(states(&mut client, &stated).await.unwrap(), stated);
     assert!(start.elapsed().as_millis() >= 125, "{:?}", start.elapsed());
 }
 
 #[tokio::test]
-async fn a_duplicate_is_told_everything_and_not_listened_to() {
-    let (server, mut heard) = echo().await;
+async fn a_duplicate_is_sent_everything_and_not_listened_to() {
+    let (server, mut received) = echo().await;
     let proxy = FaultProxy::start(server).await;
     proxy.inject(Fault::Duplicate);
     let mut client = connect(&proxy).await;
-    assert_eq!(says(&mut client, "1").await.unwrap(), "1");
-    let both = heard.wait_for(|heard| *heard == [b"1".to_vec(), b"1".to_vec()]);
+    assert_eq!(states(&mut client, "1").await.unwrap(), "1");
+    let both = received.wait_for(|received| *received == [b"1".to_vec(), b"1".to_vec()]);
     within("both to receive it", both).await.unwrap();
-    assert_eq!(says(&mut client, "2").await.unwrap(), "2", "one answer");
+    assert_eq!(states(&mut client, "2").await.unwrap(), "2", "one answer");
 }
 
 #[tokio::test]

@@ -343,8 +343,8 @@ async fn a_client_of_its_own_shows_what_comes() {
 
 /// What a stream was asked for.
 fn types_on(state: &State, stream: usize) -> BTreeSet<&str> {
-    let said = state.requests.iter().filter(|request| request.stream == stream);
-    said.map(|request| &*request.type_url).collect()
+    let stated = state.requests.iter().filter(|request| request.stream == stream);
+    stated.map(|request| &*request.type_url).collect()
 }
 
 #[tokio::test]

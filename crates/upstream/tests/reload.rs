@@ -24,7 +24,7 @@ fn put(settings: Settings) -> Change {
 }
 
 #[tokio::test]
-async fn another_endpoint_is_told_nothing_of_versions_and_brings_what_differs() {
+async fn another_endpoint_is_sent_nothing_of_versions_and_brings_what_differs() {
     for dialect in BOTH {
         let (first, second) = (FakeControlPlane::start().await, FakeControlPlane::start().await);
         first.set_all([cluster("same", "1"), cluster("other", "1"), cluster("gone", "1")]);
@@ -66,12 +66,12 @@ async fn credentials_and_the_sets_of_parameters_go_by_the_new_settings() {
     settings.credentials.headers.insert("x-tenant", "shop".parse().expect("a header"));
     world.change(put(settings));
     let with_header = async |count| {
-        let told = |state: &State| {
+        let sent = |state: &State| {
             let open: Vec<_> = state.streams.iter().filter(|stream| stream.open).collect();
-            let told = open.iter().all(|stream| stream.headers.contains_key("x-tenant"));
-            (told && open.len() == count).then_some(())
+            let sent = open.iter().all(|stream| stream.headers.contains_key("x-tenant"));
+            (sent && open.len() == count).then_some(())
         };
-        upstream.wait_for("the header on all streams", told).await;
+        upstream.wait_for("the header on all streams", sent).await;
     };
     with_header(1).await;
     let test = world.view("cds", &["a{env=test}"]);

@@ -126,7 +126,7 @@ async fn links_are_turned_and_what_they_lead_to_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_reports_without_being_told() {
+async fn a_poll_reports_without_being_sent() {
     let directory = directory();
     let hour = Duration::from_secs(3600);
     let mut watch = Watch::polling([directory.path().join("file")], hour);
@@ -141,13 +141,13 @@ async fn a_poll_reports_without_being_told() {
 fn lost_events_are_reported_and_readers_are_not() {
     let trail = Trail::of(&[PathBuf::from("/nowhere/file")]);
     let of = |kind: EventKind| Event::new(kind).add_path("/nowhere/file".into());
-    for (event, says) in [
+    for (event, states) in [
         (Event::new(EventKind::Other).set_flag(Flag::Rescan), true),
         (of(EventKind::Modify(ModifyKind::Any)), true),
         (of(EventKind::Access(AccessKind::Close(AccessMode::Write))), true),
         (of(EventKind::Access(AccessKind::Close(AccessMode::Read))), false),
         (of(EventKind::Access(AccessKind::Open(AccessMode::Any))), false),
     ] {
-        assert_eq!(is_relevant(&event, &trail), says, "{event:?}");
+        assert_eq!(is_relevant(&event, &trail), states, "{event:?}");
     }
 }

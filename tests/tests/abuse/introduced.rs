@@ -7,14 +7,14 @@ use crate::withstands;
 /// How many clients there are.
 const CLIENTS: usize = 20;
 /// The size of each node, in bytes.
-const SAID: usize = 4 << 20;
+const STATED: usize = 4 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_client_says_of_itself_is_kept_within_limits() {
+async fn what_a_client_states_of_itself_is_kept_within_limits() {
     withstands(async |weir| {
         let mut clients = Vec::new();
         for i in 0..CLIENTS {
-            let notes = format!("{i}{}", "x".repeat(SAID));
+            let notes = format!("{i}{}", "x".repeat(STATED));
             let mut client = XdsClient::delta(weir.address(), &node("n").metadata("notes", &notes)).await;
             client.subscribe(type_url("cds"), &[]);
             let end = client.closed().await;
@@ -27,12 +27,12 @@ async fn what_a_client_says_of_itself_is_kept_within_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_client_says_of_a_rejection_is_not_all_logged() {
+async fn what_a_client_states_of_a_rejection_is_not_all_logged() {
     withstands(async |weir| {
         let mut client = XdsClient::delta(weir.address(), &node("talks")).await;
         client.subscribe(type_url("cds"), &[]);
         let received = client.receive().await;
-        client.nack(&received, &"x".repeat(SAID));
+        client.nack(&received, &"x".repeat(STATED));
         let line = weir.child().wait_for_line(&["client rejected a response", "talks"]).await;
         assert!(line.len() < 10_000, "{} bytes are logged", line.len());
         client

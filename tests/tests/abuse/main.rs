@@ -34,10 +34,10 @@ async fn serves(weir: &Weir) {
 
 /// Everything that comes until the connection is closed. Panics if it stays open.
 async fn closed(mut attacker: TcpStream) -> Vec<u8> {
-    let mut said = Vec::new();
+    let mut stated = Vec::new();
     // A reset is an end too.
-    _ = within("the connection to be closed", attacker.read_to_end(&mut said)).await;
-    said
+    _ = within("the connection to be closed", attacker.read_to_end(&mut stated)).await;
+    stated
 }
 
 /// Sends `chunk` again and again without reading, until that is not taken any more. Panics if it always is.

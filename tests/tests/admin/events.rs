@@ -19,7 +19,7 @@ async fn events(bed: &Bed) -> Events {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_tree_from_control_planes_to_clients_is_told_as_it_changes() {
+async fn the_tree_from_control_planes_to_clients_is_sent_as_it_changes() {
     let (bed, mut accepts, mut rejects) = one_accepts_and_one_rejects().await;
     let mut events = events(&bed).await;
     let all = |summary: &Value| {
@@ -58,7 +58,7 @@ async fn the_tree_from_control_planes_to_clients_is_told_as_it_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upstream_that_goes_away_is_told() {
+async fn an_upstream_that_goes_away_is_sent() {
     let (bed, _accepts, _rejects) = one_accepts_and_one_rejects().await;
     let mut events = events(&bed).await;
     events.until("Weir to be ready", |summary| summary["ready"] == true).await;
@@ -88,7 +88,7 @@ async fn those_who_watch_do_not_hold_up_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_comes_is_told() {
+async fn a_client_that_comes_is_sent() {
     let (bed, _accepts, _rejects) = one_accepts_and_one_rejects().await;
     let mut events = events(&bed).await;
     events.until("two clients", |summary| counts(&summary["streams"]).iter().sum::<u64>() == 2).await;

@@ -197,8 +197,8 @@ async fn the_log_level_is_shown_and_changed_while_weir_runs() {
     let _unheard = connect("unheard").await;
     let level = r#"{ "level": "warn,weir_downstream=info" }"#;
     assert_eq!(weir.change("PUT", "/log-level", level).await.status, 200);
-    let _heard = connect("is-heard").await;
-    weir.child().wait_for_line(&["client connected", "is-heard"]).await;
+    let _received = connect("is-received").await;
+    weir.child().wait_for_line(&["client connected", "is-received"]).await;
     assert_eq!(weir.run(&["log-level", "--reset"]).await.code, 0);
     let _detailed = connect("detailed").await;
     weir.child().wait_for_line(&["DEBUG", "\"request\"", "detailed"]).await;

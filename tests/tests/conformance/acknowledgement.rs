@@ -8,7 +8,7 @@ use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
 use weir_upstream::{Acknowledge, AfterSubscribers, NackUpstream};
 
 use crate::observed;
-use crate::weir::{Ends, Speaks, Weir, in_each_dialect_with};
+use crate::weir::{Ends, Uses, Weir, in_each_dialect_with};
 
 /// Longer than any test waits.
 const NEVER: Duration = Duration::from_secs(600);
@@ -20,8 +20,8 @@ const ALL: AfterSubscribers = AfterSubscribers { share: 100, deadline: NEVER, na
 async fn in_each_dialect(policy: AfterSubscribers, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
     let acknowledge = Acknowledge::AfterSubscribers(policy);
     let adjust = |settings: &mut weir_upstream::Settings| settings.acknowledge = acknowledge;
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        in_each_dialect_with(speaks, adjust, &test).await;
+    for uses in [Uses::Nodes, Uses::Locators] {
+        in_each_dialect_with(uses, adjust, &test).await;
     }
 }
 
@@ -237,9 +237,9 @@ async fn u10_p16_a_cascade_acknowledges_when_the_last_client_has() {
         |settings: &mut weir_upstream::Settings| settings.acknowledge = Acknowledge::AfterSubscribers(ALL);
     for dialect in DIALECTS {
         let control_plane = FakeControlPlane::start_tp2().await;
-        let upper = Weir::start_with(control_plane.address(), dialect, Speaks::Locators, waits).await;
+        let upper = Weir::start_with(control_plane.address(), dialect, Uses::Locators, waits).await;
         let other = if dialect == Dialect::Sotw { Dialect::Delta } else { Dialect::Sotw };
-        let lower = Weir::start_with(upper.proxy.address(), other, Speaks::Locators, waits).await;
+        let lower = Weir::start_with(upper.proxy.address(), other, Uses::Locators, waits).await;
         control_plane.set(Published::text(rds, "r", "1"));
         let mut client = lower.client(dialect, "prod").await;
         client.subscribe(rds, &["r"]);

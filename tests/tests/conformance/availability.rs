@@ -8,7 +8,7 @@ use weir_testkit::{Dialect, FakeControlPlane, Fault, FaultProxy, Published, XdsC
 use weir_upstream::{Debounce, ShrinkGuard, Trial};
 
 use crate::observed;
-use crate::weir::{Speaks, Weir};
+use crate::weir::{Uses, Weir};
 
 const TRIAL: Trial = Trial { answer: Duration::from_millis(100), lasting: Duration::from_millis(100) };
 
@@ -26,7 +26,7 @@ async fn u04_a_client_notices_nothing_of_a_fallback_and_a_return() {
         for (upstream, version) in [(&first, "v1"), (&second, "v2")] {
             upstream.set_all(["a", "b"].map(|name| Published::text(cds, name, "1").version(version)));
         }
-        let weir = Weir::start_with(first.address(), dialect, Speaks::Nodes, |settings| {
+        let weir = Weir::start_with(first.address(), dialect, Uses::Nodes, |settings| {
             settings.endpoints.push(second.uri());
             settings.trial = TRIAL;
         });
@@ -57,7 +57,7 @@ async fn u03_a_peer_that_is_dead_without_a_word_is_left_and_withdraws_nothing() 
             upstream.set(Published::text(cds, "a", "1"));
         }
         let network = FaultProxy::start(first.address()).await;
-        let weir = Weir::start_with(network.address(), dialect, Speaks::Nodes, |settings| {
+        let weir = Weir::start_with(network.address(), dialect, Uses::Nodes, |settings| {
             settings.endpoints.push(second.uri());
             settings.trial = TRIAL;
             settings.keepalive_interval = Duration::from_millis(100);
@@ -84,7 +84,7 @@ async fn guarded(
 ) -> (Weir, XdsClient) {
     let cds = type_url("cds");
     control_plane.set_all(twenty());
-    let weir = Weir::start_with(control_plane.address(), dialect, Speaks::Nodes, |settings| {
+    let weir = Weir::start_with(control_plane.address(), dialect, Uses::Nodes, |settings| {
         settings.shrink_guard = Some(ShrinkGuard { percent: 33, minimum: 3, confirm_after });
     });
     let weir = weir.await;
@@ -171,7 +171,7 @@ async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
         control_plane.set_all([Published::text(cds, "a", "0"), Published::text(rds, "r", "0")]);
         // Nothing that waits would come while the test runs, but for so much silence.
         let debounce = Debounce { quiet: Duration::from_secs(4), max: Duration::from_secs(60) };
-        let weir = Weir::start_with(control_plane.address(), dialect, Speaks::Nodes, |settings| {
+        let weir = Weir::start_with(control_plane.address(), dialect, Uses::Nodes, |settings| {
             settings.debounce = Some(debounce);
         });
         let weir = weir.await;

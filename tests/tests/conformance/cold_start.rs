@@ -7,7 +7,7 @@ use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
 
 use crate::observed;
-use crate::weir::{Speaks, Weir};
+use crate::weir::{Uses, Weir};
 
 /// A Weir in front of a control plane that is away, and gives `envoy` this answer.
 async fn cold(dialect: Dialect, envoy: ColdStart) -> (FakeControlPlane, Weir) {
@@ -17,7 +17,7 @@ async fn cold(dialect: Dialect, envoy: ColdStart) -> (FakeControlPlane, Weir) {
     let weir = Weir::start_serving(
         address,
         dialect,
-        Speaks::Nodes,
+        Uses::Nodes,
         |_| (),
         |settings| {
             settings.downstream.cold_start =
@@ -33,9 +33,9 @@ async fn client(weir: &Weir, dialect: Dialect, user_agent: &str) -> XdsClient {
 
 /// Waits until the streams of Weir know that there is nobody to ask of a type: somebody who is sent that, is.
 async fn nobody_to_ask(weir: &Weir, type_url: &str) {
-    let mut told = client(weir, Dialect::Delta, "told").await;
-    told.subscribe(type_url, &["nobody-has-it"]);
-    assert_eq!(told.accept(type_url).await.error_codes(), [("nobody-has-it", Code::Unavailable)]);
+    let mut sent = client(weir, Dialect::Delta, "sent").await;
+    sent.subscribe(type_url, &["nobody-has-it"]);
+    assert_eq!(sent.accept(type_url).await.error_codes(), [("nobody-has-it", Code::Unavailable)]);
 }
 
 #[tokio::test]
@@ -44,10 +44,10 @@ async fn u14_who_can_be_told_is_told_by_name_until_somebody_can_be_asked() {
     for dialect in DIALECTS {
         let (mut control_plane, weir) = cold(dialect, ColdStart::Hold).await;
         control_plane.set(Published::text(rds, "r", "1"));
-        let mut early = client(&weir, dialect, "told").await;
+        let mut early = client(&weir, dialect, "sent").await;
         early.subscribe(rds, &["r"]);
         assert_eq!(early.accept(rds).await.error_codes(), [("r", Code::Unavailable)]);
-        let mut late = client(&weir, dialect, "told").await;
+        let mut late = client(&weir, dialect, "sent").await;
         late.subscribe(rds, &["s"]);
         assert_eq!(late.accept(rds).await.error_codes(), [("s", Code::Unavailable)], "what comes later too");
         control_plane.restart().await;
@@ -112,14 +112,14 @@ async fn u14_a_stream_is_closed_too_that_has_its_first_request_late() {
     for dialect in DIALECTS {
         let (_control_plane, weir) = cold(dialect, ColdStart::Close).await;
         // What it asks for is asked for already, in vain: nothing changes when the next one asks.
-        let mut first = client(&weir, dialect, "told").await;
+        let mut first = client(&weir, dialect, "sent").await;
         first.subscribe(cds, &[]);
         nobody_to_ask(&weir, cds).await;
         let connection = Connection::to(weir.proxy.address()).await;
         let opened =
             |user_agent| connection.ads(dialect, &node("n").metadata("env", "prod").user_agent(user_agent));
         let mut late = opened("envoy");
-        let mut next = opened("told");
+        let mut next = opened("sent");
         next.subscribe(rds, &["r"]);
         assert_eq!(next.accept(rds).await.error_codes(), [("r", Code::Unavailable)], "both are open");
         late.subscribe(cds, &[]);
@@ -134,7 +134,7 @@ async fn u14_what_is_cached_is_served_and_its_stream_goes_on() {
         let (mut control_plane, weir) = cold(dialect, ColdStart::Close).await;
         control_plane.set(Published::text(lds, "known", "1"));
         control_plane.restart().await;
-        let mut before = client(&weir, dialect, "told").await;
+        let mut before = client(&weir, dialect, "sent").await;
         before.subscribe(lds, &["known"]);
         assert!(!before.accept(lds).await.resource("known").text().is_empty());
         control_plane.stop().await;
@@ -145,11 +145,11 @@ async fn u14_what_is_cached_is_served_and_its_stream_goes_on() {
         let first = grpc.accept(lds).await;
         assert_eq!(first.names(), ["known"]);
         // Incrementally, what is known does not wait for what is not.
-        let told = match dialect {
+        let sent = match dialect {
             Dialect::Delta if first.errors.is_empty() => grpc.accept(lds).await,
             _ => first,
         };
-        assert_eq!(told.error_codes(), [("unknown", Code::Unavailable)]);
+        assert_eq!(sent.error_codes(), [("unknown", Code::Unavailable)]);
         grpc.subscribe(rds, &["r"]);
         assert_eq!(grpc.accept(rds).await.error_codes(), [("r", Code::Unavailable)]);
         let mut envoy = client(&weir, dialect, "envoy").await;
@@ -176,7 +176,7 @@ async fn u14_a_weir_in_front_gives_its_own_clients_what_is_right_for_them() {
     let rds = type_url("rds");
     let (mut control_plane, inner) = cold(Dialect::Delta, ColdStart::Hold).await;
     // Closed by the inner one, the outer one has nobody to ask, as if the inner one were away.
-    let outer = Weir::start(inner.proxy.address(), Dialect::Delta, Speaks::Nodes).await;
+    let outer = Weir::start(inner.proxy.address(), Dialect::Delta, Uses::Nodes).await;
     let mut envoy = client(&outer, Dialect::Sotw, "envoy").await;
     envoy.subscribe(rds, &["r"]);
     let mut grpc = client(&outer, Dialect::Sotw, "gRPC Go").await;

@@ -62,8 +62,11 @@ async fn u12_e01_a_name_too_many_is_told_by_name_and_sent_when_there_is_room() {
         let errors = received.error_codes();
         assert_eq!((received.names().len(), errors.len()), (4, 2), "{received:?}");
         assert!(errors.iter().all(|(_, code)| *code == Code::ResourceExhausted), "{errors:?}");
-        let said = format!("{received:?}");
-        assert!(said.contains("would be one more than the 5 subscriptions (max_subscriptions)"), "{said}");
+        let stated = format!("{received:?}");
+        assert!(
+            stated.contains("would be one more than the 5 subscriptions (max_subscriptions)"),
+            "{stated}"
+        );
         observed::warning(&[("node", "greedy-u12")]).await;
         let refused = || proxy.database.refused().values().sum::<u64>() - counted;
         assert_eq!(refused(), 2);
@@ -118,8 +121,8 @@ async fn u12_a_client_may_be_the_first_to_ask_for_so_much_at_once() {
         ask(&proxy, &mut client, 4);
         let received = client.accept(rds).await;
         assert_eq!((received.names().len(), received.error_codes().len()), (3, 1), "{received:?}");
-        let said = format!("{received:?}");
-        assert!(said.contains("one more than the 3 (limits.max_new_names_per_client)"), "{said}");
+        let stated = format!("{received:?}");
+        assert!(stated.contains("one more than the 3 (limits.max_new_names_per_client)"), "{stated}");
         let refused = received.error_codes()[0].0.to_owned();
         let mut other = proxy.client(client.dialect()).await;
         ask(&proxy, &mut other, 4);

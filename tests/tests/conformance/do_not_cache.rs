@@ -10,7 +10,7 @@ use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, RestClient, XdsClient, type_url};
 use weir_upstream::{Polling, Services};
 
-use crate::weir::{Ends, Speaks, Weir, in_each_dialect};
+use crate::weir::{Ends, Uses, Weir, in_each_dialect};
 
 /// A resource that must not be cached.
 fn uncacheable(short: &str, name: &str, text: &str) -> Published {
@@ -43,7 +43,7 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 3] = [("eds", &["a"]), ("cds", &["a"]), (
 #[tokio::test]
 async fn p17_it_is_delivered_and_fetched_anew_for_who_comes_later() {
     for (short, names) in SUBSCRIPTIONS {
-        in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
+        in_each_dialect(Uses::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
             println!("{short} {names:?}");
             let type_url = type_url(short);
             control_plane.set(uncacheable(short, "a", "1"));
@@ -81,7 +81,7 @@ async fn p17_it_is_delivered_and_fetched_anew_for_who_comes_later() {
 
 #[tokio::test]
 async fn p17_what_is_beside_it_is_cached() {
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
         let cds = type_url("cds");
         control_plane.set_all([uncacheable("cds", "a", "1"), Published::text(cds, "b", "1")]);
         let mut first = weir.client(downstream, "prod").await;
@@ -99,10 +99,10 @@ async fn p17_what_is_beside_it_is_cached() {
         control_plane.wait_for_ack(cds).await;
         control_plane.set(Published::text(cds, "b", "2"));
         for client in [&mut first, &mut later] {
-            let told = client.accept(cds).await.texts();
-            assert!(told.contains(&text("b", "2")), "{told:?}");
+            let sent = client.accept(cds).await.texts();
+            assert!(sent.contains(&text("b", "2")), "{sent:?}");
             // Full state repeats to everyone what it has.
-            assert_eq!(told.contains(&text("a", "1")), downstream == Dialect::Sotw, "{told:?}");
+            assert_eq!(sent.contains(&text("a", "1")), downstream == Dialect::Sotw, "{sent:?}");
         }
     })
     .await;
@@ -110,7 +110,7 @@ async fn p17_what_is_beside_it_is_cached() {
 
 #[tokio::test]
 async fn p17_nobody_is_served_it_while_upstream_is_away() {
-    in_each_dialect(Speaks::Nodes, async |mut control_plane, weir, Ends { downstream, .. }| {
+    in_each_dialect(Uses::Nodes, async |mut control_plane, weir, Ends { downstream, .. }| {
         let eds = type_url("eds");
         control_plane.set_all([uncacheable("eds", "a", "1"), Published::text(eds, "b", "1")]);
         let mut first = weir.client(downstream, "prod").await;
@@ -132,7 +132,7 @@ async fn p17_nobody_is_served_it_while_upstream_is_away() {
 
 #[tokio::test]
 async fn p17_absence_is_told_to_all_and_who_waits_in_vain_learns_of_it() {
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
         let cds = type_url("cds");
         control_plane.set(uncacheable("cds", "a", "1"));
         let mut first = weir.client(downstream, "prod").await;
@@ -147,10 +147,10 @@ async fn p17_absence_is_told_to_all_and_who_waits_in_vain_learns_of_it() {
         control_plane.remove(cds, "a");
         control_plane.resume();
         for client in [&mut first, &mut later] {
-            let told = client.accept(cds).await;
-            assert_eq!(told.names(), Vec::<&str>::new());
+            let sent = client.accept(cds).await;
+            assert_eq!(sent.names(), Vec::<&str>::new());
             match downstream {
-                Dialect::Delta => assert_eq!(told.removed, ["a"]),
+                Dialect::Delta => assert_eq!(sent.removed, ["a"]),
                 Dialect::Sotw => {}
             }
         }
@@ -160,7 +160,7 @@ async fn p17_absence_is_told_to_all_and_who_waits_in_vain_learns_of_it() {
 
 #[tokio::test]
 async fn p17_each_parameter_set_is_fetched_for_by_itself() {
-    in_each_dialect(Speaks::Locators, async |control_plane, weir, Ends { downstream, .. }| {
+    in_each_dialect(Uses::Locators, async |control_plane, weir, Ends { downstream, .. }| {
         let eds = type_url("eds");
         let variant = |env: &str| uncacheable("eds", "a", env).constrained(value("env", env));
         control_plane.set_all([variant("prod"), variant("test")]);
@@ -184,8 +184,8 @@ async fn p17_who_asks_again_has_it_fetched_again_through_every_proxy() {
     for dialect in DIALECTS {
         println!("{dialect:?}");
         let control_plane = FakeControlPlane::start_tp2().await;
-        let far = Weir::start(control_plane.address(), dialect, Speaks::Locators).await;
-        let near = Weir::start(far.proxy.address(), dialect, Speaks::Locators).await;
+        let far = Weir::start(control_plane.address(), dialect, Uses::Locators).await;
+        let near = Weir::start(far.proxy.address(), dialect, Uses::Locators).await;
         let eds = type_url("eds");
         control_plane.set(uncacheable("eds", "a", "1"));
         let mut first = near.client(Dialect::Delta, "prod").await;
@@ -213,7 +213,7 @@ async fn p17_who_asks_again_has_it_fetched_again_through_every_proxy() {
 #[tokio::test]
 async fn p17_each_poll_has_it_fetched() {
     let control_plane = FakeControlPlane::start().await;
-    let weir = Weir::start_with(control_plane.address(), Dialect::Sotw, Speaks::Nodes, |settings| {
+    let weir = Weir::start_with(control_plane.address(), Dialect::Sotw, Uses::Nodes, |settings| {
         settings.services = Services::Rest(Polling::default());
     })
     .await;

@@ -187,9 +187,9 @@ async fn d07_what_does_not_exist_yet_is_pushed_when_it_appears() {
             match client.dialect() {
                 Dialect::Delta => assert_eq!(client.accept(type_url).await.removed, ["late"]),
                 Dialect::Sotw => {
-                    let told = client.accept(type_url).await;
-                    assert!(told.resources.is_empty());
-                    assert_eq!(told.error_codes(), [("late", Code::NotFound)]);
+                    let sent = client.accept(type_url).await;
+                    assert!(sent.resources.is_empty());
+                    assert_eq!(sent.error_codes(), [("late", Code::NotFound)]);
                 }
             }
             proxy.origin.set(Published::text(type_url, "late", "now"));

@@ -14,7 +14,7 @@ use crate::observed;
 use crate::proxy::{Proxy, Settings, in_each_dialect, in_each_dialect_with};
 use crate::raw;
 use crate::upstream::{delta, with_two};
-use crate::weir::{Speaks, Weir};
+use crate::weir::{Uses, Weir};
 
 /// Bytes that begin like a wrapper of `name` and hold something that is no `Any`.
 fn undecodable(name: &str) -> Bytes {
@@ -55,7 +55,7 @@ async fn e03_a_bad_resource_is_rejected_in_sotw_too() {
     let rds = type_url("rds");
     for downstream in DIALECTS {
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Sotw, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), Dialect::Sotw, Uses::Nodes).await;
         control_plane.set_all(["a", "b"].map(|name| Published::text(rds, name, "1")));
         let mut client = weir.client(downstream, "prod").await;
         client.subscribe(rds, &["a"]);

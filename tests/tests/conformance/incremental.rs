@@ -145,8 +145,8 @@ async fn i05_a_returning_client_is_sent_only_what_differs() {
 
         let mut back = another_client(&proxy).await;
         return_with(&mut back, type_url, names, &held);
-        let told = back.accept(type_url).await;
-        assert_eq!((told.names(), &told.removed), (vec!["changed", "new"], &owned(&["gone"])));
+        let sent = back.accept(type_url).await;
+        assert_eq!((sent.names(), &sent.removed), (vec!["changed", "new"], &owned(&["gone"])));
         back.expect_nothing().await;
     }
 }
@@ -162,8 +162,8 @@ async fn i05_a_stated_name_that_is_not_subscribed_is_ignored() {
     proxy.origin.set_all(["b", "not subscribed"].map(|name| Published::text(eds, name, "2")));
     let mut back = another_client(&proxy).await;
     return_with(&mut back, eds, &["a", "b"], &held);
-    let told = back.accept(eds).await;
-    assert_eq!((told.names(), told.removed.len()), (vec!["b"], 0));
+    let sent = back.accept(eds).await;
+    assert_eq!((sent.names(), sent.removed.len()), (vec!["b"], 0));
     back.expect_nothing().await;
 }
 
@@ -274,8 +274,8 @@ async fn i12_a_resource_without_body_passes_unchanged_and_is_not_removed_beside(
     let mut back = another_client(&proxy).await;
     let held = [("r/vh1", "1"), ("r/none.test", "")].map(|(name, v)| (name.to_owned(), v.to_owned())).into();
     return_with(&mut back, vhds, &["*", "r/none.test", "r/one.test"], &held);
-    let told = back.accept(vhds).await;
-    assert_eq!((told.names(), &told.removed), (vec!["r/vh1"], &owned(&["r/none.test"])));
+    let sent = back.accept(vhds).await;
+    assert_eq!((sent.names(), &sent.removed), (vec!["r/vh1"], &owned(&["r/none.test"])));
     back.expect_nothing().await;
     // As it comes back to Weir, with the version of the answer: it is sent nothing again.
     let mut again = another_client(&proxy).await;
@@ -299,9 +299,9 @@ async fn i12_no_name_is_both_sent_and_removed() {
     proxy
         .origin
         .replace(|old| old.name == "r/vh1", [Published::text(vhds, "r/two.test", "2").alias("r/vh1")]);
-    for told in client.drain().await {
-        let twice = told.removed.iter().find(|gone| told.names().contains(&gone.as_str()));
-        assert_eq!(twice, None, "{told:?}");
+    for sent in client.drain().await {
+        let twice = sent.removed.iter().find(|gone| sent.names().contains(&gone.as_str()));
+        assert_eq!(twice, None, "{sent:?}");
     }
 }
 

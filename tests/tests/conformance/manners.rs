@@ -7,7 +7,7 @@ use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::Manners;
 use weir_testkit::{Dialect, Published, XdsClient, type_url};
 
-use crate::weir::{Speaks, Weir};
+use crate::weir::{Uses, Weir};
 
 /// When silence is taken for absence in these tests.
 const SOON: Duration = Duration::from_millis(1500);
@@ -38,18 +38,18 @@ async fn until_it_holds(
 }
 
 /// What a client sees of a control plane with these manners.
-async fn follow(manners: Manners, speaks: Speaks, upstream: Dialect, tiers: usize) {
+async fn follow(manners: Manners, uses: Uses, upstream: Dialect, tiers: usize) {
     let (cds, rds, lds) = (type_url("cds"), type_url("rds"), type_url("lds"));
-    let control_plane = speaks.control_plane().await;
+    let control_plane = uses.control_plane().await;
     control_plane.behave(manners);
     let clusters = ["a", "b", "c"].map(|name| Published::text(cds, name, "1"));
     let routes = ["r", SPELLED].map(|name| Published::text(rds, name, "1"));
     control_plane.set_all(clusters.into_iter().chain(routes));
     control_plane.set(Published::text(lds, "named", "1").unlisted());
-    let first = Weir::start_with(control_plane.address(), upstream, speaks, soon).await;
+    let first = Weir::start_with(control_plane.address(), upstream, uses, soon).await;
     let second = match tiers {
         1 => None,
-        _ => Some(Weir::start_with(first.proxy.address(), upstream, Speaks::Locators, soon).await),
+        _ => Some(Weir::start_with(first.proxy.address(), upstream, Uses::Locators, soon).await),
     };
     let weir = second.as_ref().unwrap_or(&first);
     for dialect in DIALECTS {
@@ -83,14 +83,11 @@ async fn follow(manners: Manners, speaks: Speaks, upstream: Dialect, tiers: usiz
 async fn i16_p16_w07_clients_have_what_control_planes_of_any_manners_have() {
     let single = std::env::var("WEIR_MANNERS_SEED").ok().and_then(|seed| seed.parse().ok());
     for seed in single.map_or(0..16, |seed: u64| seed..seed + 1) {
-        let speaks = if seed % 2 == 0 { Speaks::Nodes } else { Speaks::Locators };
+        let uses = if seed % 2 == 0 { Uses::Nodes } else { Uses::Locators };
         let upstream = DIALECTS[(seed / 2 % 2) as usize];
         let (manners, tiers) = (Manners::drawn(seed), 1 + (seed / 4 % 2) as usize);
         // Shown when the test fails.
-        println!(
-            "seed {seed}: {manners:?}, {upstream:?}, TP2: {}, {tiers} tiers",
-            speaks == Speaks::Locators
-        );
-        follow(manners, speaks, upstream, tiers).await;
+        println!("seed {seed}: {manners:?}, {upstream:?}, TP2: {}, {tiers} tiers", uses == Uses::Locators);
+        follow(manners, uses, upstream, tiers).await;
     }
 }

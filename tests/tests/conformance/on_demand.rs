@@ -7,7 +7,7 @@ use weir_testkit::constraints::locator;
 use weir_testkit::control_plane::{Missing, Request, State};
 use weir_testkit::{Dialect, FakeControlPlane, Published, type_url};
 
-use crate::weir::{Speaks, Weir, in_each_dialect};
+use crate::weir::{Uses, Weir, in_each_dialect};
 
 /// When silence is taken for absence in these tests.
 const SOON: Duration = Duration::from_millis(200);
@@ -21,9 +21,9 @@ fn asked(state: &State, type_url: &str) -> Vec<String> {
 #[tokio::test]
 async fn i10_a_virtual_host_is_fetched_when_it_is_asked_for_and_no_other() {
     let vhds = type_url("vhds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        let control_plane = speaks.control_plane().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
+    for uses in [Uses::Nodes, Uses::Locators] {
+        let control_plane = uses.control_plane().await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, uses).await;
         control_plane.set_all([
             Published::text(vhds, "r/vh1", "1").alias("r/one.test").alias("r/uno.test"),
             Published::text(vhds, "r/vh2", "1").alias("r/two.test"),
@@ -53,8 +53,8 @@ async fn i10_a_virtual_host_is_fetched_when_it_is_asked_for_and_no_other() {
         control_plane.remove(vhds, "r/none.test");
         control_plane.set(Published::text(vhds, "r/vh3", "1").alias("r/none.test"));
         loop {
-            let told = client.accept(vhds).await;
-            if told.names() == ["r/vh3"] {
+            let sent = client.accept(vhds).await;
+            if sent.names() == ["r/vh3"] {
                 break;
             }
         }
@@ -64,8 +64,8 @@ async fn i10_a_virtual_host_is_fetched_when_it_is_asked_for_and_no_other() {
 #[tokio::test]
 async fn i10_a_cluster_beside_a_wildcard_is_fetched_by_its_name_only() {
     let cds = type_url("cds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        in_each_dialect(speaks, async |control_plane, weir, ends| {
+    for uses in [Uses::Nodes, Uses::Locators] {
+        in_each_dialect(uses, async |control_plane, weir, ends| {
             control_plane.set_all([
                 Published::text(cds, "listed", "1"),
                 Published::text(cds, "lazy", "1").unlisted(),
@@ -91,8 +91,8 @@ async fn i10_a_cluster_beside_a_wildcard_is_fetched_by_its_name_only() {
             }));
             let mut seen = std::collections::BTreeSet::new();
             while seen.len() < 2 {
-                let told = client.accept(cds).await;
-                seen.extend(told.texts().into_iter().filter(|(_, text)| text == "2").map(|(name, _)| name));
+                let sent = client.accept(cds).await;
+                seen.extend(sent.texts().into_iter().filter(|(_, text)| text == "2").map(|(name, _)| name));
             }
             assert_eq!(wildcard.accept(cds).await.names(), ["listed"], "w01");
 
@@ -110,7 +110,7 @@ async fn i10_a_missing_cluster_beside_a_wildcard_is_answered_at_once() {
     let cds = type_url("cds");
     for upstream in DIALECTS {
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), upstream, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), upstream, Uses::Nodes).await;
         control_plane.set(Published::text(cds, "listed", "1"));
         let mut client = weir.client(Dialect::Delta, "prod").await;
         client.subscribe(cds, &["*"]);
@@ -127,13 +127,13 @@ async fn i10_a_missing_cluster_beside_a_wildcard_is_answered_at_once() {
 #[tokio::test]
 async fn i14_a_missing_virtual_host_is_answered_by_a_resource_without_a_body() {
     let vhds = type_url("vhds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
+    for uses in [Uses::Nodes, Uses::Locators] {
         for missing in Missing::ALL {
             println!("{missing:?}:");
-            let control_plane = speaks.control_plane().await;
+            let control_plane = uses.control_plane().await;
             control_plane.answer_missing(missing);
             let short = |settings: &mut weir_upstream::Settings| settings.does_not_exist = SOON;
-            let weir = Weir::start_with(control_plane.address(), Dialect::Delta, speaks, short).await;
+            let weir = Weir::start_with(control_plane.address(), Dialect::Delta, uses, short).await;
             let mut client = weir.client(Dialect::Delta, "prod").await;
             client.subscribe(vhds, &["r/none.test"]);
             let answer = client.accept(vhds).await;
@@ -156,9 +156,9 @@ async fn i14_a_missing_virtual_host_is_answered_by_a_resource_without_a_body() {
 #[tokio::test]
 async fn i15_a_virtual_host_that_lists_a_missing_name_takes_the_place_of_that_answer() {
     let vhds = type_url("vhds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        let control_plane = speaks.control_plane().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
+    for uses in [Uses::Nodes, Uses::Locators] {
+        let control_plane = uses.control_plane().await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, uses).await;
         let mut client = weir.client(Dialect::Delta, "prod").await;
         control_plane.answer_missing(Missing::Marker);
         client.subscribe(vhds, &["r/none.x"]);

@@ -200,10 +200,10 @@ async fn o03_delta_endpoints_come_again_when_the_change_was_made_while_the_clien
             ask(eds, &names, &endpoints);
             ask(cds, &[], &clusters);
         }
-        let told = back.receive().await;
-        assert_eq!((&*told.type_url, told.names()), (cds, vec!["a", "b", "static"]));
+        let sent = back.receive().await;
+        assert_eq!((&*sent.type_url, sent.names()), (cds, vec!["a", "b", "static"]));
         assert_eq!(back.accept(eds).await.names(), ["a", "service"]);
-        back.ack(&told);
+        back.ack(&sent);
         back.expect_nothing().await;
     }
 }

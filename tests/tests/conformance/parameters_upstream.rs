@@ -12,12 +12,12 @@ use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
 use weir_wire::discovery::{DeltaDiscoveryResponse, DynamicParameterConstraints, ResourceName};
 
 use crate::parameters::{r_for, variant_for};
-use crate::weir::{Speaks, Weir, in_each_dialect};
+use crate::weir::{Uses, Weir, in_each_dialect};
 
 /// A TP2 control plane with a good variant of `r`, a Weir that uses delta with it, and a client that has it.
 async fn with_good_variant(downstream: Dialect) -> (FakeControlPlane, Weir, XdsClient) {
     let control_plane = FakeControlPlane::start_tp2().await;
-    let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Locators).await;
+    let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Locators).await;
     control_plane.set(variant_for("prod", "good"));
     let mut client = weir.client(downstream, "prod").await;
     client.locate(type_url("rds"), &[r_for("prod")]);
@@ -122,7 +122,7 @@ fn removed_by_error(received: &Received) -> Vec<ResourceName> {
 #[tokio::test]
 async fn p10_a_locator_that_matches_what_is_held_is_served_at_once_and_confirmed_upstream() {
     let rds = type_url("rds");
-    in_each_dialect(Speaks::Locators, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Locators, async |control_plane, weir, ends| {
         control_plane.set(variant_for("prod", "1"));
         let mut first = weir.client(ends.downstream, "prod").await;
         first.locate(rds, &[r_for("prod")]);
@@ -145,7 +145,7 @@ fn streams_for(state: &State, wanted: impl Fn(&Request) -> bool) -> BTreeSet<usi
 #[tokio::test]
 async fn p14_a_tp2_upstream_is_asked_by_locators_for_all_parameter_sets_on_one_stream() {
     let [rds, eds] = ["rds", "eds"].map(type_url);
-    in_each_dialect(Speaks::Locators, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Locators, async |control_plane, weir, ends| {
         for env in ["prod", "test"] {
             control_plane.set(variant_for(env, env));
             control_plane.set(Published::text(eds, "e", env).constrained(value("env", env)));
@@ -174,7 +174,7 @@ async fn p14_a_tp2_upstream_is_asked_by_locators_for_all_parameter_sets_on_one_s
 #[tokio::test]
 async fn p15_another_upstream_has_one_stream_per_parameter_set_with_a_node_made_of_it() {
     let rds = type_url("rds");
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         for env in ["prod", "test"] {
             control_plane.set(Published::text(rds, "r", env).for_metadata("env", env));
         }
@@ -204,7 +204,7 @@ async fn p15_another_upstream_has_one_stream_per_parameter_set_with_a_node_made_
 #[tokio::test]
 async fn p15_what_comes_for_clients_without_the_key_is_constrained_to_its_absence() {
     let rds = type_url("rds");
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         control_plane.set(Published::text(rds, "r", "for all"));
         let mut client = weir.client(ends.downstream, "prod").await;
         client.locate(rds, &[locator("r", &[])]);
@@ -254,8 +254,8 @@ async fn p16_a_weir_behind_a_weir_gives_its_clients_the_same_bytes() {
                 };
                 control_plane.set_all([of(cds, "a", env), of(cds, env, env), of(rds, "r", env)]);
             }
-            let near = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
-            let far = Weir::start(near.proxy.address(), between, Speaks::Locators).await;
+            let near = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
+            let far = Weir::start(near.proxy.address(), between, Uses::Locators).await;
             let through_two = served_by(&far, downstream).await;
             let through_one = served_by(&near, downstream).await;
             assert_eq!(format!("{through_two:#?}"), format!("{through_one:#?}"));
@@ -280,8 +280,8 @@ async fn p16_a_weir_behind_a_weir_gives_its_clients_the_same_bytes() {
 #[tokio::test]
 async fn w01_wildcards_and_names_of_a_type_travel_on_different_streams() {
     let cds = type_url("cds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        in_each_dialect(speaks, async |control_plane, weir, ends| {
+    for uses in [Uses::Nodes, Uses::Locators] {
+        in_each_dialect(uses, async |control_plane, weir, ends| {
             control_plane.set_all(["a", "b"].map(|name| Published::text(cds, name, "1")));
             let mut named = weir.client(ends.downstream, "prod").await;
             // Named first, so that the names have to make way for the wildcard.
@@ -314,13 +314,13 @@ async fn w01_wildcards_and_names_of_a_type_travel_on_different_streams() {
 #[tokio::test]
 async fn w02_the_wildcards_of_two_parameter_sets_are_two_sets_upstream_too() {
     let cds = type_url("cds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        in_each_dialect(speaks, async |control_plane, weir, ends| {
+    for uses in [Uses::Nodes, Uses::Locators] {
+        in_each_dialect(uses, async |control_plane, weir, ends| {
             let of = |name: &str, env: &str| {
                 let resource = Published::text(cds, name, env);
-                match speaks {
-                    Speaks::Nodes => resource.for_metadata("env", env),
-                    Speaks::Locators => resource.constrained(value("env", env)),
+                match uses {
+                    Uses::Nodes => resource.for_metadata("env", env),
+                    Uses::Locators => resource.constrained(value("env", env)),
                 }
             };
             control_plane.set_all([of("a", "prod"), of("a", "test"), of("b", "test")]);

@@ -8,9 +8,9 @@ use weir_testkit::{Dialect, FakeControlPlane, Published, type_url};
 use weir_types::Code as ErrorCode;
 
 use crate::observed;
-use crate::weir::{Speaks, Weir, in_each_dialect};
+use crate::weir::{Uses, Weir, in_each_dialect};
 
-const KINDS: [Speaks; 2] = [Speaks::Nodes, Speaks::Locators];
+const KINDS: [Uses; 2] = [Uses::Nodes, Uses::Locators];
 
 /// Those that are full state in state of the world, and those that are not.
 const TYPES: [&str; 2] = ["lds", "eds"];
@@ -25,17 +25,17 @@ fn text(short: &str, text: &str) -> Published {
 
 #[tokio::test]
 async fn e01_an_error_reaches_those_who_asked_once_and_who_comes_later() {
-    for speaks in KINDS {
-        in_each_dialect(speaks, async |control_plane, weir, ends| {
+    for uses in KINDS {
+        in_each_dialect(uses, async |control_plane, weir, ends| {
             for short in TYPES {
                 let url = type_url(short);
                 control_plane.set(failing(short, Code::Unavailable));
                 let mut client = weir.client(ends.downstream, "prod").await;
                 client.subscribe(url, &["a"]);
-                let told = client.accept(url).await;
-                assert_eq!(told.error_codes(), [("a", Code::Unavailable)]);
-                assert!(told.resources.is_empty() && told.removed.is_empty(), "{told:?}");
-                let detail = told.errors[0].error_detail.clone().expect("it names what is wrong");
+                let sent = client.accept(url).await;
+                assert_eq!(sent.error_codes(), [("a", Code::Unavailable)]);
+                assert!(sent.resources.is_empty() && sent.removed.is_empty(), "{sent:?}");
+                let detail = sent.errors[0].error_detail.clone().expect("it names what is wrong");
                 assert_eq!(detail.message, "no luck today");
                 client.expect_nothing().await;
 
@@ -59,7 +59,7 @@ async fn e01_an_error_reaches_those_who_asked_once_and_who_comes_later() {
 
 #[tokio::test]
 async fn e01_what_is_cached_is_served_on_beside_a_transient_error() {
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         for short in TYPES {
             let url = type_url(short);
             control_plane.set(text(short, "1"));
@@ -71,9 +71,9 @@ async fn e01_what_is_cached_is_served_on_beside_a_transient_error() {
             // Full state has to repeat the content, beside which TP3 allows no error.
             let repeats = ends.downstream == Dialect::Sotw && short == "lds";
             if !repeats {
-                let told = client.accept(url).await;
-                assert_eq!(told.error_codes(), [("a", Code::Unavailable)]);
-                assert!(told.resources.is_empty() && told.removed.is_empty(), "{told:?}");
+                let sent = client.accept(url).await;
+                assert_eq!(sent.error_codes(), [("a", Code::Unavailable)]);
+                assert!(sent.resources.is_empty() && sent.removed.is_empty(), "{sent:?}");
             }
             client.expect_nothing().await;
 
@@ -110,17 +110,16 @@ async fn e01_data_errors_drop_what_is_cached_if_that_is_configured() {
                     let configured = [error].into_iter().filter(|_| drops).collect();
                     let adjust =
                         |settings: &mut weir_upstream::Settings| settings.drop_on_errors = configured;
-                    let weir =
-                        Weir::start_with(control_plane.address(), upstream, Speaks::Nodes, adjust).await;
+                    let weir = Weir::start_with(control_plane.address(), upstream, Uses::Nodes, adjust).await;
                     control_plane.set(text("eds", "1"));
                     let mut client = weir.client(downstream, "prod").await;
                     client.subscribe(eds, &["a"]);
                     client.accept(eds).await;
                     control_plane.set(failing("eds", code));
-                    let told = client.accept(eds).await;
-                    assert_eq!(told.error_codes(), [("a", code)], "{upstream:?} {downstream:?} {drops}");
+                    let sent = client.accept(eds).await;
+                    assert_eq!(sent.error_codes(), [("a", code)], "{upstream:?} {downstream:?} {drops}");
                     let removed: &[&str] = if drops && downstream == Dialect::Delta { &["a"] } else { &[] };
-                    assert_eq!(told.removed, removed);
+                    assert_eq!(sent.removed, removed);
                     let mut late = weir.client(downstream, "prod").await;
                     late.subscribe(eds, &["a"]);
                     assert_eq!(late.accept(eds).await.resources.len(), usize::from(!drops));
@@ -132,7 +131,7 @@ async fn e01_data_errors_drop_what_is_cached_if_that_is_configured() {
 
 #[tokio::test]
 async fn e01_an_error_is_for_the_parameters_that_it_is_constrained_to() {
-    in_each_dialect(Speaks::Locators, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Locators, async |control_plane, weir, ends| {
         let eds = type_url("eds");
         let (prod, test) = (locator("a", &[("env", "prod")]), locator("a", &[("env", "test")]));
         control_plane.set_all([
@@ -141,9 +140,9 @@ async fn e01_an_error_is_for_the_parameters_that_it_is_constrained_to() {
         ]);
         let mut client = weir.client(ends.downstream, "none").await;
         client.locate(eds, &[prod]);
-        let told = client.accept(eds).await;
-        assert_eq!(told.error_codes(), [("a", Code::PermissionDenied)]);
-        assert_eq!(told.errors[0].resource_name, Some(variant("a", value("env", "prod"))));
+        let sent = client.accept(eds).await;
+        assert_eq!(sent.error_codes(), [("a", Code::PermissionDenied)]);
+        assert_eq!(sent.errors[0].resource_name, Some(variant("a", value("env", "prod"))));
         let mut other = weir.client(ends.downstream, "none").await;
         other.locate(eds, &[test]);
         let content = other.accept(eds).await;
@@ -156,7 +155,7 @@ async fn e01_an_error_is_for_the_parameters_that_it_is_constrained_to() {
 
 #[tokio::test]
 async fn e01_one_error_holds_up_no_other_resource() {
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         for short in TYPES {
             let url = type_url(short);
             control_plane.set_all([failing(short, Code::Unavailable), Published::text(url, "b", "1")]);
@@ -164,9 +163,9 @@ async fn e01_one_error_holds_up_no_other_resource() {
             client.subscribe(url, &["a", "b"]);
             let (mut texts, mut errors) = (Vec::new(), Vec::new());
             while texts.is_empty() || errors.is_empty() {
-                let told = client.accept(url).await;
-                texts.extend(told.texts());
-                errors.extend(told.errors);
+                let sent = client.accept(url).await;
+                texts.extend(sent.texts());
+                errors.extend(sent.errors);
             }
             assert_eq!((&*texts[0].0, errors.len()), ("b", 1));
         }
@@ -179,7 +178,7 @@ async fn s11_full_state_is_not_sent_to_a_returning_client_while_a_name_fails() {
     for upstream in DIALECTS {
         let lds = type_url("lds");
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), upstream, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), upstream, Uses::Nodes).await;
         control_plane.set_all([failing("lds", Code::Unavailable), Published::text(lds, "b", "1")]);
         let mut client = weir.client(Dialect::Sotw, "prod").await;
         let change = weir_testkit::client::Change {
@@ -198,7 +197,7 @@ async fn s11_full_state_is_not_sent_to_a_returning_client_while_a_name_fails() {
 #[tokio::test]
 async fn e01_errors_are_logged_and_counted() {
     let control_plane = FakeControlPlane::start().await;
-    let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+    let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
     let counted = observed::metric("weir_upstream_resource_errors_total");
     let eds = type_url("eds");
     control_plane.set(Published::failing(eds, "logged-error", Code::Unavailable, "no luck today"));
@@ -216,20 +215,20 @@ async fn e02_state_of_the_world_clients_learn_by_an_error_what_does_not_exist() 
     for short in TYPES {
         let url = type_url(short);
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
         control_plane.set(text(short, "1"));
         let mut client = weir.client(Dialect::Sotw, "prod").await;
         client.subscribe(url, &["missing"]);
-        let told = client.accept(url).await;
-        assert_eq!((told.error_codes(), told.resources.len()), (vec![("missing", Code::NotFound)], 0));
+        let sent = client.accept(url).await;
+        assert_eq!((sent.error_codes(), sent.resources.len()), (vec![("missing", Code::NotFound)], 0));
         client.subscribe(url, &["a"]);
-        let told = client.accept(url).await;
-        assert_eq!((told.names(), told.error_codes()), (vec!["a"], vec![]), "it is sent once");
+        let sent = client.accept(url).await;
+        assert_eq!((sent.names(), sent.error_codes()), (vec!["a"], vec![]), "it is sent once");
         client.subscribe(url, &["missing too"]);
-        let told = client.accept(url).await;
-        assert_eq!(told.error_codes(), [("missing too", Code::NotFound)]);
+        let sent = client.accept(url).await;
+        assert_eq!(sent.error_codes(), [("missing too", Code::NotFound)]);
         let repeated: &[&str] = if short == "lds" { &["a"] } else { &[] };
-        assert_eq!(told.names(), repeated, "full state is whole");
+        assert_eq!(sent.names(), repeated, "full state is whole");
         client.expect_nothing().await;
     }
 }
@@ -238,7 +237,7 @@ async fn e02_state_of_the_world_clients_learn_by_an_error_what_does_not_exist() 
 async fn e02_the_end_of_a_plain_name_is_told_where_absence_says_nothing() {
     let eds = type_url("eds");
     let control_plane = FakeControlPlane::start().await;
-    let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+    let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
     control_plane.set(text("eds", "1"));
     let mut client = weir.client(Dialect::Sotw, "prod").await;
     client.subscribe(eds, &["a"]);
@@ -254,16 +253,16 @@ async fn p10_a_locator_that_stops_matching_is_told_by_an_error_in_state_of_the_w
     for upstream in DIALECTS {
         let eds = type_url("eds");
         let control_plane = FakeControlPlane::start_tp2().await;
-        let weir = Weir::start(control_plane.address(), upstream, Speaks::Locators).await;
+        let weir = Weir::start(control_plane.address(), upstream, Uses::Locators).await;
         control_plane.set(text("eds", "1").constrained(value("env", "prod")));
         let mut client = weir.client(Dialect::Sotw, "none").await;
         client.locate(eds, &[locator("a", &[("env", "prod")])]);
         client.accept(eds).await;
         let gone = Published::failing(eds, "a", Code::NotFound, "gone").constrained(value("env", "prod"));
         control_plane.set(gone);
-        let told = client.accept(eds).await;
-        assert_eq!(told.error_codes(), [("a", Code::NotFound)]);
-        assert_eq!(told.errors[0].resource_name, Some(variant("a", value("env", "prod"))));
+        let sent = client.accept(eds).await;
+        assert_eq!(sent.error_codes(), [("a", Code::NotFound)]);
+        assert_eq!(sent.errors[0].resource_name, Some(variant("a", value("env", "prod"))));
     }
 }
 
@@ -273,14 +272,14 @@ async fn w03_an_unknown_authority_is_answered_by_an_error_that_names_it() {
     let name = "xdstp://nowhere.example/envoy.config.endpoint.v3.ClusterLoadAssignment/a";
     for downstream in DIALECTS {
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
         let mut client = weir.client(downstream, "prod").await;
         client.subscribe(eds, &[name]);
-        let told = client.accept(eds).await;
-        assert_eq!(told.error_codes(), [(name, Code::NotFound)]);
-        let detail = told.errors[0].error_detail.clone().expect("it names what is wrong");
+        let sent = client.accept(eds).await;
+        assert_eq!(sent.error_codes(), [(name, Code::NotFound)]);
+        let detail = sent.errors[0].error_detail.clone().expect("it names what is wrong");
         assert!(detail.message.contains("nowhere.example"), "{}", detail.message);
         let removed: &[&str] = if downstream == Dialect::Delta { &[name] } else { &[] };
-        assert_eq!(told.removed, removed, "for clients that do not know of errors");
+        assert_eq!(sent.removed, removed, "for clients that do not know of errors");
     }
 }

@@ -8,7 +8,7 @@ use weir_testkit::constraints::{locator, value};
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
 
 use crate::proxy::{Proxy, in_each_dialect};
-use crate::weir::{Speaks, Weir};
+use crate::weir::{Uses, Weir};
 
 /// Short enough to be waited for, and far longer than anything is on its way on a busy machine.
 const SHORT: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ async fn in_each(types: &[&str], test: impl AsyncFn(FakeControlPlane, Weir, XdsC
     let one = async |short: &str, upstream, downstream| {
         let _case = Case(short, upstream, downstream);
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), upstream, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), upstream, Uses::Nodes).await;
         let client = envoy(&weir, downstream).await;
         test(control_plane, weir, client, type_url(short), downstream).await;
     };
@@ -191,7 +191,7 @@ async fn t05_to_a_state_of_the_world_client_a_heartbeat_goes_as_whole_resources(
     {
         let type_url = type_url(short);
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
         control_plane.set_all([mortal(type_url, "a", LONG), Published::text(type_url, "b", "1")]);
         let mut client = envoy(&weir, Dialect::Sotw).await;
         client.subscribe(type_url, &["a", "b"]);
@@ -209,7 +209,7 @@ async fn t02_heartbeats_are_of_one_variant() {
     let cds = type_url("cds");
     for dialect in DIALECTS {
         let control_plane = FakeControlPlane::start_tp2().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Locators).await;
+        let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Locators).await;
         let variant = |env, text| Published::text(cds, "a", text).constrained(value("env", env));
         control_plane.set_all([variant("prod", "p").ttl(LONG), variant("test", "t")]);
         let mut clients = Vec::new();
@@ -232,7 +232,7 @@ async fn t02_heartbeats_are_of_one_variant() {
 async fn s09_a_ttl_is_not_for_who_cannot_take_it() {
     let rds = type_url("rds");
     let control_plane = FakeControlPlane::start().await;
-    let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+    let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
     control_plane.set(mortal(rds, "a", LONG));
     for (features, wrapped) in [(&[][..], false), (&["xds.config.resource-in-sotw"], true)] {
         let mut node = node("n").user_agent("grpc-c++").metadata("env", "prod");
@@ -252,7 +252,7 @@ async fn s09_a_ttl_is_not_for_who_cannot_take_it() {
 async fn t02_a_client_that_rejects_a_heartbeat_is_sent_the_resource() {
     let rds = type_url("rds");
     let control_plane = FakeControlPlane::start().await;
-    let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+    let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
     control_plane.set(mortal(rds, "a", LONG));
     let mut client = envoy(&weir, Dialect::Delta).await;
     client.subscribe(rds, &["a"]);
@@ -282,9 +282,9 @@ async fn t03_a_client_that_reconnects_with_the_current_version_is_sent_it_with_w
         let version = Some(first.version).filter(|_| dialect == Dialect::Sotw);
         again.change(type_url, Change { version, initial_versions, ..Change::default() });
         let received = again.accept(type_url).await;
-        let told = received.resource("a");
-        assert_eq!(told.ttl.map(|ttl| ttl.seconds > 0), Some(true));
-        assert_eq!(told.text(), "1", "it may have dropped it since it stated that ({dialect:?})");
+        let sent = received.resource("a");
+        assert_eq!(sent.ttl.map(|ttl| ttl.seconds > 0), Some(true));
+        assert_eq!(sent.text(), "1", "it may have dropped it since it stated that ({dialect:?})");
     })
     .await;
 }

@@ -10,7 +10,7 @@ use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
 use weir_wire::discovery::{DeltaDiscoveryResponse, Node};
 
-use crate::weir::{Ends, Speaks, Weir, in_each_dialect};
+use crate::weir::{Ends, Uses, Weir, in_each_dialect};
 
 /// How the control plane was asked for a name: subscribed, and unsubscribed again.
 fn asked_for(state: &State, name: &str) -> (usize, usize) {
@@ -30,7 +30,7 @@ fn names_now(state: &State, type_url: &str) -> Vec<String> {
 #[tokio::test]
 async fn u02_there_is_one_subscription_upstream_however_many_clients() {
     let rds = type_url("rds");
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         control_plane.set(Published::text(rds, "r", "1"));
         let mut clients = Vec::new();
         for _ in 0..5 {
@@ -70,7 +70,7 @@ async fn u02_there_is_one_subscription_upstream_however_many_clients() {
 #[tokio::test]
 async fn u03_an_outage_withdraws_nothing_and_what_is_held_is_stated_afterwards() {
     let [cds, rds] = ["cds", "rds"].map(type_url);
-    in_each_dialect(Speaks::Nodes, async |mut control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |mut control_plane, weir, ends| {
         let resources =
             [Published::text(cds, "c", "1").version("c1"), Published::text(rds, "r", "1").version("r1")];
         control_plane.set_all(resources);
@@ -110,7 +110,7 @@ async fn u03_an_outage_withdraws_nothing_and_what_is_held_is_stated_afterwards()
 #[tokio::test]
 async fn u05_what_went_during_an_outage_is_removed_only_once_upstream_has_answered() {
     let cds = type_url("cds");
-    in_each_dialect(Speaks::Nodes, async |mut control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |mut control_plane, weir, ends| {
         control_plane.set_all(["a", "b"].map(|name| Published::text(cds, name, "1")));
         let mut client = weir.client(ends.downstream, "prod").await;
         client.subscribe(cds, &[]);
@@ -144,7 +144,7 @@ async fn u05_absence_says_nothing_in_sotw_of_types_without_full_state() {
     let rds = type_url("rds");
     for downstream in DIALECTS {
         let mut control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), Dialect::Sotw, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), Dialect::Sotw, Uses::Nodes).await;
         control_plane.set_all(["a", "b"].map(|name| Published::text(rds, name, "1")));
         let mut client = weir.client(downstream, "prod").await;
         client.subscribe(rds, &["a"]);
@@ -178,7 +178,7 @@ pub fn delta(type_url: &str, resources: impl IntoIterator<Item = Published>) -> 
 /// A delta control plane, a Weir, and a client that has the resources `a` and `b`.
 pub async fn with_two(type_url: &str, downstream: Dialect) -> (FakeControlPlane, Weir, XdsClient) {
     let control_plane = FakeControlPlane::start().await;
-    let weir = Weir::start(control_plane.address(), Dialect::Delta, Speaks::Nodes).await;
+    let weir = Weir::start(control_plane.address(), Dialect::Delta, Uses::Nodes).await;
     let lasting = |name| Published::text(type_url, name, "1").version("1").ttl(Duration::from_secs(600));
     control_plane.set_all([lasting("a"), lasting("b")]);
     let mut client = weir.client(downstream, "prod").await;
@@ -241,7 +241,7 @@ async fn u06_a_heartbeat_is_told_apart_from_a_removal() {
 #[tokio::test]
 async fn u07_a_response_is_acknowledged_after_it_is_applied_and_in_order() {
     let cds = type_url("cds");
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         control_plane.set(Published::text(cds, "a", "0"));
         let mut client = weir.client(ends.downstream, "prod").await;
         client.subscribe(cds, &[]);
@@ -271,7 +271,7 @@ async fn u07_a_response_is_acknowledged_after_it_is_applied_and_in_order() {
 
 #[tokio::test]
 async fn u08_the_node_comes_once_and_announces_what_is_supported() {
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
         let mut client = weir.client(ends.downstream, "prod").await;
         for short in ["cds", "lds", "rds", "eds"] {
             control_plane.set(Published::text(type_url(short), "a", "1"));
@@ -301,8 +301,8 @@ async fn i06_the_does_not_exist_timeout_answers_when_upstream_is_connected_and_n
     let mut away = FakeControlPlane::start().await;
     let there = FakeControlPlane::start().await;
     away.stop().await;
-    let waiting = Weir::start_with(away.address(), Dialect::Sotw, Speaks::Nodes, hurried).await;
-    let answering = Weir::start_with(there.address(), Dialect::Sotw, Speaks::Nodes, hurried).await;
+    let waiting = Weir::start_with(away.address(), Dialect::Sotw, Uses::Nodes, hurried).await;
+    let answering = Weir::start_with(there.address(), Dialect::Sotw, Uses::Nodes, hurried).await;
     let mut unanswered = waiting.client(Dialect::Delta, "prod").await;
     unanswered.subscribe(rds, &["missing"]);
     // Goes by as long as the timeout needs twice.
@@ -320,7 +320,7 @@ async fn i06_the_does_not_exist_timeout_answers_when_upstream_is_connected_and_n
 #[tokio::test]
 async fn o02_a_reconnect_never_brings_an_older_state() {
     let cds = type_url("cds");
-    in_each_dialect(Speaks::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
+    in_each_dialect(Uses::Nodes, async |control_plane, weir, Ends { downstream, .. }| {
         control_plane.set(Published::text(cds, "a", "0"));
         let mut client = weir.client(downstream, "prod").await;
         client.subscribe(cds, &[]);

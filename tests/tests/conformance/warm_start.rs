@@ -10,7 +10,7 @@ use weir_testkit::client::DIALECTS;
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
 
-use crate::weir::{Ends, Speaks, Weir};
+use crate::weir::{Ends, Uses, Weir};
 
 const GLOB: &str = "xdstp:///envoy.config.route.v3.RouteConfiguration/shop/*";
 const MEMBER: &str = "xdstp:///envoy.config.route.v3.RouteConfiguration/shop/cart";
@@ -28,8 +28,8 @@ impl Kept {
     }
 }
 
-async fn weir(upstream: SocketAddr, speaks: Speaks, dialect: Dialect, store: &Store) -> Weir {
-    Weir::start_with(upstream, dialect, speaks, |settings| {
+async fn weir(upstream: SocketAddr, uses: Uses, dialect: Dialect, store: &Store) -> Weir {
+    Weir::start_with(upstream, dialect, uses, |settings| {
         settings.store = Some(store.clone());
         settings.does_not_exist = Duration::from_millis(500);
     })
@@ -37,14 +37,14 @@ async fn weir(upstream: SocketAddr, speaks: Speaks, dialect: Dialect, store: &St
 }
 
 /// Runs `test` in all dialects on either side.
-async fn in_each_way(test: impl AsyncFn(FakeControlPlane, Speaks, Ends)) {
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
+async fn in_each_way(test: impl AsyncFn(FakeControlPlane, Uses, Ends)) {
+    for uses in [Uses::Nodes, Uses::Locators] {
         for upstream in DIALECTS {
             for downstream in DIALECTS {
-                let native = speaks == Speaks::Locators;
+                let native = uses == Uses::Locators;
                 // Shown when the test fails.
                 println!("{upstream:?} above, {downstream:?} below, TP2: {native}");
-                test(speaks.control_plane().await, speaks, Ends { upstream, downstream }).await;
+                test(uses.control_plane().await, uses, Ends { upstream, downstream }).await;
             }
         }
     }
@@ -86,7 +86,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// What a first Weir has learnt, for its clients with `env=prod` and `env=test`, when the control plane goes away.
-async fn first_life(control_plane: &mut FakeControlPlane, speaks: Speaks, ends: Ends) -> Kept {
+async fn first_life(control_plane: &mut FakeControlPlane, uses: Uses, ends: Ends) -> Kept {
     let kept = Kept::new();
     let [cds, rds, sds, eds] = ["cds", "rds", "sds", "eds"].map(type_url);
     control_plane.set_all([
@@ -102,7 +102,7 @@ async fn first_life(control_plane: &mut FakeControlPlane, speaks: Speaks, ends: 
         known(),
     ]);
     let store = kept.open();
-    let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
+    let weir = weir(control_plane.address(), uses, ends.upstream, &store).await;
     for env in ["prod", "test"] {
         let mut client = weir.client(ends.downstream, env).await;
         gather(&mut client, cds, &["*"], &["a", "b", "c"]).await;
@@ -139,10 +139,10 @@ async fn until_unconfirmed(weir: &Weir, count: usize) {
 #[tokio::test]
 async fn u09_with_upstream_away_clients_get_everything_but_secrets_at_once() {
     let [cds, rds, sds] = ["cds", "rds", "sds"].map(type_url);
-    in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = first_life(&mut control_plane, speaks, ends).await;
+    in_each_way(async |mut control_plane, uses, ends| {
+        let kept = first_life(&mut control_plane, uses, ends).await;
         let store = kept.open();
-        let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
+        let weir = weir(control_plane.address(), uses, ends.upstream, &store).await;
         for env in ["prod", "test"] {
             for downstream in DIALECTS {
                 let mut client = weir.client(downstream, env).await;
@@ -173,10 +173,10 @@ async fn u09_with_upstream_away_clients_get_everything_but_secrets_at_once() {
 #[tokio::test]
 async fn u09_upstream_is_asked_for_differences_and_equal_content_is_sent_to_nobody() {
     let cds = type_url("cds");
-    in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = first_life(&mut control_plane, speaks, ends).await;
+    in_each_way(async |mut control_plane, uses, ends| {
+        let kept = first_life(&mut control_plane, uses, ends).await;
         let store = kept.open();
-        let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
+        let weir = weir(control_plane.address(), uses, ends.upstream, &store).await;
         let mut client = weir.client(ends.downstream, "prod").await;
         gather(&mut client, cds, &["*"], &["a", "b", "c"]).await;
         until_unconfirmed(&weir, 3).await;
@@ -203,15 +203,15 @@ async fn u09_upstream_is_asked_for_differences_and_equal_content_is_sent_to_nobo
 #[tokio::test]
 async fn u09_what_changed_came_or_went_while_weir_was_away_is_told_once_upstream_says_so() {
     let cds = type_url("cds");
-    in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = first_life(&mut control_plane, speaks, ends).await;
+    in_each_way(async |mut control_plane, uses, ends| {
+        let kept = first_life(&mut control_plane, uses, ends).await;
         control_plane.set(Published::text(cds, "b", "2").version("b2"));
         control_plane.set(Published::text(cds, "d", "1").version("d1"));
         control_plane.remove(cds, "c");
         let after = pairs(&[("a", "1"), ("b", "2"), ("d", "1")]);
         {
             let store = kept.open();
-            let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
+            let weir = weir(control_plane.address(), uses, ends.upstream, &store).await;
             let mut client = weir.client(ends.downstream, "prod").await;
             gather(&mut client, cds, &["*"], &["a", "b", "c"]).await;
             control_plane.restart().await;
@@ -240,7 +240,7 @@ async fn u09_what_changed_came_or_went_while_weir_was_away_is_told_once_upstream
         // And a third life begins with just that.
         control_plane.stop().await;
         let store = kept.open();
-        let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
+        let weir = weir(control_plane.address(), uses, ends.upstream, &store).await;
         let mut client = weir.client(ends.downstream, "prod").await;
         assert_eq!(gather(&mut client, cds, &["*"], &["a", "b", "d"]).await, after);
         expect_nothing_else(&mut client).await;
@@ -251,10 +251,10 @@ async fn u09_what_changed_came_or_went_while_weir_was_away_is_told_once_upstream
 #[tokio::test]
 async fn u09_what_was_never_answered_is_waited_for() {
     let cds = type_url("cds");
-    in_each_way(async |mut control_plane, speaks, ends| {
-        let kept = first_life(&mut control_plane, speaks, ends).await;
+    in_each_way(async |mut control_plane, uses, ends| {
+        let kept = first_life(&mut control_plane, uses, ends).await;
         let store = kept.open();
-        let weir = weir(control_plane.address(), speaks, ends.upstream, &store).await;
+        let weir = weir(control_plane.address(), uses, ends.upstream, &store).await;
         let mut client = weir.client(ends.downstream, "canary").await;
         client.subscribe(cds, &["*"]);
         let mut named = weir.client(Dialect::Sotw, "prod").await;
@@ -279,7 +279,7 @@ async fn u09_what_lived_for_a_time_only_is_served_for_what_is_left_of_it() {
         ]);
         {
             let store = kept.open();
-            let weir = weir(control_plane.address(), Speaks::Nodes, dialect, &store).await;
+            let weir = weir(control_plane.address(), Uses::Nodes, dialect, &store).await;
             let mut client = weir.client(Dialect::Delta, "prod").await;
             gather(&mut client, cds, &["*"], &["long", "short"]).await;
             until_in_sync(&weir).await;
@@ -287,7 +287,7 @@ async fn u09_what_lived_for_a_time_only_is_served_for_what_is_left_of_it() {
         control_plane.stop().await;
         let gone = || async {
             let store = kept.open();
-            let weir = weir(control_plane.address(), Speaks::Nodes, dialect, &store).await;
+            let weir = weir(control_plane.address(), Uses::Nodes, dialect, &store).await;
             let mut client = weir.client(Dialect::Delta, "prod").await;
             client.subscribe(cds, &["*"]);
             let received = client.accept(cds).await;
@@ -307,7 +307,7 @@ async fn u09_a_second_weir_is_warm_although_the_first_has_the_store() {
         let mut control_plane = FakeControlPlane::start().await;
         control_plane.set_all(["a", "b"].map(|name| Published::text(cds, name, "1").version("1")));
         let first_store = kept.open();
-        let first = weir(control_plane.address(), Speaks::Nodes, Dialect::Delta, &first_store).await;
+        let first = weir(control_plane.address(), Uses::Nodes, Dialect::Delta, &first_store).await;
         let mut client = first.client(downstream, "prod").await;
         gather(&mut client, cds, &["*"], &["a", "b"]).await;
         until_in_sync(&first).await;
@@ -315,7 +315,7 @@ async fn u09_a_second_weir_is_warm_although_the_first_has_the_store() {
 
         control_plane.pause();
         let second_store = kept.open();
-        let second = weir(control_plane.address(), Speaks::Nodes, Dialect::Delta, &second_store).await;
+        let second = weir(control_plane.address(), Uses::Nodes, Dialect::Delta, &second_store).await;
         let mut client = second.client(downstream, "prod").await;
         gather(&mut client, cds, &["*"], &["a", "b"]).await;
         control_plane.resume();
@@ -329,7 +329,7 @@ async fn u09_a_second_weir_is_warm_although_the_first_has_the_store() {
         drop((second, second_store));
         control_plane.stop().await;
         let store = kept.open();
-        let third = weir(control_plane.address(), Speaks::Nodes, Dialect::Delta, &store).await;
+        let third = weir(control_plane.address(), Uses::Nodes, Dialect::Delta, &store).await;
         let mut client = third.client(downstream, "prod").await;
         let texts = gather(&mut client, cds, &["*"], &["a", "b"]).await;
         assert_eq!(texts, pairs(&[("a", "1"), ("b", "3")]));
@@ -349,7 +349,7 @@ async fn u09_what_must_not_be_cached_is_not_served_from_before_nor_taken_for_gon
         ]);
         {
             let store = kept.open();
-            let weir = weir(control_plane.address(), Speaks::Nodes, Dialect::Delta, &store).await;
+            let weir = weir(control_plane.address(), Uses::Nodes, Dialect::Delta, &store).await;
             let mut client = weir.client(downstream, "prod").await;
             gather(&mut client, cds, &["*"], &["a", "v"]).await;
             expect_nothing_else(&mut client).await;
@@ -357,7 +357,7 @@ async fn u09_what_must_not_be_cached_is_not_served_from_before_nor_taken_for_gon
         }
         control_plane.stop().await;
         let store = kept.open();
-        let weir = weir(control_plane.address(), Speaks::Nodes, Dialect::Delta, &store).await;
+        let weir = weir(control_plane.address(), Uses::Nodes, Dialect::Delta, &store).await;
         let mut client = weir.client(downstream, "prod").await;
         client.subscribe(cds, &["*"]);
         // The rest, taken for all there is, would take it from those who have it.

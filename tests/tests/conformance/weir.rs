@@ -23,14 +23,14 @@ pub struct Weir {
 
 /// What the control plane knows of dynamic parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
+pub enum Uses {
     /// Nothing: there is a stream for each value of `env`.
     Nodes,
     /// TP2.
     Locators,
 }
 
-impl Speaks {
+impl Uses {
     /// One that knows so much.
     pub async fn control_plane(self) -> FakeControlPlane {
         match self {
@@ -42,25 +42,25 @@ impl Speaks {
 
 impl Weir {
     /// In front of `upstream`.
-    pub async fn start(upstream: SocketAddr, dialect: Dialect, speaks: Speaks) -> Self {
-        Self::start_with(upstream, dialect, speaks, |_| ()).await
+    pub async fn start(upstream: SocketAddr, dialect: Dialect, uses: Uses) -> Self {
+        Self::start_with(upstream, dialect, uses, |_| ()).await
     }
 
     /// In front of `upstream`, with adjusted settings.
     pub async fn start_with(
         upstream: SocketAddr,
         dialect: Dialect,
-        speaks: Speaks,
+        uses: Uses,
         adjust: impl FnOnce(&mut Settings),
     ) -> Self {
-        Self::start_serving(upstream, dialect, speaks, adjust, |_| ()).await
+        Self::start_serving(upstream, dialect, uses, adjust, |_| ()).await
     }
 
     /// In front of `upstream`, with settings on both sides adjusted.
     pub async fn start_serving(
         upstream: SocketAddr,
         dialect: Dialect,
-        speaks: Speaks,
+        uses: Uses,
         adjust: impl FnOnce(&mut Settings),
         serve: impl FnOnce(&mut ProxySettings),
     ) -> Self {
@@ -69,9 +69,9 @@ impl Weir {
         let mut settings = ProxySettings::default();
         settings.database.idle = IDLE;
         env_from_metadata(&mut settings);
-        let naming = match speaks {
-            Speaks::Locators => Naming::Native { node },
-            Speaks::Nodes => {
+        let naming = match uses {
+            Uses::Locators => Naming::Native { node },
+            Uses::Nodes => {
                 let sets = ParameterSets { keys: Arc::clone(&keys), max: 256 };
                 settings.database.parameter_sets = [(String::new(), sets)].into();
                 Naming::Streams { node: NodeTemplate::usual(&node, &keys), keys }
@@ -121,13 +121,13 @@ impl Drop for Weir {
 
 /// Runs `test` with a fake control plane, a Weir in front of it, and a client with `env=prod`: for each dialect
 /// on either side.
-pub async fn in_each_dialect(speaks: Speaks, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
-    in_each_dialect_with(speaks, |_| (), test).await;
+pub async fn in_each_dialect(uses: Uses, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
+    in_each_dialect_with(uses, |_| (), test).await;
 }
 
 /// As [`in_each_dialect`], with adjusted settings.
 pub async fn in_each_dialect_with(
-    speaks: Speaks,
+    uses: Uses,
     adjust: impl Fn(&mut Settings),
     test: impl AsyncFn(FakeControlPlane, Weir, Ends),
 ) {
@@ -135,8 +135,8 @@ pub async fn in_each_dialect_with(
         for downstream in DIALECTS {
             // Shown when the test fails.
             println!("{upstream:?} above, {downstream:?} below:");
-            let control_plane = speaks.control_plane().await;
-            let weir = Weir::start_with(control_plane.address(), upstream, speaks, &adjust).await;
+            let control_plane = uses.control_plane().await;
+            let weir = Weir::start_with(control_plane.address(), upstream, uses, &adjust).await;
             test(control_plane, weir, Ends { upstream, downstream }).await;
         }
     }

@@ -7,7 +7,7 @@ use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
 use weir_wire::discovery::{DeltaDiscoveryResponse, ResourceName};
 
 use crate::proxy::{Proxy, in_each_dialect as at_a_proxy_in_each_dialect};
-use crate::weir::{Speaks, Weir, in_each_dialect};
+use crate::weir::{Uses, Weir, in_each_dialect};
 
 const GLOB: &str = "xdstp:///T/dir/*?k=v";
 const A: &str = "xdstp:///T/dir/a?k=v";
@@ -82,11 +82,11 @@ async fn w03_a_returning_client_may_spell_its_names_differently() {
 async fn w07_a_removal_counts_in_whatever_spelling_it_comes() {
     let (canonical, spelling) = ("xdstp:///T/a?a=2&b=1", "xdstp:///T/a?b=1&a=2");
     let cds = type_url("cds");
-    for (speaks, located) in [(Speaks::Nodes, false), (Speaks::Locators, false), (Speaks::Locators, true)] {
+    for (uses, located) in [(Uses::Nodes, false), (Uses::Locators, false), (Uses::Locators, true)] {
         for dialect in DIALECTS {
-            let control_plane = speaks.control_plane().await;
+            let control_plane = uses.control_plane().await;
             control_plane.set(Published::text(cds, canonical, "1"));
-            let weir = Weir::start(control_plane.address(), Dialect::Delta, speaks).await;
+            let weir = Weir::start(control_plane.address(), Dialect::Delta, uses).await;
             let mut client = weir.client(dialect, "prod").await;
             client.subscribe(cds, &[spelling]);
             assert_eq!(client.accept(cds).await.texts(), [(canonical.to_owned(), "1".to_owned())]);
@@ -115,7 +115,7 @@ async fn w03_what_nobody_can_answer_is_answered_at_once_and_hurts_nobody_else() 
         ("eds", "xdstp:///T/a?b=1&b=2"),
     ] {
         let type_url = type_url(short);
-        in_each_dialect(Speaks::Nodes, async |control_plane, weir, ends| {
+        in_each_dialect(Uses::Nodes, async |control_plane, weir, ends| {
             control_plane.set(Published::text(type_url, "a", "1"));
             let mut client = weir.client(ends.downstream, "prod").await;
             client.subscribe(type_url, &["a", missing]);
@@ -144,9 +144,9 @@ async fn w03_what_nobody_can_answer_is_answered_at_once_and_hurts_nobody_else() 
 
 #[tokio::test]
 async fn w04_a_glob_is_fetched_and_served_as_such() {
-    for (short, speaks) in [("cds", Speaks::Nodes), ("cds", Speaks::Locators), ("acme", Speaks::Locators)] {
+    for (short, uses) in [("cds", Uses::Nodes), ("cds", Uses::Locators), ("acme", Uses::Locators)] {
         let type_url = type_url(short);
-        in_each_dialect(speaks, async |control_plane, weir, ends| {
+        in_each_dialect(uses, async |control_plane, weir, ends| {
             control_plane
                 .set_all([A, B].iter().chain(&OTHERS).map(|name| Published::text(type_url, name, "1")));
             let mut client = weir.client(ends.downstream, "prod").await;
@@ -163,8 +163,8 @@ async fn w04_a_glob_is_fetched_and_served_as_such() {
             assert!(more.names().contains(&C));
             control_plane.set(Published::text(type_url, A, "2"));
             assert_eq!(client.accept(type_url).await.resource(A).text(), "2");
-            let told = ends.upstream == Dialect::Delta || short == "cds";
-            if told {
+            let sent = ends.upstream == Dialect::Delta || short == "cds";
+            if sent {
                 control_plane.remove(type_url, B);
                 match (ends.downstream, short) {
                     (Dialect::Delta, _) => assert_eq!(client.accept(type_url).await.removed, [B]),
@@ -180,8 +180,8 @@ async fn w04_a_glob_is_fetched_and_served_as_such() {
 #[tokio::test]
 async fn w04_an_empty_glob_is_answered_by_its_name() {
     let cds = type_url("cds");
-    for speaks in [Speaks::Nodes, Speaks::Locators] {
-        in_each_dialect(speaks, async |control_plane, weir, ends| {
+    for uses in [Uses::Nodes, Uses::Locators] {
+        in_each_dialect(uses, async |control_plane, weir, ends| {
             control_plane.set_all(OTHERS.map(|name| Published::text(cds, name, "1")));
             let mut client = weir.client(ends.downstream, "prod").await;
             client.subscribe(cds, &[GLOB]);
@@ -207,7 +207,7 @@ async fn w04_an_empty_glob_is_answered_by_its_name() {
 #[tokio::test]
 async fn w04_a_glob_by_locators_has_the_variants_that_match() {
     let cds = type_url("cds");
-    in_each_dialect(Speaks::Locators, async |control_plane, weir, ends| {
+    in_each_dialect(Uses::Locators, async |control_plane, weir, ends| {
         let of =
             |name: &str, env: &'static str| Published::text(cds, name, env).constrained(value("env", env));
         control_plane.set_all([of(A, "prod"), of(A, "test"), of(B, "test")]);
@@ -234,8 +234,8 @@ async fn w04_a_returning_client_is_told_what_is_gone_of_a_glob() {
         let mut back = proxy.client(Dialect::Delta).await;
         let names = vec![GLOB.to_owned()];
         back.change(type_url, Change { names, initial_versions: held, ..Change::default() });
-        let told = back.accept(type_url).await;
-        assert_eq!((told.names().len(), &*told.removed), (0, &[A.to_owned()][..]));
+        let sent = back.accept(type_url).await;
+        assert_eq!((sent.names().len(), &*sent.removed), (0, &[A.to_owned()][..]));
         back.expect_nothing().await;
     }
 }
@@ -248,7 +248,7 @@ async fn w05_lists_and_redirects_pass_unchanged() {
     let (entry, alt) = ("xdstp:///L/a#entry=foo", "xdstp:///L/a?z=1&b=2#alt=xdstp://other/L/b?z=1&a=2");
     for upstream in DIALECTS {
         let control_plane = FakeControlPlane::start().await;
-        let weir = Weir::start(control_plane.address(), upstream, Speaks::Nodes).await;
+        let weir = Weir::start(control_plane.address(), upstream, Uses::Nodes).await;
         let body = |of: &str| Published::new(of, "", b"\x0a\x03any").body;
         // Wrapped in either dialect, since such a body does not carry the resource's name.
         let published = |type_url: &str, name: &str, of: &str| Published {
@@ -298,9 +298,9 @@ async fn w06_a_name_that_is_part_of_a_glob_is_sent_once() {
             for name in [A, B, C] {
                 proxy.origin.set(Published::text(type_url, name, "3"));
             }
-            for told in client.drain().await {
-                client.ack(&told);
-                assert!(!told.names().contains(&C) && told.resources.iter().all(|r| r.text() != "1"));
+            for sent in client.drain().await {
+                client.ack(&sent);
+                assert!(!sent.names().contains(&C) && sent.resources.iter().all(|r| r.text() != "1"));
             }
         })
         .await;

@@ -114,7 +114,7 @@ impl Fleet {
         }
         let followed = Instant::now();
         let mut fleet = Self { weir, main, regional, _clients: clients, changes: 1, newest, followed };
-        fleet.is_told_of(1).await;
+        fleet.is_sent_of(1).await;
         fleet
     }
 
@@ -150,10 +150,10 @@ impl Fleet {
         self.newest.send_replace(change);
         self.regional.set(payments(change));
         self.main.change(|all| *all = items(change));
-        self.is_told_of(before + 1).await;
+        self.is_sent_of(before + 1).await;
     }
 
-    async fn is_told_of(&mut self, wanted: u64) {
+    async fn is_sent_of(&mut self, wanted: u64) {
         until(format!("the change {wanted} to be followed"), || async {
             let changes = self.ask("/propagation?limit=1").await;
             changes.first().is_some_and(|newest| number(newest) >= wanted).then_some(())

@@ -22,7 +22,7 @@ impl Page {
 async fn the_way_from_control_planes_to_a_rejection_and_its_resource_takes_no_mouse() {
     let (bed, _clients) = one_in_each_state().await;
     let Some(page) = Page::open(bed.weir.admin_address()).await else { return };
-    page.tells("1", "1", "1").await;
+    page.sends("1", "1", "1").await;
     page.0.press(&[TAB]).await;
     page.is_at("Skip to the tree").await;
     page.0.press(&[ENTER]).await;
@@ -42,9 +42,9 @@ async fn the_way_from_control_planes_to_a_rejection_and_its_resource_takes_no_mo
     page.0.press(&[DOWN]).await;
     page.is_at("web-2").await;
     page.0.press(&[ENTER]).await;
-    page.says("#panel-title", "web-2").await;
-    page.says("#panel", "no such thing here").await;
-    page.says("#panel", "env=prod Rule 1 of [[dynamic_parameters]] reads node.metadata.env").await;
+    page.states("#panel-title", "web-2").await;
+    page.states("#panel", "no such thing here").await;
+    page.states("#panel", "env=prod Rule 1 of [[dynamic_parameters]] reads node.metadata.env").await;
     page.is_at("web-2").await;
     page.0.press(&[LEFT, LEFT]).await;
     page.is_at("everything (*)").await;
@@ -56,23 +56,23 @@ async fn the_way_from_control_planes_to_a_rejection_and_its_resource_takes_no_mo
     page.0.press(&["/"]).await;
     page.is_at("search").await;
     page.0.write("nobody").await;
-    page.says("#found", "No client and no resource begins with “nobody”").await;
+    page.states("#found", "No client and no resource begins with “nobody”").await;
     page.0.press(&[ESCAPE, ESCAPE]).await;
     page.is_at("backend").await;
     page.0.press(&["/"]).await;
     page.is_at("search").await;
     page.0.write("backe").await;
-    page.says("#found", "backend").await;
+    page.states("#found", "backend").await;
     page.0.press(&[DOWN, ENTER]).await;
     page.is_at("backend").await;
-    page.says("#panel", "depends on its dynamic parameters").await;
-    page.says("#panel", "it takes env=prod, and env is not stated").await;
+    page.states("#panel", "depends on its dynamic parameters").await;
+    page.states("#panel", "it takes env=prod, and env is not stated").await;
     page.0.press(&[TAB]).await;
     page.is_at("web-2").await;
     page.0.press(&[TAB]).await;
     page.is_at("ask-param").await;
     page.0.write("env=prod").await;
     page.0.press(&[ENTER]).await;
-    page.says("#panel", "the variant for env=prod").await;
+    page.states("#panel", "the variant for env=prod").await;
     page.expect_no_complaints().await;
 }

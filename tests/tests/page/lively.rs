@@ -15,12 +15,12 @@ async fn who_is_late_who_rejects_and_who_is_away_is_marked() {
     }
     fleet.go_wrong().await;
     let Some(page) = Page::open(fleet.weir.admin_address()).await else { return };
-    page.tells("7", "1", "1").await;
+    page.sends("7", "1", "1").await;
     for (outcome, least) in [("accepted", 8), ("late", 1), ("rejected", 1)] {
         let marks = format!("return document.querySelectorAll('.chart .mark.{outcome}').length >= {least}");
         page.0.until(&format!("{least} marks of what is {outcome}"), &marks).await;
     }
-    page.says("#panel", "edge-3 rejected clusters").await;
+    page.states("#panel", "edge-3 rejected clusters").await;
     page.toggle("1 Control planes").await;
     page.has_row("2 not connected lab.example", "disconnected").await;
     page.toggle("2 clusters").await;

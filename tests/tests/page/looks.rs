@@ -53,7 +53,7 @@ impl Page {
 async fn all_of_it_can_be_read_in_dark_and_light_and_on_a_phone() {
     let (bed, _clients) = one_in_each_state().await;
     let Some(page) = Page::open(bed.weir.admin_address()).await else { return };
-    page.tells("1", "1", "1").await;
+    page.sends("1", "1", "1").await;
     page.toggle("1 Control planes").await;
     page.toggle("2 clusters").await;
     page.toggle("3 everything").await;
@@ -65,7 +65,7 @@ async fn all_of_it_can_be_read_in_dark_and_light_and_on_a_phone() {
         ("resource", "resource/cds/backend?param=env%3Dprod", "And why not another"),
     ] {
         page.0.run(&format!("location.hash = '#/{address}'")).await;
-        page.says("#panel", words).await;
+        page.states("#panel", words).await;
         for (screen, width, height, dark) in [
             ("light", 1280, 800, false),
             ("dark", 1280, 800, true),

@@ -44,7 +44,7 @@ impl Page {
     }
 
     /// Waits until the line at the top shows how many clients are in sync, behind, and rejecting.
-    async fn tells(&self, in_sync: &str, behind: &str, rejecting: &str) {
+    async fn sends(&self, in_sync: &str, behind: &str, rejecting: &str) {
         let wanted = format!("{in_sync} {behind} {rejecting}");
         let script = format!(
             "return ['in sync', 'behind', 'rejecting'].map((name) => \
@@ -54,7 +54,7 @@ impl Page {
     }
 
     /// Waits until something is written in a part of the page.
-    async fn says(&self, part: &str, text: &str) {
+    async fn states(&self, part: &str, text: &str) {
         let script = format!(
             "return document.querySelector({part:?})?.innerText.replace(/\\s+/g, ' ').includes({text:?})"
         );

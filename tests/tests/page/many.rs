@@ -65,7 +65,7 @@ async fn ten_thousand_clients_do_not_make_ten_thousand_rows() {
     })
     .await;
     let Some(page) = Page::open(bed.weir.admin_address()).await else { return };
-    page.tells("9 900", "0", "100").await;
+    page.sends("9 900", "0", "100").await;
     page.toggle("2 clusters").await;
     page.toggle("3 backend").await;
     page.toggle("2 endpoints").await;
@@ -83,15 +83,15 @@ async fn ten_thousand_clients_do_not_make_ten_thousand_rows() {
 
     page.0.press(&["/"]).await;
     page.0.write("web-0999").await;
-    page.says("#found", "web-0999").await;
+    page.states("#found", "web-0999").await;
     page.0.press(&[ESCAPE]).await;
     page.0.run("location.hash = '#/clients/in-sync'").await;
-    page.says("#panel", "web-0").await;
+    page.states("#panel", "web-0").await;
     let elements = page.0.run("return document.querySelectorAll('*').length").await;
     assert!(elements.as_u64().is_some_and(|elements| elements < ELEMENTS), "{elements} elements");
     page.expect_no_complaints().await;
     page.0.run("location.hash = '#/'").await;
-    page.says("#panel", "Latest rejections").await;
+    page.states("#panel", "Latest rejections").await;
     page.0.screen(1280, 800, true).await;
     page.take_picture("many").await;
 }

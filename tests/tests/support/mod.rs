@@ -60,8 +60,8 @@ impl Bed {
         };
         let builder = Weir::builder().parameter_from_metadata("env");
         let builder = match (source, &control_plane) {
-            (Source::Streams(protocol), Some(upstream)) => speaking(builder, upstream, protocol, "streams"),
-            (Source::Native(protocol), Some(upstream)) => speaking(builder, upstream, protocol, "native"),
+            (Source::Streams(protocol), Some(upstream)) => using(builder, upstream, protocol, "streams"),
+            (Source::Native(protocol), Some(upstream)) => using(builder, upstream, protocol, "native"),
             _ => builder.files(&[("resources.json", &as_file(items))]),
         };
         if let Some(control_plane) = &control_plane {
@@ -102,12 +102,7 @@ impl Bed {
     }
 }
 
-fn speaking(
-    builder: WeirBuilder,
-    upstream: &FakeControlPlane,
-    protocol: &str,
-    parameters: &str,
-) -> WeirBuilder {
+fn using(builder: WeirBuilder, upstream: &FakeControlPlane, protocol: &str, parameters: &str) -> WeirBuilder {
     match protocol.strip_prefix("v2 ") {
         None if protocol == "rest" => builder
             .upstream(upstream, protocol, parameters)

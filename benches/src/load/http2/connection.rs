@@ -1,7 +1,7 @@
 //! A client's HTTP/2 connection without IO: bytes in, events and bytes out.
 //!
 //! Keeps to flow control in both directions, answers SETTINGS and PING, and ignores what a response's headers
-//! say. Opens only the streams that it was asked to open, and never retries.
+//! state. Opens only the streams that it was asked to open, and never retries.
 
 use super::frames::{self, HEAD, Head};
 use super::message::{HEADER, Malformed, Message, MessageReader};

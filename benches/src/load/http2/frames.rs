@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_say_the_window() {
+    fn settings_state_the_window() {
         let mut out = Vec::new();
         settings(&mut out, 0x0100_0000);
         assert_eq!(out, [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0]);

@@ -83,7 +83,7 @@ fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()
     let mut rows = table(heading, colour());
     for client in clients.as_array().into_iter().flatten() {
         let who = [&client["id"], &client["node"]["id"], &client["node"]["cluster"], &client["dialect"]];
-        let [id, node, cluster, speaks] = who.map(text);
+        let [id, node, cluster, uses] = who.map(text);
         for of_type in list(&client["types"]).iter().filter(|of_type| args.asks_for(of_type)) {
             let fields = [
                 &of_type["type"],
@@ -94,9 +94,9 @@ fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()
             let [name, state, sent, accepted] = fields.map(text);
             let lag = of_type["lag_seconds"].as_f64().filter(|lag| *lag > 0.0).map(age).unwrap_or_default();
             let nack = standing_nack(of_type);
-            let who = [id.clone(), node.clone(), cluster.clone(), speaks.clone()];
-            let [id, node, cluster, speaks] = who;
-            rows.row([id, node, cluster, speaks, name, state, lacks(of_type), sent, accepted, lag, nack]);
+            let who = [id.clone(), node.clone(), cluster.clone(), uses.clone()];
+            let [id, node, cluster, uses] = who;
+            rows.row([id, node, cluster, uses, name, state, lacks(of_type), sent, accepted, lag, nack]);
         }
     }
     Ok(rows.write(out, "")?)
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_said_with_the_reason() {
+    fn what_is_lacking_is_stated_with_the_reason() {
         let of_type = json!({ "unanswered": 3, "away": 2, "denied": 0, "over_limit": 1 });
         assert_eq!(lacks(&of_type), "1 unanswered, 2 away, 1 over limit");
         assert_eq!(lacks(&json!({ "unanswered": 0, "away": 0, "denied": 4 })), "4 denied");

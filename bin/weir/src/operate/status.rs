@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_operator_has_to_see_to_is_said() {
+    fn what_an_operator_has_to_see_to_is_stated() {
         let status = json!({
             "upstreams": [
                 { "parameters": { "env": "prod" }, "withheld": [{ "type": "cds", "removals": 3, "of": 4, "names": ["a", "b"] }] },

@@ -72,7 +72,7 @@ fn a_configuration_that_cannot_be_read_is_no_answer() {
 }
 
 #[test]
-fn a_bad_configuration_is_told_with_line_and_key() {
+fn a_bad_configuration_is_sent_with_line_and_key() {
     for (text, wanted) in [
         (
             "[downstream]\nlisten = ['x']\n[[upstream]]\nfiles = 'x'\n",
@@ -116,7 +116,7 @@ fn f01_a_bad_resource_file_is_told_with_line_and_reason() {
 }
 
 #[test]
-fn a_missing_directory_is_told() {
+fn a_missing_directory_is_sent() {
     let directory = directory(&[("weir.toml", FILES)]);
     let path = directory.path().join("weir.toml");
     let outcome = weir(&["check", "--config", path.to_str().unwrap()]);

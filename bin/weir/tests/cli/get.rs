@@ -172,7 +172,7 @@ fn a_server_that_is_away_is_one_line() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up() {
+fn a_server_that_states_nothing_is_given_up() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let server = silent.local_addr().unwrap().to_string();
     let outcome = weir(&["get", "cds", "--server", &server, "--timeout", "100ms"]);

@@ -18,7 +18,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn what_help_says_of_tls_is_of_nothing_else() {
+fn what_help_states_of_tls_is_of_nothing_else() {
     for command in commands() {
         let help = weir(&[&command, "--help"]).stdout;
         let Some((_, section)) = help.split_once("\nTLS and tokens:\n") else { continue };

@@ -128,7 +128,7 @@ pub(crate) fn rows(outcome: &Outcome) -> Vec<String> {
 }
 
 #[test]
-fn status_tells_how_many_are_in_sync() {
+fn status_sends_how_many_are_in_sync() {
     let bed = Bed::start();
     let outcome = bed.run(&["status"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");

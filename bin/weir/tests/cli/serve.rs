@@ -46,7 +46,7 @@ fn the_startup_line_has_every_address() {
 }
 
 #[test]
-fn who_shares_an_address_with_another_process_says_so() {
+fn who_shares_an_address_with_another_process_states_so() {
     let directory = directory(&[("weir.toml", CONFIG), ("resources/none.yaml", "resources: []")]);
     let first = Server::start(&directory.path().join("weir.toml"));
     let (one, _) = first.address().split_once(',').unwrap();

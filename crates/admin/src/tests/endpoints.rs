@@ -17,7 +17,7 @@ fn ids(page: &Value) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn ready_tells_what_is_missing() {
+async fn ready_sends_what_is_missing() {
     let fake = instance(0);
     fake.ready.store(false, Ordering::Relaxed);
     let answer = get(&fake, "/ready").await;

@@ -227,7 +227,7 @@ async fn it_is_shown_what_a_client_is_given() {
 }
 
 #[tokio::test]
-async fn it_is_told_how_far_a_change_has_come() {
+async fn it_is_sent_how_far_a_change_has_come() {
     let fake = Fake::new(30);
     fake.hold(&[("a", env("prod"), 1), ("b", env("prod"), 1)]);
     let _stream = fake.ask("*", &[("env", "prod")]);

@@ -69,10 +69,10 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
     std::fs::remove_dir_all(&directory).unwrap();
     // Where there is no systemd, the test above is all there is.
     let (Ok(verified), Ok(exposed)) = (verified, exposed) else { return };
-    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
-    assert!(verified.status.success() && !said.contains("weir.service:"), "{said}");
-    let said = String::from_utf8_lossy(&exposed.stdout).into_owned();
-    assert!(exposed.status.success(), "more exposed than 2.0 of 10: {said}");
+    let stated = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(verified.status.success() && !stated.contains("weir.service:"), "{stated}");
+    let stated = String::from_utf8_lossy(&exposed.stdout).into_owned();
+    assert!(exposed.status.success(), "more exposed than 2.0 of 10: {stated}");
 }
 
 #[test]

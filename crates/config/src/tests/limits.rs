@@ -8,7 +8,7 @@ fn error(line: &str) -> String {
 }
 
 #[test]
-fn a_limit_of_nothing_is_told_with_its_key() {
+fn a_limit_of_nothing_is_sent_with_its_key() {
     for key in [
         "max_names",
         "max_handshakes",

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::errors::{FILES, HEAD};
 
 #[test]
-fn all_problems_are_told_at_once_by_line() {
+fn all_problems_are_sent_at_once_by_line() {
     let text = [HEAD, FILES, FILES, "[limits]\nmax_names = 0\n"].concat();
     let error = crate::parse(&text, Path::new("x")).unwrap_err().to_string();
     let lines: Vec<_> =

@@ -20,8 +20,8 @@ fn each_key_has_one_row() {
     let is_table = |key: &String| known.iter().any(|other| other.starts_with(&format!("{key}.")));
     for key in known.iter().filter(|key| !is_table(key)) {
         let rows: Vec<_> = SETTINGS.iter().map(|row| row.key).filter(|row| covers(row, key)).collect();
-        let says_most = rows.iter().map(|row| row.len()).max();
-        let rows: Vec<_> = rows.into_iter().filter(|row| Some(row.len()) == says_most).collect();
+        let states_most = rows.iter().map(|row| row.len()).max();
+        let rows: Vec<_> = rows.into_iter().filter(|row| Some(row.len()) == states_most).collect();
         assert_eq!(rows.len(), 1, "{key} has {rows:?}: add it to the table in crates/config/src/reload.rs");
     }
     for row in SETTINGS {

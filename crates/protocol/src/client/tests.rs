@@ -1,4 +1,4 @@
-//! Conversations, as tables of what is said and what it comes to.
+//! Conversations, as tables of what is stated and what it comes to.
 
 mod collections;
 mod convergence;
@@ -196,7 +196,7 @@ fn locators(texts: &[&str]) -> Vec<ResourceLocator> {
     texts.iter().map(|text| locator(text)).collect()
 }
 
-/// The locators of a native stream that are said to be absent.
+/// The locators of a native stream that are stated to be absent.
 fn absent(batch: &Batch, absence: Absence) -> Vec<ResourceLocator> {
     let absent = batch.absent.iter().map(|absent| {
         let Scope::Exactly(parameters) = &absent.scope else { panic!("{absent:?}") };
@@ -338,7 +338,7 @@ fn the_timeout_answers_only_for_what_nobody_answered() {
 }
 
 #[test]
-fn the_timeout_speaks_for_the_parameter_set_of_its_stream() {
+fn the_timeout_uses_for_the_parameter_set_of_its_stream() {
     let mut f = Fixture::named(Dialect::Delta);
     f.subscribe(&eds(), &["a{env=prod}"]);
     f.connect();

@@ -40,14 +40,14 @@ fn filled(key: Option<Key>) -> Place {
     place
 }
 
-fn says(place: &Place, text: &str) -> bool {
+fn states(place: &Place, text: &str) -> bool {
     place.bytes().windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 #[test]
 fn u09_secrets_and_what_must_not_be_cached_are_not_written() {
     let place = filled(None);
-    assert!(says(&place, "open") && !says(&place, SECRET) && !says(&place, "a-secret-name"));
+    assert!(states(&place, "open") && !states(&place, SECRET) && !states(&place, "a-secret-name"));
     let store = place.open();
     assert_eq!(look_up_of(&store, &native(), &sds(), [locator("a-secret-name")]), Known::default());
     let known = look_up(&store, [locator(WILDCARD)]);
@@ -68,7 +68,7 @@ fn u09_a_collection_is_whole_again_when_what_was_not_written_is_gone() {
 #[test]
 fn u09_with_a_key_they_are_encrypted() {
     let place = filled(Some(key("5f")));
-    assert!(says(&place, "open") && !says(&place, SECRET));
+    assert!(states(&place, "open") && !states(&place, SECRET));
     let store = place.open();
     assert!(store.status().secrets);
     let known = look_up_of(&store, &native(), &sds(), [locator("a-secret-name")]);

@@ -6,7 +6,7 @@ use super::*;
 use crate::{Part, Token};
 
 #[test]
-fn what_is_wrong_with_a_servers_files_is_said() {
+fn what_is_wrong_with_a_servers_files_is_stated() {
     let world = World::new();
     world.ours.issue_expired(&["old.example"]).write(world.path(), "expired");
     fs::write(world.file("empty.pem"), "").unwrap();

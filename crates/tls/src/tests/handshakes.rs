@@ -36,7 +36,7 @@ async fn a_server_refuses_a_certificate_that_is_missing_expired_or_of_another_au
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_is_told_so_by_either_side() {
+async fn who_does_not_use_tls_is_sent_so_by_either_side() {
     let world = World::new();
     let wanted = "does not use TLS";
     let acceptor = Acceptor::start("server", world.server()).unwrap();
@@ -114,7 +114,7 @@ async fn a_client_refuses_a_server_that_is_expired_of_another_authority_or_someb
 }
 
 #[tokio::test]
-async fn both_have_to_speak_the_same_protocol() {
+async fn both_have_to_use_the_same_protocol() {
     let world = World::new();
     let other = ClientSettings { alpn: "http/1.1", ..world.client() };
     let (_, client) = meet(world.server(), other).await;
@@ -174,10 +174,10 @@ async fn versions_before_tls_1_2_are_refused() {
             drop(near);
             answer
         };
-        let (accepted, [kind, _, _, _, _, _, said]) = tokio::join!(accepting, answer);
+        let (accepted, [kind, _, _, _, _, _, stated]) = tokio::join!(accepting, answer);
         assert!(accepted.is_err());
         match alert {
-            Some(protocol_version) => assert_eq!((kind, said), (21, protocol_version), "3.{version}"),
+            Some(protocol_version) => assert_eq!((kind, stated), (21, protocol_version), "3.{version}"),
             None => assert_eq!(kind, 22, "it goes on with TLS 1.2"),
         }
     }

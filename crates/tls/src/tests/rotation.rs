@@ -39,9 +39,9 @@ async fn new_connections_see_new_files_and_running_ones_stay() {
 
     running.write_all(b"ping").await.unwrap();
     running.flush().await.unwrap();
-    let mut heard = [0; 4];
-    server.read_exact(&mut heard).await.unwrap();
-    assert_eq!(&heard, b"ping");
+    let mut received = [0; 4];
+    server.read_exact(&mut received).await.unwrap();
+    assert_eq!(&received, b"ping");
 }
 
 #[tokio::test]

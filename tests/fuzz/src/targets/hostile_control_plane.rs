@@ -28,12 +28,12 @@ pub(crate) fn run(data: &[u8]) {
             5 => hostile.pass(Duration::from_secs(script.byte().into())),
             6 => {
                 let stream = script.byte();
-                say(&mut hostile, stream, dialect, script.block());
+                state(&mut hostile, stream, dialect, script.block());
             }
             _ => {
                 let stream = script.byte();
                 let response = response(&mut script, dialect);
-                say(&mut hostile, stream, dialect, &response);
+                state(&mut hostile, stream, dialect, &response);
             }
         }
     }
@@ -41,7 +41,7 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 /// What cannot be decoded ends the stream.
-fn say(hostile: &mut Hostile, stream: u8, dialect: Dialect, bytes: &[u8]) {
+fn state(hostile: &mut Hostile, stream: u8, dialect: Dialect, bytes: &[u8]) {
     let response = match dialect {
         Dialect::Sotw => DiscoveryResponse::decode(bytes).map(codec::read_sotw),
         Dialect::Delta => DeltaDiscoveryResponse::decode(bytes).map(codec::read_delta),

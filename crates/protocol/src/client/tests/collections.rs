@@ -111,8 +111,8 @@ fn w06_what_takes_the_place_of_a_glob_is_subscribed_before_that_is_given_up() {
         let mut f = Fixture::native(Dialect::Delta).with(&eds(), &[held], vec![variant(A, "1")]);
         f.unsubscribe(&eds(), &[held]);
         f.subscribe(&eds(), &[wanted]);
-        let said: Vec<_> = f.sent().into_iter().map(|r| (r.subscribe, r.unsubscribe)).collect();
-        assert_eq!(said, [(locators(&[wanted]), vec![]), (vec![], locators(&[held]))]);
+        let stated: Vec<_> = f.sent().into_iter().map(|r| (r.subscribe, r.unsubscribe)).collect();
+        assert_eq!(stated, [(locators(&[wanted]), vec![]), (vec![], locators(&[held]))]);
     }
 }
 

@@ -13,13 +13,13 @@ struct Server {
     changes: u64,
     wanted: BTreeSet<ResourceLocator>,
     /// What the client was sent on this stream, or stated to hold.
-    told: BTreeMap<VariantKey, u64>,
+    sent: BTreeMap<VariantKey, u64>,
     /// Names that the client stated in a version that no variant has.
     stated: BTreeSet<Name>,
     /// SotW: a response is sent even if it is no news.
     owes: bool,
-    /// Locators that were told to be absent.
-    told_absent: BTreeSet<ResourceLocator>,
+    /// Locators that were sent to be absent.
+    sent_absent: BTreeSet<ResourceLocator>,
 }
 
 impl Server {
@@ -35,7 +35,7 @@ impl Server {
     fn receive(&mut self, request: &Request, dialect: Dialect) {
         assert_eq!(request.nack, None);
         if request.first {
-            (self.wanted, self.told, self.told_absent) = Default::default();
+            (self.wanted, self.sent, self.sent_absent) = Default::default();
         }
         if dialect == Dialect::Sotw {
             let before = std::mem::replace(&mut self.wanted, request.subscribe.iter().cloned().collect());
@@ -48,23 +48,23 @@ impl Server {
         self.forget_unwanted();
         self.wanted.extend(request.subscribe.iter().cloned());
         for locator in &request.subscribe {
-            self.told_absent.remove(locator);
-            // What is asked for again is sent again; what is gone is still to be told.
+            self.sent_absent.remove(locator);
+            // What is asked for again is sent again; what is gone is still to be sent.
             let variants = &self.variants;
-            self.told.retain(|key, _| !asks(locator, &key.name) || !variants.contains_key(key));
+            self.sent.retain(|key, _| !asks(locator, &key.name) || !variants.contains_key(key));
         }
         for (name, version) in &request.initial_versions {
             let same =
                 self.variants.iter().filter(|(key, v)| key.name == *name && v.to_string() == **version);
             let same: Vec<_> = same.map(|(key, version)| (key.clone(), *version)).collect();
-            self.told.extend(same);
+            self.sent.extend(same);
             self.stated.insert(name.clone());
         }
     }
 
     fn forget_unwanted(&mut self) {
         let wanted = &self.wanted;
-        self.told.retain(|key, _| {
+        self.sent.retain(|key, _| {
             wanted.iter().any(|l| asks(l, &key.name) && key.constraints.matches(&l.parameters))
         });
     }
@@ -76,16 +76,16 @@ impl Server {
             visible.iter().map(|k| (k.clone(), self.variants[k])).collect();
         let full = dialect == Dialect::Sotw;
         let complete = sent.clone();
-        sent.retain(|key, version| self.told.get(key) != Some(version));
-        let gone: Vec<_> = self.told.keys().filter(|key| !visible.contains(*key)).cloned().collect();
+        sent.retain(|key, version| self.sent.get(key) != Some(version));
+        let gone: Vec<_> = self.sent.keys().filter(|key| !visible.contains(*key)).cloned().collect();
         let mut removed: Vec<VariantKey> = if full { Vec::new() } else { gone.clone() };
         if !full {
             let absent = self.wanted.iter().filter(|l| self.matching(l).is_empty()).cloned();
-            let news: Vec<_> = absent.filter(|l| !self.told_absent.contains(l)).collect();
+            let news: Vec<_> = absent.filter(|l| !self.sent_absent.contains(l)).collect();
             removed
                 .extend(news.iter().map(|l| VariantKey::new(l.name.clone(), Constraints::unconstrained())));
-            self.told_absent.extend(news);
-            self.told_absent.retain(|l| self.wanted.contains(l));
+            self.sent_absent.extend(news);
+            self.sent_absent.retain(|l| self.wanted.contains(l));
             for name in std::mem::take(&mut self.stated) {
                 if visible.iter().all(|key| key.name != name) {
                     removed.push(VariantKey::new(name, Constraints::unconstrained()));
@@ -94,9 +94,9 @@ impl Server {
         }
         let quiet =
             sent.is_empty() && removed.is_empty() && gone.is_empty() && !std::mem::take(&mut self.owes);
-        self.told = complete.clone();
+        self.sent = complete.clone();
         let back: Vec<_> = sent.keys().map(|key| key.name.clone()).collect();
-        self.told_absent.retain(|locator| !back.iter().any(|name| asks(locator, name)));
+        self.sent_absent.retain(|locator| !back.iter().any(|name| asks(locator, name)));
         let resources = if full { complete } else { sent };
         let variant =
             |(key, version): (VariantKey, u64)| Ok(Variant::new(key, content(&version.to_string())));

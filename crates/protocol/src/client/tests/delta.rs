@@ -8,7 +8,7 @@ fn versions(stated: &[(&str, &str)]) -> Vec<(Name, Arc<str>)> {
 }
 
 #[test]
-fn only_what_changes_is_said() {
+fn only_what_changes_is_stated() {
     let mut f = Fixture::named(Dialect::Delta).with(&cds(), &["a", "b"], vec![variant("a", "1")]);
     f.subscribe(&cds(), &["c", "d"]);
     f.unsubscribe(&cds(), &["a", "d", "x"]);
@@ -105,7 +105,7 @@ fn w02_a_wildcard_added_after_a_reconnect_leaves_nothing_behind_that_was_swapped
     assert_eq!(
         f.request().subscribe,
         locators(&["*{env=prod}", "*{env=test}"]),
-        "nobody can tell whether the first was answered by silence"
+        "nobody can send whether the first was answered by silence"
     );
     let batch = f.respond(&cds(), vec![variant("a", "2")], &[]).batch;
     assert_eq!((upserts(&batch), removals(&batch)), (keys(&["a"]), keys(&["a[env=prod]"])));
@@ -172,7 +172,7 @@ fn w02_a_wildcard_that_no_stream_has_answered_is_answered_though_all_is_held() {
     assert_eq!(
         stated,
         [("a".into(), requests::UNSTATABLE_VERSION.into())],
-        "or there might be nothing to say"
+        "or there might be nothing to state"
     );
     let batch = f.respond(&cds(), vec![variant("a", "1")], &[]).batch;
     assert!(batch.answered.iter().any(|answered| answered.scope == Scope::Exactly(params("env=test"))));

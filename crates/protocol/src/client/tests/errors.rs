@@ -1,4 +1,4 @@
-//! What the server says of resources that it cannot deliver: for whom it is, and what it does to what is held.
+//! What the server states of resources that it cannot deliver: for whom it is, and what it does to what is held.
 
 use super::*;
 

@@ -93,7 +93,7 @@ fn u10_a_new_stream_does_not_outrun_what_an_old_one_waited_for() {
         let first = f.connect().remove(0);
         assert_eq!((&*first.nonce, &*first.version, first.nack), ("", "", None), "{dialect}");
         f.respond(&eds(), vec![variant("a", "2")], &[]);
-        assert_eq!(f.sent(), [], "{dialect}: the same content, of which others have yet to be heard");
+        assert_eq!(f.sent(), [], "{dialect}: the same content, of which others have yet to be received");
         f.stream.release(&ticket, Some("no".into()));
         assert_eq!(answers(f.sent()), [("n3".into(), None)], "{dialect}: the old stream is not answered");
     }

@@ -102,7 +102,7 @@ fn given_up() -> Fixture {
 fn u03_what_came_for_others_goes_with_the_answer_when_they_are_gone() {
     let mut f = given_up();
     let applied = f.respond(&eds(), vec![], &["a"]);
-    assert_eq!(removals(&applied.batch), keys(&["a[env=prod]"]), "nobody else is told that it goes");
+    assert_eq!(removals(&applied.batch), keys(&["a[env=prod]"]), "nobody else is sent that it goes");
     let both = locators(&["a{env=prod,pod=7}", "a{env=test}"]);
     assert_eq!(absent(&applied.batch, Absence::Known), both);
 }

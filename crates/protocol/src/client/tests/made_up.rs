@@ -24,8 +24,8 @@ fn e05_types_that_clients_make_up_do_not_heap_up() {
         for number in 0..1000 {
             pass_through(&mut f, &made_up(number));
             if f.stream.reopen_reason() == Some(ReopenReason::IdleTypes) {
-                let said: Vec<_> = f.connect().into_iter().map(|request| request.type_url).collect();
-                assert_eq!(said, [cds()], "{dialect}: what is wanted, and nothing else");
+                let stated: Vec<_> = f.connect().into_iter().map(|request| request.type_url).collect();
+                assert_eq!(stated, [cds()], "{dialect}: what is wanted, and nothing else");
                 assert!(!f.stream.needs_new_stream() && !f.stream.is_idle());
                 streams += 1;
             }
@@ -50,7 +50,7 @@ fn types_that_are_many_and_wanted_need_no_new_stream() {
 }
 
 #[test]
-fn what_was_said_of_a_type_counts_when_it_is_wanted_again() {
+fn what_was_stated_of_a_type_counts_when_it_is_wanted_again() {
     for dialect in [Dialect::Sotw, Dialect::Delta] {
         let mut f = Fixture::named(dialect).with(&cds(), &["a"], vec![variant("a", "1")]);
         f.unsubscribe(&cds(), &["a"]);

@@ -127,7 +127,7 @@ fn u09_versions_of_another_server_are_not_stated() {
 }
 
 #[test]
-fn late_comers_hear_what_is_known() {
+fn late_comers_receive_what_is_known() {
     let mut f = Fixture::named(Dialect::Delta).with(&eds(), &["a", "b", "c"], vec![variant("a", "1")]);
     f.respond(&eds(), vec![], &["b"]);
     let mut recall = |name| f.stream.recall(&eds(), &locator(name)).map(|batch| batch.absent);

@@ -1,4 +1,4 @@
-//! What cannot be accepted exists all the same: whatever goes beside it, it is not said to be gone (e03).
+//! What cannot be accepted exists all the same: whatever goes beside it, it is not stated to be gone (e03).
 
 use super::*;
 

@@ -20,7 +20,7 @@ fn clusters(numbers: std::ops::Range<usize>) -> Vec<Variant> {
 }
 
 impl Fixture {
-    /// Has the server say that it has the first `count` of the `of` that it had.
+    /// Has the server state that it has the first `count` of the `of` that it had.
     fn shrink_to(&mut self, count: usize, of: usize) -> Applied {
         match self.stream.settings.dialect {
             Dialect::Sotw => self.respond(&cds(), clusters(0..count), &[]),
@@ -33,8 +33,8 @@ impl Fixture {
     }
 
     fn shrinks(&mut self) -> Vec<(Outcome, usize, usize)> {
-        let told = std::iter::from_fn(|| self.stream.poll_shrink());
-        told.map(|shrink| (shrink.outcome, shrink.count, shrink.withheld)).collect()
+        let sent = std::iter::from_fn(|| self.stream.poll_shrink());
+        sent.map(|shrink| (shrink.outcome, shrink.count, shrink.withheld)).collect()
     }
 }
 
@@ -115,13 +115,13 @@ fn u11_time_confirms_while_connected() {
         f.shrink_to(0, 10);
         assert_eq!(f.stream.poll_timeout(), Some(f.now + GUARD.confirm_after));
         f.stream.disconnected();
-        assert_eq!(f.stream.poll_timeout(), None, "who is away says nothing");
+        assert_eq!(f.stream.poll_timeout(), None, "who is away states nothing");
         f.connect();
-        assert_eq!(f.stream.poll_timeout(), None, "and has not said anything yet");
+        assert_eq!(f.stream.poll_timeout(), None, "and has not stated anything yet");
         f.now += Duration::from_secs(1000);
         f.respond(&cds(), vec![variant("c0", "1")], &[]);
         if dialect == Dialect::Sotw {
-            assert_eq!(f.shrinks().last(), Some(&(Outcome::Repeated, 9, 0)), "a full state says it again");
+            assert_eq!(f.shrinks().last(), Some(&(Outcome::Repeated, 9, 0)), "a full state states it again");
             continue;
         }
         let at = f.now + GUARD.confirm_after;
@@ -141,7 +141,7 @@ fn u11_an_operator_confirms() {
     f.sent();
     f.shrink_to(0, 10);
     let batch = f.stream.confirm_removals(&cds()).expect("they wait");
-    assert_eq!((batch.removals.len(), batch.absent.len()), (10, 1), "those who asked by name are told");
+    assert_eq!((batch.removals.len(), batch.absent.len()), (10, 1), "those who asked by name are sent");
     assert_eq!(f.shrinks().last(), Some(&(Outcome::Confirmed, 10, 0)));
     assert!(f.stream.confirm_removals(&cds()).is_none());
 }

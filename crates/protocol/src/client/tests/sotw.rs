@@ -22,7 +22,7 @@ fn the_wildcard_is_an_empty_list_where_old_servers_know_it_so() {
     }
     let mut f = Fixture::native(Dialect::Sotw);
     f.subscribe(&cds(), &["*"]);
-    assert_eq!(f.connect()[0].subscribe, locators(&["*"]), "a server that speaks TP2 knows the star");
+    assert_eq!(f.connect()[0].subscribe, locators(&["*"]), "a server that uses TP2 knows the star");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn u05_absence_is_removal_for_full_state_types_once_they_were_seen() {
         Fixture::native(Dialect::Sotw).with(&eds(), &["a", "b"], vec![variant("a", "1"), variant("b", "1")]);
     f.connect();
     let batch = f.respond(&eds(), vec![variant("a", "1")], &[]).batch;
-    assert_eq!((removals(&batch), batch.absent.len()), (vec![], 0), "absence says nothing");
+    assert_eq!((removals(&batch), batch.absent.len()), (vec![], 0), "absence states nothing");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn u05_what_is_held_from_before_goes_when_everyone_has_got_another_one_after_the
     f.subscribe(&eds(), &["a{env=prod}"]);
     f.connect();
     let first = f.respond(&eds(), vec![variant("a[env=test]", "2")], &[]);
-    assert_eq!(removals(&first.batch), [], "the other may be told that it still has it");
+    assert_eq!(removals(&first.batch), [], "the other may be sent that it still has it");
     let second = f.respond(&eds(), vec![variant("a[env=prod]", "2")], &[]);
     assert_eq!(removals(&second.batch), keys(&["a"]));
 }

@@ -56,8 +56,8 @@ fn f01_a_problem_is_told_once_and_a_flood_of_them_is_counted() {
     assert_eq!(news(&[], &few), (few.iter().collect(), 0));
     assert_eq!(news(&few[..2], &few), (vec![&few[2]], 0));
     let flood: Vec<_> = (0..8_000).map(problem).collect();
-    let (told, more) = news(&few, &flood);
-    assert_eq!((told.len(), told[0], more), (20, &flood[3], 7_977));
+    let (sent, more) = news(&few, &flood);
+    assert_eq!((sent.len(), sent[0], more), (20, &flood[3], 7_977));
 }
 
 #[tokio::test]

@@ -71,8 +71,8 @@ impl World {
         }
         let locators: Vec<ResourceLocator> =
             self.wanted.iter().filter(|(wanted, _)| *wanted == type_url).map(|(_, l)| l.clone()).collect();
-        let said = script.byte();
-        for (bit, locator) in locators.iter().enumerate().take(8).filter(|(bit, _)| said >> bit & 1 == 1) {
+        let stated = script.byte();
+        for (bit, locator) in locators.iter().enumerate().take(8).filter(|(bit, _)| stated >> bit & 1 == 1) {
             match script.byte() % 4 {
                 _ if locator.is_collection() => batch.mark_answered(locator),
                 0 => batch.mark_absent(locator, Absence::TimedOut),

@@ -27,7 +27,7 @@ fn shape(metric: Metric) -> (Kind, Vec<Vec<KeyValue>>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_told_is_what_the_table_says() {
+async fn what_is_sent_is_what_the_table_states() {
     let (collector, control_plane) = (Collector::start().await, FakeControlPlane::start().await);
     control_plane.set(Published::text(type_url("cds"), "a", "1"));
     let weir = Weir::builder()
@@ -40,7 +40,7 @@ async fn what_is_told_is_what_the_table_says() {
     client.subscribe(type_url("cds"), &[]);
     client.accept(type_url("cds")).await;
     let mut version = 1;
-    let told = loop {
+    let sent = loop {
         // Of each type one commit a second is measured.
         version += 1;
         control_plane.set(Published::text(type_url("cds"), "a", &version.to_string()));
@@ -50,20 +50,20 @@ async fn what_is_told_is_what_the_table_says() {
             _ => client.ack(&received),
         }
         let newest = |name: &str| {
-            collector.look(|told| told.metrics.iter().rev().find(|(_, metric)| metric.name == name).cloned())
+            collector.look(|sent| sent.metrics.iter().rev().find(|(_, metric)| metric.name == name).cloned())
         };
         if newest("weir.propagation.duration").is_some() && newest("weir.downstream.nacks").is_some() {
-            let all: BTreeMap<String, Metric> = collector.look(|told| {
-                told.metrics.iter().map(|(_, metric)| (metric.name.clone(), metric.clone())).collect()
+            let all: BTreeMap<String, Metric> = collector.look(|sent| {
+                sent.metrics.iter().map(|(_, metric)| (metric.name.clone(), metric.clone())).collect()
             });
             break all;
         }
     };
-    assert!(told.len() > 25, "{:?}", told.keys());
+    assert!(sent.len() > 25, "{:?}", sent.keys());
     let table: BTreeMap<&str, &Instrument> =
         ALL.iter().map(|instrument| (instrument.name, *instrument)).collect();
     let text = weir.admin("/metrics").await.body;
-    for (name, metric) in told {
+    for (name, metric) in sent {
         let instrument = table.get(name.as_str()).unwrap_or_else(|| panic!("{name} is not in the table"));
         assert_eq!(
             (metric.unit.as_str(), metric.description.as_str()),
@@ -82,5 +82,5 @@ async fn what_is_told_is_what_the_table_says() {
             assert!(text.lines().any(starts), "{series} is not at /metrics:\n{text}");
         }
     }
-    collector.look(|told| assert_eq!(told.metrics[0].0["service.name"], "weir"));
+    collector.look(|sent| assert_eq!(sent.metrics[0].0["service.name"], "weir"));
 }
