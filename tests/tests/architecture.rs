@@ -1,4 +1,4 @@
-//! The shape of the house: which crate may know of which, and how long a file may become. When one of these
+//! The structure of the workspace: which crate may use which, and how long a file may be. When one of these
 //! fails, it is the code that is wrong, or `ARCHITECTURE.md`; not the table.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -135,7 +135,7 @@ async fn a_drain_is_seen_at_once_and_a_second_signal_ends_it() {
     assert_eq!(weir.admin("/ready").await.status, 200);
 
     weir.signal("TERM").await;
-    weir.child().wait_for_line(&["moving clients elsewhere"]).await;
+    weir.child().wait_for_line(&["draining clients"]).await;
     let ready = weir.admin("/ready").await;
     assert_eq!(ready.status, 503);
     assert!(ready.body.contains("clients are moved elsewhere"), "{}", ready.body);

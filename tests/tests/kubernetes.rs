@@ -97,7 +97,7 @@ async fn u09_pods_that_hold_something_stay_in_service_without_their_control_plan
     assert_eq!(weir.admin("/ready").await.status, 200, "one client asks in vain");
 
     control_plane.stop().await;
-    weir.child().wait_for_line(&["upstream is away"]).await;
+    weir.child().wait_for_line(&["upstream disconnected"]).await;
     assert_eq!(weir.admin("/ready").await.status, 200, "it is warm");
     assert_eq!(clusters(&weir).await, wanted);
 
@@ -110,7 +110,7 @@ async fn u09_pods_that_hold_something_stay_in_service_without_their_control_plan
     assert_eq!(clusters(&weir).await, wanted, "the volume has it");
 
     let empty = fresh.start().await;
-    empty.child().wait_for_line(&["upstream cannot be reached"]).await;
+    empty.child().wait_for_line(&["upstream unreachable"]).await;
     let ready = empty.admin("/ready").await;
     assert!(ready.status == 503 && ready.body.contains("is not connected"), "{}", ready.body);
     control_plane.restart().await;

@@ -215,7 +215,7 @@ async fn certificates_and_authorities_change_under_load_and_no_stream_is_dropped
     {
         control_plane.secure(&bad);
         control_plane.restart().await;
-        weir.child().wait_for_line(&["upstream is", reason]).await;
+        weir.child().wait_for_line(&["disconnected", reason]).await;
         let open = control_plane.look(|state| state.streams.iter().filter(|stream| stream.open).count());
         assert_eq!(open, 0, "{reason}");
     }
@@ -246,12 +246,14 @@ async fn whom_clients_meet_and_who_is_let_in_changes_with_the_configuration_and_
 
     // Other files, by another authority, for others: at one stroke, and not before the last of them is there.
     weir.reconfigure(|text| text.replace("/ca.pem", "/other-ca.pem").replace("/weir.", "/other."));
-    weir.child().wait_for_line(&["is not reloaded", "downstream.tls.certificate: ", "other.pem"]).await;
+    weir.child()
+        .wait_for_line(&["configuration rejected", "downstream.tls.certificate: ", "other.pem"])
+        .await;
     assert_eq!(ask(&weir, &pki.shows(WEB)).await, Ok("1".to_owned()));
     pki.wrong.write(pki.path(), "other-ca");
     pki.wrong.issue(&["localhost"]).write(pki.path(), "other");
     weir.signal("HUP").await;
-    weir.child().wait_for_line(&["the configuration is reloaded", "downstream.tls"]).await;
+    weir.child().wait_for_line(&["configuration reloaded", "downstream.tls"]).await;
     let stranger = Secured::new(pki.wrong.issue(&[WEB]), &pki.wrong);
     assert_eq!(ask(&weir, &stranger).await, Ok("1".to_owned()));
     let refused = ask(&weir, &pki.shows(WEB)).await;

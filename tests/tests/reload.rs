@@ -8,8 +8,8 @@ use weir_testkit::resources::{constrained, eds_cluster};
 use weir_testkit::wait::until;
 use weir_testkit::{Authority, FakeControlPlane, Published, Secured, XdsClient, node, type_url};
 
-const APPLIED: &str = "the configuration is reloaded";
-const FAILED: &str = "the configuration is not reloaded";
+const APPLIED: &str = "configuration reloaded";
+const FAILED: &str = "configuration rejected";
 
 /// A Weir with a cluster for each of two environments, which by default is the first.
 async fn weir() -> Weir {

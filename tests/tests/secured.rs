@@ -88,7 +88,7 @@ async fn admin_takes_one_token_to_look_and_another_to_change() {
     }
     // A token that changes counts at once, and the old one no longer.
     std::fs::write(pki.path().join("look"), format!("new-{SECRET}")).expect("write a token");
-    weir.child().wait_for_line(&["files changed and are in use", "admin"]).await;
+    weir.child().wait_for_line(&["files reloaded", "admin"]).await;
     assert_eq!(judged(&weir, None, Some("look")).await, [403, 403, 200]);
     assert_eq!(judged(&weir, None, Some("new")).await, [200, 403, 200]);
     assert!(look(&weir, "new", "/metrics").await.body.contains("weir_admin_denied_total"));
@@ -133,11 +133,11 @@ async fn who_is_an_operator_changes_with_the_configuration() {
         let text = text.replace("/look\"", "/other\"").replace("/ca.pem", "/wrong.pem");
         text.replace("/weir.", "/next.").replace(READER, WEB)
     });
-    weir.child().wait_for_line(&["is not reloaded", "admin.tls.certificate: ", "next.pem"]).await;
+    weir.child().wait_for_line(&["configuration rejected", "admin.tls.certificate: ", "next.pem"]).await;
     assert_eq!(judged(&weir, Some(&nobody), Some("look")).await, [200, 403, 200]);
     pki.wrong.issue(&["localhost"]).write(pki.path(), "next");
     weir.signal("HUP").await;
-    weir.child().wait_for_line(&["the configuration is reloaded", "admin.token_file,admin.tls"]).await;
+    weir.child().wait_for_line(&["configuration reloaded", "admin.token_file,admin.tls"]).await;
     let of_wrong = |certificate| Secured { certificate, trusts: pki.wrong.pem().to_owned() };
     for (name, token, wanted) in [
         (None, Some("look"), [403, 403, 200]),

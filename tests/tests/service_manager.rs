@@ -36,7 +36,7 @@ async fn the_service_manager_receives_of_the_start_of_reloads_and_of_the_end() {
     reloads(&socket).await;
     weir.reconfigure(|_| "nonsense".to_owned());
     reloads(&socket).await;
-    weir.child().wait_for_line(&["the configuration is not reloaded"]).await;
+    weir.child().wait_for_line(&["configuration rejected"]).await;
 
     let mut buffer = [0; 1024];
     while within("a sign of life", socket.recv(&mut buffer)).await.expect("a datagram") != "WATCHDOG=1".len()

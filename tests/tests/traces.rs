@@ -85,7 +85,7 @@ async fn one_trace_follows_a_response_to_the_last_acknowledgement() {
         );
 
         let rejected = format!("\"trace_id\":\"{}\"", root.trace);
-        weir.child().wait_for_line(&["what this trace follows was rejected", "n-2", &rejected]).await;
+        weir.child().wait_for_line(&["client rejected a traced change", "n-2", &rejected]).await;
 
         let how = if protocol == "grpc" { "grpc" } else { "/v1/traces" };
         collector.look(|sent| assert!(sent.requests.iter().all(|(sent, _)| sent == how), "{protocol}"));
@@ -205,7 +205,7 @@ async fn a_control_plane_states_what_trace_a_response_belongs_to() {
         ..DeltaDiscoveryResponse::default()
     });
     let line = weir.child().wait_for("a line of the log with the trace", line).await;
-    assert!(line.contains("rejects a resource"), "{line}");
+    assert!(line.contains("resource rejected"), "{line}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -110,7 +110,7 @@ async fn u09_a_torn_store_does_not_stop_the_start_and_the_log_says_so() {
     let control_plane = FakeControlPlane::start().await;
     control_plane.set(Published::text(type_url("cds"), "c", "1"));
     let weir = weir(&control_plane, "streams", directory.path()).start().await;
-    weir.child().wait_for_line(&["the store cannot be used and is set aside", "store.broken-"]).await;
+    weir.child().wait_for_line(&["store unusable: moved aside", "store.broken-"]).await;
     assert_eq!(clusters(&weir, Dialect::Sotw, "prod").await, [("c".to_owned(), "1".to_owned())]);
     let parameters = [("env", "prod")].into_iter().collect();
     until_stored(directory.path(), "streams", &parameters, &[("cds", "*")]).await;

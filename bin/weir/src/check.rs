@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The configuration file
     #[arg(long, short, value_name = "FILE", env = "WEIR_CONFIG")]
     config: PathBuf,
-    /// How to show it: json and yaml have what is wrong only
+    /// Output format: json and yaml have problems only
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

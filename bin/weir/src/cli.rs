@@ -53,7 +53,7 @@ enum Command {
         after_help = "Examples:\n  weir completions bash > /etc/bash_completion.d/weir\n  weir completions zsh > ~/.zfunc/_weir"
     )]
     Completions {
-        /// For which shell
+        /// The shell
         shell: Shell,
     },
 }

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     node: NodeArgs,
     #[command(flatten)]
     admin: AdminArgs,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

@@ -147,7 +147,7 @@ impl weir_admin::Instance for Instance {
             return Ok(());
         };
         self.log_level.set(level).map_err(|error| error.to_string())?;
-        tracing::info!(level, "the log level was changed");
+        tracing::info!(level, "log level changed");
         Ok(())
     }
 }

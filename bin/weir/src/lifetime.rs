@@ -88,14 +88,14 @@ impl Drain {
         let limit = self.limit();
         self.draining.cancel();
         self.clients.drain();
-        tracing::info!(seconds = limit.as_secs(), "moving clients elsewhere");
+        tracing::info!(seconds = limit.as_secs(), "draining clients");
         tokio::select! {
             () = second_signal(cause, signals) => tracing::info!("second signal received: stopping now"),
             Some(ended) = tasks.join_next() => match ended {
                 Ok(Ok(())) => tracing::info!("the last client has gone"),
                 failed => return Err(unexpected(failed)),
             },
-            () = tokio::time::sleep(limit) => tracing::warn!("some clients have not gone; stopping"),
+            () = tokio::time::sleep(limit) => tracing::warn!("drain timed out; stopping"),
         }
         Ok(())
     }

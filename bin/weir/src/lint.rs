@@ -48,12 +48,12 @@ pub(crate) struct Args {
     /// Only of this type: cds, eds, lds, …, or a type URL
     #[arg(long = "type", short, value_name = "TYPE")]
     type_url: Option<TypeUrl>,
-    /// Do not look for this; may be repeated
+    /// Ignore this kind of finding; may be repeated
     #[arg(long, value_enum, value_name = "KIND")]
     allow: Vec<Kind>,
     #[command(flatten)]
     admin: AdminArgs,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }
@@ -65,7 +65,7 @@ enum Kind {
     Overlap,
     /// Variants are constrained by different keys
     Keys,
-    /// There are values that no variant is for
+    /// Some values have no variant
     Uncovered,
     /// A resource breaks a rule of Envoy's API, so that Envoy rejects it
     Invalid,

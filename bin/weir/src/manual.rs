@@ -13,7 +13,7 @@ Examples:
   weir man /usr/local/share/man/man1
   weir man . && man ./weir-get.1")]
 pub(crate) struct Args {
-    /// The directory to write them to; made if it is not there
+    /// The directory to write them to; created if missing
     directory: PathBuf,
 }
 

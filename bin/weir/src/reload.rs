@@ -83,7 +83,9 @@ impl Reload {
     /// Applies the file to `parts` whenever it is read again: on `hangups`, and when it changes. Where the file cannot be watched, SIGHUP still does.
     pub(crate) async fn run(mut self, mut hangups: Signal, parts: Parts) -> Result<()> {
         let mut watch = Watch::new([&self.path])
-            .inspect_err(|error| tracing::warn!(%error, "the configuration file is not watched; send SIGHUP"))
+            .inspect_err(
+                |error| tracing::warn!(%error, "configuration file cannot be watched; send SIGHUP to reload"),
+            )
             .ok();
         // What has changed since it was read, nobody has watched.
         let mut asked = false;
@@ -115,17 +117,17 @@ impl Reload {
         });
         let outcome = match applied {
             Ok((changed, pending)) => {
-                tracing::info!(changed = changed.join(","), "the configuration is reloaded");
+                tracing::info!(changed = changed.join(","), "configuration reloaded");
                 if !pending.is_empty() {
                     let keys = pending.join(",");
-                    tracing::warn!(keys, "these settings have changed and stay as they were until a restart");
+                    tracing::warn!(keys, "changed settings have no effect until a restart");
                 }
                 weir_metrics::CONFIG_PENDING.gauge().record(pending.len() as u64, &[]);
                 parts.loaded.applied(&self.running, changed, pending);
                 "applied"
             }
             Err(reason) => {
-                tracing::error!(%reason, "the configuration is not reloaded; what was good stays");
+                tracing::error!(%reason, "configuration rejected; the previous one stays in force");
                 parts.loaded.refused(reason);
                 "failed"
             }

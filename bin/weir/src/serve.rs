@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serve clients
 ///
-/// Runs until SIGTERM, then moves clients elsewhere and exits with 0. A second SIGTERM, or SIGINT, ends every stream
+/// Runs until SIGTERM, then drains clients and exits with 0. A second SIGTERM, or SIGINT, ends every stream
 /// at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -88,7 +88,7 @@ async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     stop.cancel();
     let finished = tokio::time::timeout(PATIENCE, async { while tasks.join_next().await.is_some() {} });
     if finished.await.is_err() {
-        tracing::warn!(seconds = PATIENCE.as_secs(), "some connections did not end in time");
+        tracing::warn!(seconds = PATIENCE.as_secs(), "connections did not close in time");
     }
     if store.is_some_and(|store| !store.flush()) {
         tracing::warn!("last changes were not persisted");
@@ -197,7 +197,7 @@ async fn export(
             None => return Ok(()),
             // What was good at the start does not end because of what came later.
             Some(Err(refusal)) if running => {
-                tracing::error!(%refusal, "what is exported now is refused");
+                tracing::error!(%refusal, "export rejected");
                 stop.run_until_cancelled(exports.changed()).await;
             }
             Some(ended) => ended?,
@@ -223,7 +223,7 @@ fn announce(config: &Config, path: &Path, addresses: &Addresses) {
         let shared = &addresses.shared;
         tracing::warn!(
             addresses = shared,
-            "another process listens here too, and gets a part of the connections"
+            "address shared with another process: it gets a part of the connections"
         );
     }
 }

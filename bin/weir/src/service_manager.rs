@@ -29,7 +29,7 @@ impl ServiceManager {
             return Self::default();
         };
         let socket = connect(&name).inspect_err(|error| {
-            tracing::warn!(%error, socket = %name.display(), "the service manager cannot be reached");
+            tracing::warn!(%error, socket = %name.display(), "service manager unreachable");
         });
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
         let is_ours = number("WATCHDOG_PID").is_none_or(|process| process == u64::from(std::process::id()));
@@ -68,7 +68,7 @@ impl ServiceManager {
 
     fn send(&self, what: &str) {
         if let Some(Err(error)) = self.socket.as_ref().map(|socket| socket.send(what.as_bytes())) {
-            tracing::warn!(%error, what, "the service manager does not listen");
+            tracing::warn!(%error, what, "service manager notification failed");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct SubscriptionArgs {
     /// Protocol to use
     #[arg(long, value_enum, default_value_t = Protocol::Delta)]
     protocol: Protocol,
-    /// Go on with changes
+    /// Keep watching for changes
     #[arg(long, short)]
     watch: bool,
     /// How long to wait for the answer

@@ -12,22 +12,22 @@ use crate::operate::admin::Address;
 /// What errors and logs call the files.
 const PLACE: &str = "command line";
 
-/// Where help has these. Set for each of them, since what follows would be taken for one of them otherwise.
+/// The heading of these options in the help. Each has it, since options that follow would be below it otherwise.
 const HEADING: &str = "TLS and tokens";
 
 /// TLS, and a token.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// Who vouches for the server, as PEM; without it, whom the system trusts
+    /// CA certificates for the server, as PEM; default: the roots of the system
     #[arg(long, value_name = "FILE", env = "WEIR_TLS_CA", help_heading = HEADING)]
     tls_ca: Option<PathBuf>,
-    /// The certificate to show, as PEM
+    /// The client certificate, as PEM
     #[arg(long, value_name = "FILE", env = "WEIR_TLS_CERT", help_heading = HEADING, requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its private key, as PEM
     #[arg(long, value_name = "FILE", env = "WEIR_TLS_KEY", help_heading = HEADING, requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// What the server's certificate is for; without it, the host that is connected to
+    /// The name that the server's certificate must have; default: the host of its address
     #[arg(long, value_name = "NAME", env = "WEIR_TLS_SERVER_NAME", help_heading = HEADING)]
     tls_server_name: Option<String>,
     /// A file with the bearer token to send

@@ -165,7 +165,7 @@ impl Refusal {
         weir_metrics::ADMIN_DENIED.counter().add(1, &[]);
         tracing::warn!(
             peer = peer.map(|peer| peer.address.to_string()), identity = peer.and_then(Peer::name), method = %request.method(),
-            path = request.uri().path(), reason = self.text(wish), "a request to the admin server is denied"
+            path = request.uri().path(), reason = self.text(wish), "admin request denied"
         );
     }
 

@@ -1,4 +1,4 @@
-//! The admin server: what operators ask, over HTTP and in JSON.
+//! The admin server: JSON over HTTP for operators, and a page.
 //!
 //! Owns the endpoints, their description (`/openapi.json`), and the form of the answers; nothing behind them. Every
 //! request asks an [`Instance`]. An endpoint, or a family of them, is a module.

@@ -52,7 +52,7 @@ impl Operators {
                     (Ok((client, address)), tls) => {
                         let Some(seat) = self.room.enter() else {
                             if !std::mem::replace(&mut self.is_logged, true) {
-                                tracing::warn!(peer = %address, limit = CONNECTIONS, "operators are turned away");
+                                tracing::warn!(peer = %address, limit = CONNECTIONS, "operator connections rejected: limit reached");
                             }
                             continue;
                         };
@@ -64,7 +64,7 @@ impl Operators {
                         self.handshakes.spawn(shake(tls.clone(), client, address, seat));
                     }
                     (Err(error), _) => {
-                        tracing::warn!(%error, "an operator cannot be accepted");
+                        tracing::warn!(%error, "operator connection could not be accepted");
                         tokio::time::sleep(PAUSE).await;
                     }
                 },
@@ -84,7 +84,7 @@ async fn shake(tls: Acceptor, client: TcpStream, address: SocketAddr, seat: Arc<
             Some(Accepted { bytes: Box::new(stream), peer: Peer { address, identity }, seat })
         }
         Err(error) => {
-            tracing::info!(peer = %address, reason = %error, "an operator is not let in");
+            tracing::info!(peer = %address, reason = %error, "operator connection rejected");
             None
         }
     }

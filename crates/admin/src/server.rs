@@ -116,7 +116,7 @@ pub(crate) async fn serve(mut operators: Operators, router: Router, shutdown: im
         tokio::spawn(async move {
             tokio::select! {
                 served = served => if let Err(error) = served {
-                    tracing::debug!(%error, "the connection of an operator has ended");
+                    tracing::debug!(%error, "operator connection failed");
                 },
                 () = seat.evicted() => tracing::debug!("idle connection closed: another operator needs the room"),
             }

@@ -1,7 +1,7 @@
 //! The configuration file: TOML in, validated settings out.
 //!
-//! Owns the shape of the file, its defaults, and every rule that a file can break; each problem is reported
-//! with file, line and key, all that were found at once. Never opens a socket and never looks at the
+//! Owns the structure of the file, its defaults, and all rules. Reports all problems at once, each with file, line
+//! and key. Never opens a socket and never looks at the
 //! resources that the file points to.
 //!
 //! [`sections`] reads a file one section at a time, so that every mistake is reported; [`parts`] does so for an upstream,

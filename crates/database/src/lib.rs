@@ -1,8 +1,8 @@
-//! Variants and subscriptions: what there is, who wants it, and what each has yet to be told.
+//! The cache: variants, subscriptions to them, and what each subscription still has to be sent.
 //!
 //! Owns every cached variant with its constraints, the matching of parameters to variants, the views that
 //! equal subscriptions share, and the demand that they add up to. A pure cache per type ([`cache`]) behind a
-//! cloneable handle ([`Database`]). Never speaks a protocol, never encodes, never waits: it wakes.
+//! cloneable handle ([`Database`]). Knows no protocol, encodes nothing and never blocks: it wakes its subscribers.
 
 mod database;
 mod demand;

@@ -58,7 +58,7 @@ impl Beyond {
         let stand_ins = &mut self.0.get_or_insert_default().stand_ins;
         for (selector, refusal) in &refused.0 {
             let ResourceLocator { name, parameters } = &selector.locator;
-            tracing::warn!(node, %type_url, %name, reason = %refusal, "a name is refused");
+            tracing::warn!(node, %type_url, %name, reason = %refusal, "name rejected");
             let parameters = parameters.exhausted(&refusal.to_string());
             let stand_in =
                 Selector { locator: ResourceLocator::new(name.clone(), parameters), form: selector.form };

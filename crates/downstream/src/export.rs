@@ -175,7 +175,7 @@ impl Exporter {
             diff.resources.into_iter().partition(|(variant, _)| !variant.content().do_not_cache);
         for (variant, _) in uncacheable {
             let (file, name) = (self.export.to.display(), variant.name());
-            tracing::warn!(%file, %name, "leaves out a resource that must not be cached (do_not_cache)");
+            tracing::warn!(%file, %name, "resource not exported: it must not be cached (do_not_cache)");
         }
         let (version, response) = response(&self.export.type_url, &kept);
         (self.written != Some(version)).then_some((version, response))

@@ -27,7 +27,7 @@ impl Large {
     /// A change of this type takes so many responses.
     pub(crate) fn split(&self, type_url: &TypeUrl, parts: usize) {
         self.splits.add(1, &[KeyValue::new("type", type_url.short_name())]);
-        tracing::debug!(%type_url, parts, "splits a response");
+        tracing::debug!(%type_url, parts, "response split");
     }
 
     /// A response of this type that cannot be split takes more bytes than clients accept: a whole state, or one
@@ -37,7 +37,7 @@ impl Large {
         if self.reported.lock().insert(type_url.clone()) {
             tracing::warn!(
                 %type_url, bytes, limit,
-                "a response is larger than clients accept (max_response_size), and cannot be split"
+                "response too large to split (max_response_size)"
             );
         }
     }

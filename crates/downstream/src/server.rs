@@ -119,7 +119,7 @@ impl Server {
                 accepted = listener.accept() => match accepted {
                     Ok((client, address)) => Arc::clone(&self).admit(client, address, tls.as_ref(), &mut connections),
                     Err(error) => {
-                        tracing::warn!(%error, address, "a client cannot be accepted");
+                        tracing::warn!(%error, address, "client connection could not be accepted");
                         tokio::time::sleep(PAUSE).await;
                     }
                 },
@@ -191,7 +191,7 @@ impl Server {
                 let client = Box::new(client);
                 self.connection(client, Peer::new(address, identity), connected).await
             }
-            Err(error) => tracing::info!(peer = %address, reason = %error, "a client is not let in"),
+            Err(error) => tracing::info!(peer = %address, reason = %error, "connection rejected"),
         }
     }
 
@@ -231,9 +231,9 @@ impl Server {
             Err(ConnectionError::Stalled) => {
                 self.shared.metrics.stalled();
                 let peer = client_of.address;
-                tracing::warn!(%peer, "a client that does not read is cut off (downstream.stall_timeout)");
+                tracing::warn!(%peer, "connection closed: the client does not read (downstream.stall_timeout)");
             }
-            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "a connection broke"),
+            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "connection failed"),
         }
     }
 }
@@ -277,7 +277,7 @@ fn waiting(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
 /// A panic is a bug, and ends no more than what panicked.
 fn report(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "a task of the server failed");
+        tracing::error!(%error, "server task failed");
     }
 }
 

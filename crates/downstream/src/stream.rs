@@ -332,7 +332,7 @@ impl Stream {
         );
         if refused {
             self.shared.metrics.refused(self.dialect);
-            tracing::warn!(node, code = ?status.code(), reason = status.message(), "stream refused");
+            tracing::warn!(node, code = ?status.code(), reason = status.message(), "stream rejected");
         } else {
             tracing::info!(node, code = ?status.code(), reason = status.message(), "client disconnected");
         }

@@ -1,4 +1,4 @@
-//! Every instrument that Weir counts with, in one table: name, unit, labels, meaning.
+//! The table of all metrics: name, unit, labels, description.
 //!
 //! Owns what the instruments are called, so that `docs/metrics.md`, the dashboard and the alerts can be held against
 //! one list. Never counts anything, and never knows where the numbers go: the instruments are those of

@@ -111,7 +111,7 @@ pub(crate) fn set_aside(path: &Path, reason: &Unusable) -> io::Result<()> {
         }
     }
     let (path, aside) = (path.display(), aside.display());
-    tracing::warn!(%path, %aside, %reason, "the store cannot be used and is set aside; a new one is begun");
+    tracing::warn!(%path, %aside, %reason, "store unusable: moved aside, starting with a new one");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The last known good, on disk: what a warm start begins with.
+//! The store: the last known good resources on disk, for a warm start.
 //!
 //! Owns one SQLite file in which the resources of upstream streams outlive the process, with what else was known
 //! of what was asked for: a stream that is opened in a later process looks up there what it has held in an earlier

@@ -94,7 +94,7 @@ impl Store {
         let (answer, answered) = channel();
         self.send(Task::LookUp { origin: Arc::clone(origin), locators, answer });
         answered.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-            tracing::warn!(seconds = PATIENCE.as_secs(), "the store does not answer; goes on without it");
+            tracing::warn!(seconds = PATIENCE.as_secs(), "store timed out; continuing without it");
             Vec::new()
         })
     }
@@ -143,7 +143,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.tasks = None;
         if self.ended.get_mut().recv_timeout(LAST_WRITE).is_err() {
-            tracing::warn!("the store could not be written to the end");
+            tracing::warn!("store not fully written");
         }
     }
 }

@@ -194,7 +194,7 @@ impl Writer {
         if refused > 0 && self.warned.is_none_or(|at| now.saturating_duration_since(at) >= WARN) {
             self.warned = Some(now);
             let (path, max_size) = (self.settings.path.display(), self.settings.max_size);
-            tracing::warn!(%path, max_size, resources = refused, "the store is full: resources are not kept");
+            tracing::warn!(%path, max_size, resources = refused, "store full: resources not stored");
         }
         self.stands(Some(SystemTime::now()));
     }
@@ -206,7 +206,7 @@ impl Writer {
         status.size = size;
         status.pending = self.backlog.len();
         if status.failure.take().is_some() {
-            tracing::info!(path = %self.settings.path.display(), "the store works again");
+            tracing::info!(path = %self.settings.path.display(), "store recovered");
         }
         status.written = written.or(status.written);
         self.metrics.stands(size, status.pending);
@@ -227,10 +227,7 @@ impl Writer {
                 self.metrics.unreadable(unreadable);
                 self.shared.status.lock().unreadable += unreadable;
                 if unreadable > 0 {
-                    tracing::warn!(
-                        rows = unreadable,
-                        "rows of the store cannot be read; upstream is waited for"
-                    );
+                    tracing::warn!(rows = unreadable, "store rows unreadable; waiting for upstream");
                 }
                 pasts
             }
@@ -290,7 +287,7 @@ impl Writer {
         let mut status = self.shared.status.lock();
         if status.failure.as_ref() != Some(&failure) {
             let path = self.settings.path.display();
-            tracing::error!(%path, operation = what, reason = failure, "the store fails; goes on without it");
+            tracing::error!(%path, operation = what, reason = failure, "store failed; continuing without it");
             status.failure = Some(failure);
         }
     }

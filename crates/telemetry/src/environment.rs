@@ -121,7 +121,7 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         let mut known = value.split(',').map(str::trim).filter(|exporter| {
             let known = ["otlp", "none", "prometheus", "console"].contains(exporter);
             if !known {
-                tracing::warn!(variable = name, exporter, "there is no such exporter");
+                tracing::warn!(variable = name, exporter, "unknown exporter");
             }
             known
         });

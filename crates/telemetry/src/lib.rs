@@ -2,7 +2,7 @@
 //!
 //! Owns the process-wide subscriber of `tracing`, and the process-wide providers and the propagator of OpenTelemetry. The
 //! other crates only use `tracing` and `opentelemetry::global`, and work as well without any of this. Never
-//! opens a port: who serves the metrics calls [`Metrics::render`].
+//! opens a port: the server of the metrics calls [`Metrics::render`].
 
 mod collector;
 mod environment;

@@ -1,4 +1,4 @@
-//! What Weir is tested with, and never part of Weir.
+//! Test tools, never part of the shipped program.
 //!
 //! It owns the other ends of the wire: a control plane that is scripted by the test
 //! ([`FakeControlPlane`]), a client that sends what the test wants ([`XdsClient`]), and the processes of real

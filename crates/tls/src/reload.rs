@@ -107,7 +107,7 @@ impl Keeper {
                 sender.send_replace(Arc::new(value));
                 (self.contents, *refused) = (contents, None);
                 self.metrics.reloaded(true);
-                tracing::info!(place = self.place, "files changed and are in use");
+                tracing::info!(place = self.place, "files reloaded");
             }
             Err(error) => {
                 *refused = Some(seen);
@@ -115,7 +115,7 @@ impl Keeper {
                 let reason = &error as &dyn std::error::Error;
                 tracing::error!(
                     place = self.place, file = %error.path.display(), reason,
-                    "changed files are refused; what was good before stays in use"
+                    "changed files rejected; the previous ones stay in use"
                 );
             }
         }

@@ -141,7 +141,7 @@ pub(crate) fn valid_until(
     match (valid, now) {
         // There is nothing better, and it may come later: clients will see what is wrong.
         (Err(error), None) => {
-            tracing::error!(%error, "a certificate is not valid, and used all the same");
+            tracing::error!(%error, "using an invalid certificate");
             Ok(0)
         }
         (valid, _) => valid,

@@ -1,4 +1,4 @@
-//! The vocabulary of Weir: what a resource, a variant and a subscription are.
+//! Types that all crates share: resource names, variants, constraints, subscriptions.
 //!
 //! Owns the identities that every other crate uses and the meaning of dynamic parameter constraints
 //! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.

@@ -81,7 +81,7 @@ async fn keep(settings: Arc<Settings>, status: LinkStatus) {
             Err(error) => {
                 let reason = chain(&*error);
                 if !std::mem::replace(&mut reported, true) {
-                    tracing::warn!(authority, %endpoint, reason, "upstream cannot be reached");
+                    tracing::warn!(authority, %endpoint, reason, "upstream unreachable");
                 }
                 failover.failed(index, now());
                 status.failed(endpoint, reason);

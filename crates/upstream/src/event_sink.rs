@@ -65,15 +65,15 @@ impl EventSink {
                 self.reported = false;
             }
             Event::Unfit { endpoint, reason } => {
-                tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "another endpoint is no better");
+                tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "probe of another endpoint failed");
                 self.metrics.unfit();
                 self.status.failed(&endpoint, reason);
             }
             Event::Disconnected { endpoint, reason } => {
                 if !std::mem::replace(&mut self.reported, true) {
-                    tracing::warn!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is away");
+                    tracing::warn!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream disconnected");
                 } else {
-                    tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream is still away");
+                    tracing::debug!(authority, parameters, ?role, own_type, %endpoint, reason, "upstream still disconnected");
                 }
                 self.metrics.disconnected();
                 self.status.disconnected();
@@ -87,7 +87,7 @@ impl EventSink {
             }
             Event::Remembered(batch) => {
                 let (type_url, resources) = (&batch.type_url, batch.upserts.len());
-                tracing::info!(authority, parameters, ?role, own_type, %type_url, resources, "takes resources from the store");
+                tracing::info!(authority, parameters, ?role, own_type, %type_url, resources, "restoring resources from the store");
                 self.database.commit(batch);
             }
             Event::Unconfirmed(type_url, count) => self.unconfirmed(type_url, count),
@@ -118,13 +118,13 @@ impl EventSink {
         let type_url = &applied.batch.type_url;
         self.metrics.responded(&applied);
         for rejected in &applied.rejected {
-            tracing::warn!(authority, parameters, %type_url, reason = %rejected, "rejects a resource");
+            tracing::warn!(authority, parameters, %type_url, reason = %rejected, "resource rejected");
         }
         for Reported { key, code, message } in &applied.errors {
             self.metrics.reported(type_url, *code);
             tracing::warn!(
                 authority, parameters, %type_url, name = %key.name, constraints = %key.constraints,
-                %code, reason = &**message, "upstream reports an error"
+                %code, reason = &**message, "upstream reported an error"
             );
         }
         if applied.batch.is_empty() {
@@ -148,7 +148,7 @@ impl EventSink {
         self.metrics.shrunk(&shrink);
         let about = outcome.as_str();
         if *outcome == Outcome::Withheld {
-            tracing::warn!(authority, parameters, %type_url, count, of, ?names, "withholds removals that are too many at once");
+            tracing::warn!(authority, parameters, %type_url, count, of, ?names, "removals withheld: too many at once");
         } else {
             tracing::info!(authority, parameters, %type_url, count, outcome = about, "removals are no longer withheld");
         }
@@ -174,15 +174,15 @@ impl EventSink {
         self.metrics.held(-1);
         self.metrics.released(type_url, *held, *late, rejection.is_some());
         if let Some(reason) = rejection {
-            tracing::warn!(authority, parameters, %type_url, reason, "rejects a response for its subscribers");
+            tracing::warn!(authority, parameters, %type_url, reason, "response rejected by subscribers");
         } else if *late {
             let (subscribers, answered) = (tally.subscribers, tally.done());
             tracing::warn!(
                 authority, parameters, %type_url, subscribers, answered, ?held,
-                "acknowledges a response that subscribers have not answered for in time"
+                "response acknowledged before all subscribers answered"
             );
         } else {
-            tracing::debug!(authority, parameters, %type_url, ?tally, ?held, "acknowledges a response");
+            tracing::debug!(authority, parameters, %type_url, ?tally, ?held, "response acknowledged");
         }
     }
 }

@@ -113,7 +113,7 @@ impl Links {
         tracing::info!(
             authority = settings.authority,
             streams = links().count(),
-            "takes new settings upstream"
+            "upstream settings changed"
         );
         for link in links() {
             _ = link.send(Command::Adjust(Arc::clone(&settings)));
@@ -258,7 +258,7 @@ impl Context {
     fn note_end(&self, ended: Result<(), JoinError>) {
         if let Err(error) = ended {
             let authority = &self.settings.authority;
-            tracing::error!(authority, %error, "a stream upstream has failed: what it carried stays as it is");
+            tracing::error!(authority, %error, "upstream stream task failed; its resources stay");
         }
     }
 }

@@ -81,7 +81,7 @@ impl Router {
         let authority = authority(&locator.name);
         let new = self.refused.len() < MAX_LOGGED && self.refused.insert(authority.to_owned());
         if new {
-            tracing::warn!(authority, name = %locator.name, %reason, "refuses a name");
+            tracing::warn!(authority, name = %locator.name, %reason, "name rejected");
         }
         let message = match authority {
             "" => "no upstream is configured for names without an authority".to_owned(),

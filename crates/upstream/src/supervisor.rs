@@ -168,7 +168,10 @@ impl Supervisor {
                 drop(demand);
                 // Nothing may come from it once its resources are gone.
                 _ = ended.await;
-                tracing::info!(authority, "an upstream is gone, and what it has brought");
+                tracing::info!(
+                    authority,
+                    "upstream removed from the configuration; its resources were dropped"
+                );
                 self.status.forget(&authority);
                 self.database.withdraw(&authority);
                 self.database.ask_anew(&authority);
@@ -181,13 +184,16 @@ impl Supervisor {
         match (running.map(|running| &running.settings), source) {
             (Some(Some(settings)), Source::ControlPlane(new)) => _ = settings.send_replace(Arc::from(new)),
             (Some(_), source) => {
-                tracing::error!(authority = source.authority(), "an upstream cannot become another one");
+                tracing::error!(
+                    authority = source.authority(),
+                    "upstream kind cannot change without a restart"
+                );
             }
             (None, source) => {
                 let authority = source.authority().to_owned();
-                tracing::info!(authority, "an upstream is new");
+                tracing::info!(authority, "upstream added");
                 self.start(source, |error| {
-                    tracing::error!(%error, "the files of a new upstream are not served");
+                    tracing::error!(%error, "files of the new upstream cannot be served");
                     Ok(())
                 });
                 self.database.ask_anew(&authority);

@@ -1,6 +1,6 @@
-//! Noticing that files changed.
+//! Watches files for changes.
 //!
-//! Reports no more than that something did: what, the reader finds out by comparing. Never reads a file.
+//! Reports that something changed, not what: readers compare contents. Never reads a file.
 
 mod trail;
 
@@ -70,7 +70,7 @@ impl Watch {
         let mut watch = Self::of(paths);
         watch.poll = Some(Poll { every, next: Instant::now() + every });
         if let Err(error) = watch.begin() {
-            tracing::warn!(%error, ?every, "files cannot be watched, and are read every so often instead");
+            tracing::warn!(%error, ?every, "files cannot be watched; polling instead");
         }
         watch
     }
@@ -102,7 +102,7 @@ impl Watch {
     /// noticed, whatever changed before it is read.
     pub fn follow(&mut self) {
         if let Err(error) = self.try_follow() {
-            tracing::warn!(%error, "changes of files may go unnoticed");
+            tracing::warn!(%error, "watching files failed; changes may go unnoticed");
         }
     }
 

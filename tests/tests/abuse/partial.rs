@@ -54,7 +54,7 @@ async fn the_halves_of_many_requests_take_no_more_than_their_budget() {
         clients.push(half(&weir, WHOLE / 2).await);
         assert!(memory.growth() < 4 * BUDGET, "{} bytes after {} clients", memory.growth(), clients.len());
     }
-    weir.child().wait_for_line(&["clients are turned away", "limits.max_partial_requests"]).await;
+    weir.child().wait_for_line(&["clients rejected: limit reached", "limits.max_partial_requests"]).await;
     memory.is_within(BUDGET).await;
     serves(&weir).await;
     let turned_away = "weir_downstream_admission_rejections_total{reason=\"partial_requests\"}";
@@ -68,12 +68,12 @@ async fn the_halves_of_many_requests_take_no_more_than_their_budget() {
 async fn the_half_of_a_request_is_given_up_when_the_rest_does_not_come() {
     let weir = weir("2s").await;
     let client = half(&weir, 128 << 10).await;
-    weir.child().wait_for_line(&["stream refused", "downstream.receive_timeout"]).await;
+    weir.child().wait_for_line(&["stream rejected", "downstream.receive_timeout"]).await;
     drop(client);
     // The header of a message by itself is the beginning of one too.
     let client = half(&weir, 0).await;
     until("both to be given up", async || {
-        (weir.child().output().matches("stream refused").count() >= 2).then_some(())
+        (weir.child().output().matches("stream rejected").count() >= 2).then_some(())
     })
     .await;
     drop(client);

@@ -66,5 +66,5 @@ async fn who_does_not_read_costs_one_response_and_is_cut_off() {
         closed(attacker).await;
         serves(&weir).await;
     }
-    weir.child().wait_for_line(&["a client that does not read is cut off", "downstream.stall_timeout"]).await;
+    weir.child().wait_for_line(&["the client does not read", "downstream.stall_timeout"]).await;
 }

@@ -48,7 +48,7 @@ async fn the_configuration_in_force_is_shown_without_secrets_and_as_it_changes()
     let shown = config(&weir, |shown| shown["last_reload"]["applied"] == false).await;
     let error = shown["last_reload"]["error"].as_str().unwrap();
     assert!(error.contains("drain.over") && error.contains("soon"), "{error}");
-    assert_eq!(shown["effective"]["drain"]["over"], "33s", "what was good stays");
+    assert_eq!(shown["effective"]["drain"]["over"], "33s", "the previous one stays in force");
 
     let file = weir.admin("/config?format=toml").await.body;
     assert!(file.contains("[redacted]") && file.contains("over = \"33s\""), "{file}");

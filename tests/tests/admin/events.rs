@@ -84,7 +84,7 @@ async fn those_who_watch_do_not_hold_up_the_end() {
     bed.weir.signal("TERM").await;
     while events.next().await.is_some() {}
     assert_eq!(bed.weir.ended().await.code(), Some(0));
-    assert!(!bed.weir.child().output().contains("did not end in time"), "{}", bed.weir.child().output());
+    assert!(!bed.weir.child().output().contains("did not close in time"), "{}", bed.weir.child().output());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -50,7 +50,7 @@ async fn a_sigterm_after_an_operators_drain_means_the_same_and_the_next_ends_it(
     }
     let ready = weir.admin("/ready").await;
     assert!(ready.status == 503 && ready.body.contains("clients are moved elsewhere"), "{}", ready.body);
-    weir.child().wait_for_line(&["moving clients elsewhere"]).await;
+    weir.child().wait_for_line(&["draining clients"]).await;
     weir.signal("TERM").await;
     weir.child().wait_for_line(&["already draining"]).await;
     control_plane.set(Published::text(WIDGET, "w", "2"));

@@ -205,7 +205,7 @@ async fn e01_errors_are_logged_and_counted() {
     client.subscribe(eds, &["logged-error"]);
     client.accept(eds).await;
     let warning = observed::warning(&[("name", "logged-error")]).await;
-    assert_eq!(warning["message"], "upstream reports an error");
+    assert_eq!(warning["message"], "upstream reported an error");
     assert_eq!((&warning["code"], &warning["reason"]), (&"UNAVAILABLE".into(), &"no luck today".into()));
     assert!(observed::metric("weir_upstream_resource_errors_total") > counted);
 }

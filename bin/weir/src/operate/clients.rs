@@ -31,19 +31,19 @@ pub(crate) struct Args {
     /// Only nodes of this cluster
     #[arg(long)]
     cluster: Option<String>,
-    /// Only who stands so: in-sync, behind, rejecting
+    /// Only clients in this state: in-sync, behind, rejecting
     #[arg(long)]
     state: Option<String>,
-    /// Only who is subscribed to this type
+    /// Only clients that are subscribed to this type
     #[arg(long = "type", short, value_name = "TYPE")]
     type_url: Option<TypeUrl>,
-    /// Only from whom something is kept, whatever upstream has: any, denied, over-limit, away
+    /// Only clients that lack something for this reason: any, denied, over-limit, away
     #[arg(long)]
     obstacle: Option<String>,
-    /// Only with this dynamic parameter; may be repeated
+    /// Only clients with this dynamic parameter; may be repeated
     #[arg(long = "param", short, value_name = "KEY=VALUE")]
     parameters: Vec<String>,
-    /// How to show them
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

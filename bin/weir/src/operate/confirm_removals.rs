@@ -11,7 +11,7 @@ use super::admin::{Admin, query};
 use super::output::{Format, colour, list, show, table, text};
 use crate::output::whether;
 
-/// Believe removals that a running instance withholds because they were too many at once
+/// Accept removals that a running instance withholds
 ///
 /// See shrink_guard in docs/availability.md. `weir status` shows what is withheld.
 #[derive(Debug, clap::Args)]
@@ -30,10 +30,10 @@ pub(crate) struct Args {
     /// Only of this type: cds, eds, lds, …, or a type URL
     #[arg(long = "type", short, value_name = "TYPE")]
     type_url: Option<String>,
-    /// Only show what would be believed
+    /// Only show what would be accepted
     #[arg(long)]
     dry_run: bool,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

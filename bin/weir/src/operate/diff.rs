@@ -15,11 +15,10 @@ use super::admin::Admin;
 use super::output::{Format, show};
 use crate::output::whether;
 
-/// Show what two clients of a running instance are given that is not the same, or a client and what the control plane
-/// sends now
+/// Compare the configuration of two clients, or of a client and its control plane
 ///
-/// With --upstream, the control plane is asked anew for everything that the client is subscribed to: with the settings
-/// and the node of the instance, which stand in its configuration, and with the dynamic parameters of the client.
+/// With --upstream, asks the control plane for everything that the client is subscribed to: with the settings
+/// and the node of the instance, from its configuration, and with the dynamic parameters of the client.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +46,7 @@ pub(crate) struct Args {
     /// How long to wait for the answers of the control plane
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = weir_config::parse_duration)]
     timeout: Duration,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

@@ -20,9 +20,9 @@ const EACH: Duration = Duration::from_millis(200);
 /// How much longer than the announced time the command waits for the end of the instance.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Have the clients of a running instance connect anew elsewhere, and the instance end when they have gone
+/// Drain a running instance: move its clients away, then exit
 ///
-/// As SIGTERM does: it is not ready any more, asks its clients to connect anew one after another, and exits with 0.
+/// Does the same as SIGTERM: the instance becomes unready, asks its clients to reconnect one after another, and exits with 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Wait until the instance has ended
     #[arg(long)]
     wait: bool,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

@@ -10,7 +10,7 @@ use super::AdminArgs;
 use super::admin::Admin;
 use super::output::{Format, show, text};
 
-/// Show how much a running instance logs, or change it
+/// Show or change the log level of a running instance
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,10 +25,10 @@ pub(crate) struct Args {
     admin: AdminArgs,
     /// error, warn, info, debug, trace, off, or directives
     level: Option<String>,
-    /// Take back what was asked for here
+    /// Return to the configured level
     #[arg(long, conflicts_with = "level")]
     reset: bool,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

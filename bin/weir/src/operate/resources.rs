@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Only names that begin with this
     #[arg(long)]
     prefix: Option<String>,
-    /// How to show them
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

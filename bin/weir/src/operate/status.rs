@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Show it again every 2 seconds, until interrupted
     #[arg(long, short)]
     watch: bool,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

@@ -42,10 +42,10 @@ pub(crate) struct Args {
     /// Wait for the next change, and follow that
     #[arg(long)]
     next: bool,
-    /// For how long to follow it
+    /// How long to follow it
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = weir_config::parse_duration)]
     timeout: Duration,
-    /// How to show it
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Format,
 }

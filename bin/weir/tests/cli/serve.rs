@@ -53,7 +53,7 @@ fn who_shares_an_address_with_another_process_states_so() {
     let shared = CONFIG.replacen("127.0.0.1:0", one, 1);
     std::fs::write(directory.path().join("second.toml"), shared).unwrap();
     let mut second = Server::start(&directory.path().join("second.toml"));
-    let warning = second.wait_for("another process listens here too, and gets a part of the connections");
+    let warning = second.wait_for("address shared with another process: it gets a part of the connections");
     assert_eq!((&warning["level"], &warning["addresses"]), (&"WARN".into(), &one.into()));
 }
 

@@ -29,7 +29,7 @@ impl Transaction<'_> {
         while let Some(key) = self.cache.variants.expire(now, &mut self.changed) {
             tracing::info!(
                 type_url = %self.cache.type_url, name = %key.name, constraints = %key.constraints,
-                "a resource was not refreshed within its time to live, and expires"
+                "resource expired: not refreshed within its time to live"
             );
             expired += 1;
         }

@@ -98,7 +98,7 @@ struct Inner {
     turns: RwLock<Turns>,
     /// Of requests that are not complete.
     partial: Held,
-    /// When it was last logged that clients are turned away.
+    /// When it was last logged that clients rejected: limit reached.
     logged: Mutex<Option<Instant>>,
     metrics: Arc<Metrics>,
 }
@@ -175,7 +175,7 @@ impl Gate {
         let mut logged = self.0.logged.lock();
         if logged.is_none_or(|logged| now - logged >= QUIET) {
             *logged = Some(now);
-            tracing::warn!(%shortage, "clients are turned away");
+            tracing::warn!(%shortage, "clients rejected: limit reached");
         }
         let least = self.0.limits.read().retry_after;
         Refusal { shortage, retry_after: least.mul_f64(1.0 + fastrand::f64()) }

@@ -68,7 +68,7 @@ impl Failure {
         }
         if status.is_client_error() {
             shared.metrics.refused(Speech::Rest);
-            tracing::warn!(node, status = status.as_u16(), reason = message, "poll refused");
+            tracing::warn!(node, status = status.as_u16(), reason = message, "poll rejected");
         } else {
             tracing::warn!(node, status = status.as_u16(), reason = message, "poll failed");
         }

@@ -48,7 +48,7 @@ impl Stream {
         if ended.first_response {
             tracing::info!(
                 node = %open.conversation.client().id,
-                "first response is sent without names that the control plane has not answered"
+                "first response sent without unanswered names"
             );
             self.shared.metrics.first_response_timeout(self.dialect);
         }

@@ -22,7 +22,7 @@ impl UpstreamSession {
             .get_mut(&response.type_url)
             .filter(|upstream_type| upstream_type.per_stream.exchange.is_started());
         let Some(upstream_type) = opened else {
-            tracing::debug!(type_url = %response.type_url, "ignores a response of a type that was not asked for");
+            tracing::debug!(type_url = %response.type_url, "response ignored: its type is not subscribed");
             let batch = Batch::new(response.type_url, Reach::Named);
             return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None, answers: false };
         };
@@ -105,7 +105,7 @@ impl<'a> ResponseApplication<'a> {
             if self.upstream_type.cache.refresh(key, |held| is_derived || *held == **version) {
                 self.batch.heartbeats.push(Heartbeat { key: key.clone(), ttl: *ttl });
             } else {
-                tracing::debug!(?key, %version, "ignores a heartbeat of something else than what is held");
+                tracing::debug!(?key, %version, "heartbeat ignored: another version is cached");
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::exporter_health::MonitoredExporter;
 use crate::metrics::Metrics;
 use crate::settings::{Collector, Protocol};
 
-/// How long the last words to a collector may take.
+/// How long final OTLP export failed may take.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The telemetry of this process, until [`Self::shut_down`].
@@ -141,7 +141,7 @@ impl Telemetry {
     pub fn shut_down(&self) {
         let tracer = self.tracer.iter().map(|tracer| tracer.shutdown_with_timeout(LAST_WORDS));
         for error in tracer.chain([self.metrics.shut_down(LAST_WORDS)]).filter_map(Result::err) {
-            tracing::debug!(%error, "the last words to a collector");
+            tracing::debug!(%error, "final OTLP export failed");
         }
     }
 }

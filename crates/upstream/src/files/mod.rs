@@ -189,10 +189,7 @@ impl Files {
             tracing::error!(file = %origin.file.display(), line = origin.line, reason, "bad resource file");
         }
         if more > 0 {
-            tracing::error!(
-                problems = more,
-                "more is wrong with resource files: `weir lint` shows all of it"
-            );
+            tracing::error!(problems = more, "more problems in resource files; `weir lint` lists all");
         }
         self.problems = problems;
     }
@@ -211,7 +208,7 @@ impl Files {
         if more > 0 {
             tracing::warn!(
                 violations = more,
-                "more resources break rules of Envoy's API: `weir lint` shows all of them"
+                "more resources break rules of Envoy's API; `weir lint` lists all"
             );
         }
         self.violations = violations;

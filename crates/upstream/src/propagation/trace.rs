@@ -143,7 +143,7 @@ impl ViewSpan {
         self.span.add_event_with_timestamp("xds.nack", at.time, attributes.into());
         let context = Context::new().with_remote_span_context(self.span.span_context().clone());
         let _within = context.attach();
-        tracing::warn!(node = client, reason = message, "what this trace follows was rejected");
+        tracing::warn!(node = client, reason = message, "client rejected a traced change");
     }
 
     /// Nothing more is waited for.
