@@ -13,7 +13,7 @@ use weir_database::{Attachment, Database, Query, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Reach, Selector, TypeUrl,
-    Variant, VariantKey, Version,
+    Variant, VariantKey,
 };
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];

@@ -20,7 +20,7 @@ use crate::lock::{Held, HoldTimes, Locked};
 use crate::settings::Settings;
 use crate::survey::Ambiguities;
 use crate::type_cache::{Ambiguity, Committing, Patch, Statistics, TypeCache};
-use crate::view::Subscriber;
+use crate::view::{Shared, Subscriber};
 use crate::watch::{Answers, Observer, Watch};
 
 pub use attachment::Attachment;
@@ -48,6 +48,20 @@ pub struct Committed {
     pub commit: Commit,
     /// How many views it touched.
     pub views: usize,
+}
+
+/// A commit whose streams sleep still.
+#[must_use = "streams learn of a commit by being woken"]
+pub struct Applied {
+    commit: Commit,
+    touched: Vec<Arc<Shared>>,
+}
+
+impl Applied {
+    /// Wakes the streams of every view that the commit touched.
+    pub fn wake(&self) {
+        self.touched.iter().for_each(|view| view.wake_all());
+    }
 }
 
 impl Database {
@@ -90,6 +104,13 @@ impl Database {
     /// Applies a batch and wakes the streams that it concerns: atomically for each locator, and for the streams of one
     /// view where neither the batch ([`Self::divides`]) nor the number of locators that ask for it is large.
     pub fn commit(&self, batch: Batch) -> Committed {
+        let applied = self.apply(batch);
+        applied.wake();
+        Committed { commit: applied.commit, views: applied.touched.len() }
+    }
+
+    /// As [`Self::commit`], but the streams that it concerns are to be woken afterwards.
+    pub fn apply(&self, batch: Batch) -> Applied {
         let cache = self.of_type(&batch.type_url);
         let parts = parts::of(batch);
         let mut cache = cache.lock();
@@ -112,8 +133,7 @@ impl Database {
         }
         self.report(&mut cache);
         drop(cache);
-        touched.values().for_each(|view| view.wake_all());
-        Committed { commit, views: touched.len() }
+        Applied { commit, touched: touched.into_values().collect() }
     }
 
     /// Whether a batch is committed in parts, so that others do not wait for all of it: each is about other names.
@@ -132,7 +152,7 @@ impl Database {
         let watch = Watch::new(commit, &cache.touched(&touched), percent, observer);
         touched.iter().enumerate().for_each(|(place, view)| view.watches.add(&watch, place));
         drop(cache);
-        touched.iter().for_each(|view| view.wake_all());
+        Applied { commit, touched }.wake();
         watch
     }
 

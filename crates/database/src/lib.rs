@@ -20,7 +20,7 @@ mod view;
 mod watch;
 
 pub use crate::type_cache::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
-pub use database::{Attachment, Committed, Database};
+pub use database::{Applied, Attachment, Committed, Database};
 pub use demand::{DemandChange, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};
 pub use settings::Settings;
