@@ -9,7 +9,7 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
-use weir_downstream::{Attached, Attacher, Frames, Rights, Tells, Wrapping};
+use weir_downstream::{Attached, Attacher, Frames, Tells, Wrapping};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Mode, Names, ServerStream};
 use weir_types::constraints::Expr;
@@ -53,12 +53,8 @@ impl Fleet {
                 version: None,
                 known: None,
             };
-            let mut views = Attacher {
-                database: &database,
-                subscriber: &subscriber,
-                rights: &Rights::default(),
-                tells: Tells::default(),
-            };
+            let mut views =
+                Attacher { database: &database, subscriber: &subscriber, tells: Tells::default() };
             let accepted = stream.handle_message(inbound, &mut views, Instant::now());
             assert!(accepted.is_ok());
             stream

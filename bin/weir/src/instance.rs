@@ -88,7 +88,7 @@ impl weir_admin::Instance for Instance {
 
     fn client_may_have(&self, id: u64, type_url: &TypeUrl, name: &Name) -> Option<bool> {
         let (client, _) = self.clients.client(id)?;
-        Some(client.rights.may_have(type_url, name))
+        Some(client.profile.rights.may_have(type_url, name))
     }
 
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {

@@ -1,17 +1,13 @@
 //! Who may have what, by certificate.
 //!
-//! Owns the rules, what of them is for a client, and the record of what was denied. A name that a client may not have
-//! stays part of its subscription, withheld ([`DynamicParameters::withheld`]), so that the client is sent that as for
-//! any error of a resource; every subscription passes [`Rights::admit`] on its way to the database, which lets nothing
-//! through that is neither allowed nor withheld.
+//! Owns the rules, and which of them are for a client. What follows from them for one client are its [`Rights`].
 
 use std::sync::Arc;
 
-use opentelemetry::KeyValue;
-use opentelemetry::metrics::Counter;
-use weir_protocol::server::Refused;
 use weir_tls::Identity;
-use weir_types::{DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, TypeUrl};
+use weir_types::{DynamicParameters, Pattern, TypeUrl};
+
+use crate::rights::{Grant, Rights};
 
 /// What some clients may have.
 #[derive(Clone, Debug)]
@@ -25,30 +21,22 @@ pub struct AccessRule {
     pub names: Vec<Pattern>,
 }
 
-impl AccessRule {
-    fn is_for(&self, identity: Option<&Identity>) -> bool {
-        self.identities.as_ref().is_none_or(|patterns| {
-            identity.is_some_and(|identity| patterns.iter().any(|pattern| identity.matches(pattern)))
-        })
-    }
-
-    fn allows(&self, type_url: &TypeUrl, name: &Name) -> bool {
-        let of_type = match self.types.as_slice() {
-            [] => type_url.kind_of_message() != Kind::Secret,
-            types => types.iter().any(|other| other.is_alike(type_url)),
-        };
-        of_type && (self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name)))
-    }
-}
-
 /// The configured rules. Where there is none, everybody may have everything.
 #[derive(Clone, Debug, Default)]
-pub struct AccessRules(Arc<[AccessRule]>);
+pub struct AccessRules {
+    /// For whom each of them is.
+    identities: Arc<[Option<Vec<Pattern>>]>,
+    grants: Arc<[Grant]>,
+}
 
 impl AccessRules {
-    /// These rules: a client may have what one of them grants, and nothing else.
+    /// These rules: a client may have what one of them allows, and nothing else.
     pub fn new(rules: Vec<AccessRule>) -> Self {
-        Self(rules.into())
+        let parts = rules
+            .into_iter()
+            .map(|AccessRule { identities, types, names }| (identities, Grant { types, names }));
+        let (identities, grants): (Vec<_>, Vec<_>) = parts.unzip();
+        Self { identities: identities.into(), grants: grants.into() }
     }
 
     /// What a client may have whose parameters for `keys` are `enforced`.
@@ -58,112 +46,14 @@ impl AccessRules {
         keys: &Arc<[String]>,
         enforced: DynamicParameters,
     ) -> Rights {
-        if self.0.is_empty() && keys.is_empty() {
-            return Rights::default();
-        }
-        let fitting = self.0.iter().enumerate().filter(|(_, rule)| rule.is_for(identity)).map(|(i, _)| i);
-        Rights(Some(Arc::new(Held {
-            fitting: fitting.collect(),
-            rules: self.clone(),
-            keys: Arc::clone(keys),
-            enforced,
-            who: identity.map_or_else(|| "no certificate".to_owned(), Identity::to_string),
-            denied: weir_metrics::DOWNSTREAM_DENIED.counter(),
-        })))
-    }
-}
-
-/// What one client may have. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct Rights(Option<Arc<Held>>);
-
-#[derive(Debug)]
-struct Held {
-    rules: AccessRules,
-    /// Which of them are for the client.
-    fitting: Box<[usize]>,
-    /// The keys that a client cannot choose.
-    keys: Arc<[String]>,
-    /// Its values for them.
-    enforced: DynamicParameters,
-    /// Who it is.
-    who: String,
-    denied: Counter<u64>,
-}
-
-impl Rights {
-    /// Whether the client may have the resources that `name` stands for.
-    pub fn may_have(&self, type_url: &TypeUrl, name: &Name) -> bool {
-        let Some(held) = &self.0 else { return true };
-        let mut fitting = held.fitting.iter().map(|i| &held.rules.0[*i]);
-        held.rules.0.is_empty() || fitting.any(|rule| rule.allows(type_url, name))
-    }
-
-    /// The places of the rules that are for the client; none where there are no rules.
-    pub fn rules(&self) -> Option<&[usize]> {
-        self.0.as_ref().filter(|held| !held.rules.0.is_empty()).map(|held| &*held.fitting)
-    }
-
-    /// The parameters of a plain name, for which they were derived.
-    pub(crate) fn plain(
-        &self,
-        type_url: &TypeUrl,
-        name: &Name,
-        derived: &DynamicParameters,
-    ) -> DynamicParameters {
-        if self.may_have(type_url, name) { derived.clone() } else { derived.withheld() }
-    }
-
-    /// The parameters of a locator for which the client sent these: with those that it cannot choose; withheld where it
-    /// chose others.
-    pub(crate) fn located(
-        &self,
-        type_url: &TypeUrl,
-        name: &Name,
-        sent: DynamicParameters,
-    ) -> DynamicParameters {
-        let Some(held) = &self.0 else { return sent };
-        let claims = |key: &String| sent.get(key).is_some_and(|value| held.enforced.get(key) != Some(value));
-        if held.keys.iter().any(claims) || !self.may_have(type_url, name) {
-            return sent.withheld();
-        }
-        sent.with_defaults(&held.enforced)
-    }
-
-    /// Lets what the client newly subscribes to pass, and notes what of it is withheld.
-    ///
-    /// # Errors
-    /// Where there is no name that an error could be about: a wildcard.
-    pub(crate) fn admit(&self, type_url: &TypeUrl, add: &[Selector]) -> Result<(), Refused> {
-        let Some(held) = &self.0 else { return Ok(()) };
-        let admitted = |locator: &ResourceLocator| {
-            !locator.parameters.is_withheld() && self.may_have(type_url, &locator.name)
+        let is_for = |patterns: &[Pattern]| {
+            identity.is_some_and(|identity| patterns.iter().any(|pattern| identity.matches(pattern)))
         };
-        let denied: Vec<_> =
-            add.iter().map(|selector| &selector.locator).filter(|locator| !admitted(locator)).collect();
-        held.note(type_url, &denied);
-        for locator in denied {
-            if !locator.parameters.is_withheld() || locator.is_wildcard() {
-                return Err(Refused::Denied(format!(
-                    "the access rules of this proxy do not give all resources of type {type_url} to this client \
-                     ({}), only some of them or none",
-                    held.who
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Held {
-    /// Counts what is denied, and logs the first of it: one line for a request, however much it names.
-    fn note(&self, type_url: &TypeUrl, denied: &[&ResourceLocator]) {
-        let Some(first) = denied.first() else { return };
-        self.denied.add(denied.len() as u64, &[KeyValue::new("type", type_url.short_name())]);
-        tracing::warn!(
-            identity = self.who, %type_url, name = %first.name, parameters = %first.parameters, names = denied.len(),
-            "denied"
-        );
+        let fitting = self.identities.iter().enumerate();
+        let fitting =
+            fitting.filter(|(_, identities)| identities.as_deref().is_none_or(is_for)).map(|(i, _)| i);
+        let holder = || identity.map_or_else(|| "no certificate".to_owned(), Identity::to_string);
+        Rights::new((&self.grants, fitting.collect()), (keys, enforced), holder)
     }
 }
 
@@ -248,37 +138,5 @@ mod tests {
             rights(vec![], None).may_have(&type_url("sds"), &"*".into()),
             "without rules there are no limits"
         );
-    }
-
-    #[test]
-    fn p13_enforced_parameters_are_filled_in_and_cannot_be_chosen() {
-        let keys: Arc<[String]> = Arc::from(["env".to_owned()]);
-        let parameters =
-            |pairs: &[(&'static str, &'static str)]| -> DynamicParameters { pairs.iter().copied().collect() };
-        for (enforced, sent, wanted) in [
-            (&[("env", "prod")][..], &[][..], Some("{env=prod}")),
-            (&[("env", "prod")], &[("env", "prod"), ("v", "1")], Some("{env=prod, v=1}")),
-            (&[("env", "prod")], &[("env", "test")], None),
-            (&[], &[("env", "prod")], None),
-            (&[], &[("v", "1")], Some("{v=1}")),
-        ] {
-            let rights = AccessRules::default().rights(None, &keys, parameters(enforced));
-            let given = rights.located(&type_url("cds"), &"a".into(), parameters(sent));
-            let given = (!given.is_withheld()).then(|| given.to_string());
-            assert_eq!(given.as_deref(), wanted, "{enforced:?} {sent:?}");
-        }
-    }
-
-    #[test]
-    fn only_what_is_allowed_or_withheld_passes() {
-        let rights = rights(vec![rule(None, &["cds"], &["a"])], None);
-        let cds = type_url("cds");
-        let plain = |name: &str| Selector::plain(name, DynamicParameters::empty());
-        let judged = Selector::plain("b", rights.plain(&cds, &"b".into(), &DynamicParameters::empty()));
-        assert!(judged.locator.parameters.is_withheld());
-        assert_eq!(rights.admit(&cds, &[plain("a"), judged]), Ok(()));
-        for bad in [plain("b"), plain("*"), Selector::plain("*", DynamicParameters::empty().withheld())] {
-            assert!(matches!(rights.admit(&cds, &[bad]), Err(Refused::Denied(_))));
-        }
     }
 }

@@ -3,11 +3,11 @@
 //! The reason for each default is in docs/availability.md. Never decides whether there is somebody to ask: that is
 //! upstream's.
 
-use tonic::Status;
 use weir_protocol::Dialect;
 use weir_protocol::server::ServerStream;
 
-use crate::node::Client;
+use crate::error::StreamError;
+use crate::profile::ClientKind;
 use crate::view::Attached;
 
 /// The answer to what is not known while no control plane can be reached.
@@ -51,23 +51,23 @@ pub(crate) struct Cold {
 }
 
 impl ColdStarts {
-    /// For a stream of `client`.
-    pub(crate) fn of(self, client: &Client, dialect: Dialect) -> Cold {
-        let answer = match () {
-            () if client.is_envoy() => self.envoy,
-            () if client.is_grpc() => self.grpc,
-            () if client.is_weir() => self.weir,
-            () => self.other,
+    /// For a stream of a client of this `kind`.
+    pub(crate) fn of(self, kind: ClientKind, dialect: Dialect) -> Cold {
+        let answer = match kind {
+            ClientKind::Envoy => self.envoy,
+            ClientKind::Grpc => self.grpc,
+            ClientKind::Weir => self.weir,
+            ClientKind::Other => self.other,
         };
-        let tells = answer != ColdStart::Hold && client.takes_errors(dialect);
+        let tells = answer != ColdStart::Hold && kind.takes_errors(dialect);
         Cold { closes: answer == ColdStart::Close, tells }
     }
 }
 
 impl Cold {
-    /// Why `stream` ends, if it does: nothing was sent on it, nothing of what it asks for is known, and there is nobody
-    /// to ask. A stream on which anything was sent, or could be, goes on.
-    pub(crate) fn end<F>(self, stream: &ServerStream<Attached, F>) -> Option<Status> {
+    /// Why `stream` ends, if it does: nothing was said on it, nothing of what it asks for is known, and there is nobody
+    /// to ask. A stream on which anything was said, or could be, goes on.
+    pub(crate) fn end<F>(self, stream: &ServerStream<Attached, F>) -> Option<StreamError> {
         let logical = stream.logical();
         if !self.closes || logical.iter().any(|logical| logical.outstanding().is_some()) {
             return None;
@@ -75,7 +75,9 @@ impl Cold {
         let asked: usize = logical.iter().map(|logical| logical.view().place.subscription().len()).sum();
         let away: usize = logical.iter().map(|logical| logical.view().place.unsettled().away.total()).sum();
         (asked > 0 && away == asked).then(|| {
-            Status::unavailable("nothing of what is asked for is cached, and no control plane can be reached")
+            StreamError::unavailable(
+                "nothing of what is asked for is cached, and no control plane can be reached",
+            )
         })
     }
 }
@@ -85,8 +87,7 @@ mod tests {
     use super::*;
 
     fn cold(user_agent: &str, dialect: Dialect, starts: ColdStarts) -> (bool, bool) {
-        let client = Client { user_agent: user_agent.to_owned(), ..Client::default() };
-        let Cold { closes, tells } = starts.of(&client, dialect);
+        let Cold { closes, tells } = starts.of(ClientKind::of(user_agent), dialect);
         (closes, tells)
     }
 

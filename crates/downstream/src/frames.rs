@@ -294,7 +294,6 @@ mod tests {
     use weir_wire::discovery::{DeltaDiscoveryResponse, Resource};
 
     use super::*;
-    use crate::access::Rights;
     use crate::view::Attacher;
     use crate::view::Tells;
 
@@ -314,12 +313,7 @@ mod tests {
         let inbound = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
         let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
         let mut stream = ServerStream::new(Dialect::Delta, Mode::Aggregated, DynamicParameters::empty());
-        let mut views = Attacher {
-            database,
-            subscriber: &subscriber,
-            rights: &Rights::default(),
-            tells: Tells::default(),
-        };
+        let mut views = Attacher { database, subscriber: &subscriber, tells: Tells::default() };
         stream.handle_message(inbound, &mut views, now()).expect("nothing is limited");
         let mut own = frames.of_stream(Wrapping::default());
         let frame = stream.poll_transmit(&mut own, now()).expect("there is something").frame;

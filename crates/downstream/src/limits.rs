@@ -5,9 +5,10 @@
 
 use std::fmt::Display;
 
-use tonic::Status;
 use weir_wire::discovery::ResourceLocator;
 use weir_wire::scan::fields;
+
+use crate::error::StreamError;
 
 /// How many fields a request may have for each name that it may have: there are three lists of names, and a locator has
 /// parameters.
@@ -57,7 +58,7 @@ impl Default for Limits {
 impl Limits {
     /// Checks how much memory a `message` would take that is not decoded yet: an empty name takes two bytes there, and
     /// twenty-four when it is. `locators` are the numbers of its fields that are locators.
-    pub(crate) fn check_fields(names: usize, message: &[u8], locators: &[u32]) -> Result<(), Status> {
+    pub(crate) fn check_fields(names: usize, message: &[u8], locators: &[u32]) -> Result<(), StreamError> {
         let limit = most_fields(names);
         // No field has less than two bytes.
         if message.len() / 2 <= limit {
@@ -79,7 +80,7 @@ impl Limits {
     }
 
     /// The same of a request as JSON, in which the node is no field of its own.
-    pub(crate) fn check_json(&self, text: &[u8]) -> Result<(), Status> {
+    pub(crate) fn check_json(&self, text: &[u8]) -> Result<(), StreamError> {
         let limit = most_fields(self.names).saturating_add(self.node as usize / BYTES_OF_A_VALUE);
         // Each value but the first comes after one of these.
         let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
@@ -87,20 +88,20 @@ impl Limits {
     }
 
     /// Checks a node that is not decoded yet.
-    pub(crate) fn check_node(&self, node: &[u8]) -> Result<(), Status> {
+    pub(crate) fn check_node(&self, node: &[u8]) -> Result<(), StreamError> {
         let (length, limit) = (node.len(), self.node as usize);
         if length > limit {
-            return Err(Status::invalid_argument(format!(
+            return Err(StreamError::invalid_argument(format!(
                 "node has {length} bytes, over the limit of {limit} (limits.max_node_size)"
             )));
         }
         Ok(())
     }
 
-    pub(crate) fn check_count(&self, field: &str, count: usize) -> Result<(), Status> {
+    pub(crate) fn check_count(&self, field: &str, count: usize) -> Result<(), StreamError> {
         if count > self.names {
             let limit = self.names;
-            return Err(Status::resource_exhausted(format!(
+            return Err(StreamError::resource_exhausted(format!(
                 "{count} names of {field} are over the limit of {limit} in one request (limits.max_names)"
             )));
         }
@@ -108,24 +109,24 @@ impl Limits {
     }
 
     /// Checks the length of `what` a client names.
-    pub(crate) fn check_text(&self, what: &dyn Display, text: &str) -> Result<(), Status> {
+    pub(crate) fn check_text(&self, what: &dyn Display, text: &str) -> Result<(), StreamError> {
         self.check_length(what, text.len(), text)
     }
 
     /// Checks the dynamic parameters of a locator.
-    pub(crate) fn check_parameters(&self, field: &str, locator: &ResourceLocator) -> Result<(), Status> {
+    pub(crate) fn check_parameters(&self, field: &str, locator: &ResourceLocator) -> Result<(), StreamError> {
         let length = locator.dynamic_parameters.iter().map(|(key, value)| key.len() + value.len()).sum();
         self.check_length(&format_args!("the dynamic parameters of a {field} name"), length, &locator.name)
     }
 
-    /// Checks the length of `what`, which `text` identifies.
-    fn check_length(&self, what: &dyn Display, length: usize, text: &str) -> Result<(), Status> {
+    /// Checks the length of `what`, which `text` tells from others.
+    fn check_length(&self, what: &dyn Display, length: usize, text: &str) -> Result<(), StreamError> {
         let limit = self.name_length;
         if length <= limit {
             return Ok(());
         }
         let begin: String = text.chars().take(40).collect();
-        Err(Status::invalid_argument(format!(
+        Err(StreamError::invalid_argument(format!(
             "{what} of {length} bytes is over the limit of {limit} (limits.max_name_length): {begin}…"
         )))
     }
@@ -146,8 +147,8 @@ fn most_fields(names: usize) -> usize {
     names.saturating_mul(FIELDS_OF_A_NAME).saturating_add(OTHER_FIELDS)
 }
 
-fn too_many(limit: usize) -> Status {
-    Status::resource_exhausted(format!(
+fn too_many(limit: usize) -> StreamError {
+    StreamError::resource_exhausted(format!(
         "the request has more than {limit} fields, some for each name that there may be (limits.max_names)"
     ))
 }
@@ -155,12 +156,13 @@ fn too_many(limit: usize) -> Status {
 #[cfg(test)]
 mod tests {
     use prost::Message;
+    use weir_types::Code;
     use weir_wire::discovery::DiscoveryRequest;
 
     use super::*;
 
-    fn code(checked: Result<(), Status>) -> tonic::Code {
-        checked.map_or_else(|status| status.code(), |()| tonic::Code::Ok)
+    fn code(checked: Result<(), StreamError>) -> Code {
+        checked.map_or_else(|error| error.code, |()| Code::OK)
     }
 
     #[test]
@@ -174,7 +176,6 @@ mod tests {
 
     #[test]
     fn e05_what_would_take_much_more_memory_than_bytes_is_refused_before_it_is_decoded() {
-        use tonic::Code::{Ok, ResourceExhausted};
         let names =
             |count| DiscoveryRequest { resource_names: vec![String::new(); count], ..Default::default() };
         let pairs = |count| {
@@ -184,22 +185,22 @@ mod tests {
         };
         let named = DiscoveryRequest { resource_names: vec!["x".repeat(9000)], ..Default::default() };
         for (request, wanted) in [
-            (names(1800), Ok),
-            (names(1801), ResourceExhausted),
-            (pairs(1798), Ok),
-            (pairs(1799), ResourceExhausted),
-            (named, Ok),
+            (names(1800), Code::OK),
+            (names(1801), Code::RESOURCE_EXHAUSTED),
+            (pairs(1798), Code::OK),
+            (pairs(1799), Code::RESOURCE_EXHAUSTED),
+            (named, Code::OK),
         ] {
             let bytes = request.encode_to_vec();
             assert_eq!(code(Limits::check_fields(100, &bytes, &[7])), wanted, "{} bytes", bytes.len());
         }
         assert_eq!(
             code(Limits::check_fields(100, &[0xff; 9000], &[7])),
-            Ok,
-            "the decoder states what is wrong"
+            Code::OK,
+            "the decoder says what is wrong"
         );
         let limits = Limits { names: 100, node: 160, ..Limits::default() };
-        for (count, wanted) in [(1810, Ok), (1811, ResourceExhausted)] {
+        for (count, wanted) in [(1810, Code::OK), (1811, Code::RESOURCE_EXHAUSTED)] {
             let text = format!("{{\"resource_names\":[{}0]}}", "0,".repeat(count - 2));
             assert_eq!(code(limits.check_json(text.as_bytes())), wanted);
         }

@@ -29,6 +29,7 @@ use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::request::Request;
 use crate::settings::Settings;
+use crate::status::status;
 
 /// About how many bytes a name has, in a request that has many.
 const BYTES_OF_A_NAME: usize = 32;
@@ -92,7 +93,7 @@ where
         self.omit_node = true;
         let names = message.len() / BYTES_OF_A_NAME;
         let request = apart(names, || {
-            Limits::check_fields(self.frames.bounds.names, &message, R::LOCATORS)?;
+            Limits::check_fields(self.frames.bounds.names, &message, R::LOCATORS).map_err(status)?;
             Ok::<_, Status>(R::decode(message))
         })?;
         request.map(Some).map_err(|error| Status::internal(format!("cannot decode the request: {error}")))

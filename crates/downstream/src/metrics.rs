@@ -4,6 +4,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, UpDownCounter};
 use weir_protocol::Dialect;
 use weir_tls::HandshakeError;
+use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
 use crate::admission::Shortage;
@@ -51,6 +52,7 @@ pub(crate) struct Metrics {
     streams: UpDownCounter<i64>,
     admitted: Counter<u64>,
     refused: Counter<u64>,
+    denied: Counter<u64>,
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
     warming_timeouts: Counter<u64>,
@@ -67,6 +69,7 @@ impl Metrics {
             streams: weir_metrics::DOWNSTREAM_STREAMS.up_down_counter(),
             admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
             refused: weir_metrics::DOWNSTREAM_STREAMS_REJECTED.counter(),
+            denied: weir_metrics::DOWNSTREAM_DENIED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_UNAVAILABLE.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
             warming_timeouts: weir_metrics::DOWNSTREAM_WARMING_TIMEOUTS.counter(),
@@ -138,6 +141,11 @@ impl Metrics {
     /// Listeners and routes no longer wait for clusters.
     pub(crate) fn warming_timeout(&self, speech: impl Into<Speech>) {
         self.warming_timeouts.add(1, &[speech.into().label()]);
+    }
+
+    /// A request asks for so many names that its client may not have.
+    pub(crate) fn denied(&self, type_url: &TypeUrl, count: usize) {
+        self.denied.add(count as u64, &[KeyValue::new("type", type_url.short_name())]);
     }
 
     pub(crate) fn refused(&self, speech: impl Into<Speech>) {

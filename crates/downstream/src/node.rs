@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use prost::Message;
-use weir_protocol::Dialect;
 use weir_tls::Identity;
-use weir_types::DynamicParameters;
 use weir_wire::discovery::Node;
 
-use crate::access::{AccessRules, Rights};
+use crate::access::AccessRules;
+use crate::profile::{ClientKind, ClientProfile};
 use crate::rules::NodeRules;
 
 /// Clients that take resources of state-of-the-world responses wrapped state one of these.
@@ -30,48 +29,16 @@ pub struct Client {
     /// `node.user_agent_name`
     pub user_agent: String,
     /// What else of its node is shown to operators, encoded: clients that are alike share it.
-    pub(crate) profile: Arc<[u8]>,
+    pub(crate) node: Arc<[u8]>,
     /// The rules that its parameters were derived by, which may have changed since.
     pub rules: NodeRules,
-    /// The parameters of its plain names.
-    pub parameters: DynamicParameters,
-    /// The parameters that its locators are given where they omit the key.
-    pub locator_defaults: DynamicParameters,
     /// Whom its certificate names.
     pub identity: Option<Identity>,
-    /// What it may have.
-    pub rights: Rights,
-    /// Whether it states that it takes wrapped resources in state-of-the-world responses.
-    pub announces_wrapping: bool,
-    /// Whether it states that it counts down times to live.
-    pub announces_ttl: bool,
-    /// Whether it reads what trace a response belongs to.
-    pub takes_trace_context: bool,
+    /// What its streams have to know of it.
+    pub profile: Arc<ClientProfile>,
 }
 
 impl Client {
-    /// Whether it is a Weir itself. That takes responses of any size, and is better given whole ones: the first
-    /// response to a wildcard means to it that there is no more, and it has clients that delete what is missing.
-    pub(crate) fn is_weir(&self) -> bool {
-        self.user_agent == "weir"
-    }
-
-    /// Whether it is an Envoy.
-    pub(crate) fn is_envoy(&self) -> bool {
-        self.user_agent == "envoy"
-    }
-
-    /// Whether it does no harm to send it errors by name. An Envoy skips the field, and in state of the world it
-    /// takes what is missing in the response for missing.
-    pub(crate) fn takes_errors(&self, dialect: Dialect) -> bool {
-        !(self.is_envoy() && dialect == Dialect::Sotw)
-    }
-
-    /// Whether it is one of gRPC's own clients, which name themselves after their language.
-    pub(crate) fn is_grpc(&self) -> bool {
-        self.user_agent.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("grpc"))
-    }
-
     /// Its node, as far as it is kept: without what it is able to, and without its extensions.
     pub fn node(&self) -> Node {
         Node {
@@ -79,7 +46,7 @@ impl Client {
             cluster: self.cluster.clone(),
             user_agent_name: self.user_agent.clone(),
             // These bytes were made here.
-            ..Node::decode(&*self.profile).unwrap_or_default()
+            ..Node::decode(&*self.node).unwrap_or_default()
         }
     }
 
@@ -103,16 +70,23 @@ impl Client {
     ) -> Result<Self, prost::DecodeError> {
         let node = Node::decode(node.unwrap_or_default())?;
         let enforced = rules.derive(&node, identity, |rule| rule.enforce);
-        Ok(Self {
-            rules: rules.clone(),
+        let announces = |feature: &str| node.client_features.iter().any(|announced| announced == feature);
+        let kind = ClientKind::of(&node.user_agent_name);
+        let profile = ClientProfile {
+            kind,
             parameters: rules.parameters(&node, identity),
             locator_defaults: rules.derive(&node, identity, |rule| rule.fill_locators || rule.enforce),
-            identity: identity.cloned(),
             rights: access.rights(identity, &rules.enforced, enforced),
-            announces_wrapping: node.client_features.iter().any(|f| WRAPPING_FEATURES.contains(&&**f)),
-            takes_trace_context: node.client_features.iter().any(|f| f == weir_wire::trace::FEATURE),
-            announces_ttl: node.client_features.iter().any(|f| f == TTL_FEATURE),
-            profile: profile(&node),
+            announces_wrapping: WRAPPING_FEATURES.into_iter().any(announces),
+            announces_ttl: announces(TTL_FEATURE),
+            takes_trace_context: announces(weir_wire::trace::FEATURE),
+            takes_any_size: kind == ClientKind::Weir,
+        };
+        Ok(Self {
+            rules: rules.clone(),
+            identity: identity.cloned(),
+            profile: Arc::new(profile),
+            node: kept(&node),
             id: node.id,
             cluster: node.cluster,
             user_agent: node.user_agent_name,
@@ -121,7 +95,7 @@ impl Client {
 }
 
 /// What is kept of a node beside what [`Client`] has in fields of its own.
-fn profile(node: &Node) -> Arc<[u8]> {
+fn kept(node: &Node) -> Arc<[u8]> {
     let (locality, metadata) = (node.locality.clone(), node.metadata.clone());
     let user_agent_version = node.user_agent_version.clone();
     Node { locality, metadata, user_agent_version, ..Node::default() }.encode_to_vec().into()
@@ -134,14 +108,15 @@ mod tests {
     use super::*;
     use crate::rules::NodeRule;
     use crate::rules::tests::{node, rule};
+    use crate::wrapping::Wrapping;
 
     #[test]
     fn p13_locators_are_filled_only_where_the_rule_says_so() {
         let filling = NodeRule { fill_locators: true, ..rule("a", NodeField::Cluster, None, None) };
         let rules = NodeRules::new(vec![filling, rule("b", NodeField::Cluster, None, None)]);
         let client = Client::new(Some(&node().encode_to_vec()), &rules).unwrap();
-        assert_eq!(client.parameters.to_string(), "{a=web, b=web}");
-        assert_eq!(client.locator_defaults.to_string(), "{a=web}");
+        assert_eq!(client.profile.parameters.to_string(), "{a=web, b=web}");
+        assert_eq!(client.profile.locator_defaults.to_string(), "{a=web}");
     }
 
     #[test]
@@ -149,7 +124,7 @@ mod tests {
         let features = vec!["xds.config.resource-in-sotw".to_owned()];
         let sent = Node { client_features: features, user_agent_version: "1.38.0".into(), ..node() };
         let client = Client::new(Some(&sent.encode_to_vec()), &NodeRules::default()).unwrap();
-        assert!(client.announces_wrapping);
+        assert!(client.profile.announces_wrapping);
         assert_eq!(client.node(), Node { client_features: Vec::new(), ..sent });
     }
 
@@ -157,5 +132,28 @@ mod tests {
     fn d03_a_malformed_node_is_an_error() {
         assert!(Client::new(Some(&[0x0a, 0xff]), &NodeRules::default()).is_err());
         assert!(Client::new(None, &NodeRules::default()).is_ok());
+    }
+
+    #[test]
+    fn s09_a_ttl_is_for_envoys_and_for_whom_says_so() {
+        let (wrap, ttl) = ("xds.config.resource-in-sotw", "xds.config.supports-resource-ttl");
+        for (user_agent, features, configured, always, for_ttl) in [
+            ("envoy", &[][..], None, false, true),
+            ("envoy", &[], Some(false), false, false),
+            ("other", &[], None, false, false),
+            ("other", &[], Some(true), true, true),
+            ("grpc", &[wrap], None, true, false),
+            ("weir", &[wrap, ttl], None, true, true),
+        ] {
+            let features: Vec<String> = features.iter().map(|feature: &&str| (*feature).to_owned()).collect();
+            let node =
+                Node { user_agent_name: user_agent.into(), client_features: features, ..Node::default() };
+            let client = Client::new(Some(&node.encode_to_vec()), &NodeRules::default()).unwrap();
+            assert_eq!(
+                Wrapping::of(&client.profile, configured),
+                Wrapping { always, for_ttl },
+                "{user_agent}"
+            );
+        }
     }
 }

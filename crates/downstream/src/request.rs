@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use prost::Message;
-use tonic::Status;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
 use weir_types::{Name, Selector, TypeUrl, Version};
 use weir_wire::discovery::{self, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError};
 
+use crate::error::StreamError;
 use crate::known::Statements;
 use crate::limits::{Limits, shortened};
-use crate::node::Client;
+use crate::profile::ClientProfile;
 
 /// A request of either dialect.
 pub trait Request: Sized + Send + 'static {
@@ -34,10 +34,10 @@ pub trait Request: Sized + Send + 'static {
     /// What the machine takes in. What the client states that it holds is looked up among `statements`.
     fn into_inbound(
         self,
-        client: &Client,
+        client: &ClientProfile,
         limits: &Limits,
         statements: &Statements,
-    ) -> Result<Inbound, Status>;
+    ) -> Result<Inbound, StreamError>;
 }
 
 impl Request for DiscoveryRequest {
@@ -64,7 +64,12 @@ impl Request for DiscoveryRequest {
         self.resource_names.len() + self.resource_locators.len()
     }
 
-    fn into_inbound(self, client: &Client, limits: &Limits, _: &Statements) -> Result<Inbound, Status> {
+    fn into_inbound(
+        self,
+        client: &ClientProfile,
+        limits: &Limits,
+        _: &Statements,
+    ) -> Result<Inbound, StreamError> {
         let type_url = type_url(&self.type_url)?;
         let names = Reader { client, type_url: &type_url, limits, field: "resource" };
         Ok(Inbound {
@@ -108,14 +113,14 @@ impl Request for DeltaRequest {
 
     fn into_inbound(
         self,
-        client: &Client,
+        client: &ClientProfile,
         limits: &Limits,
         statements: &Statements,
-    ) -> Result<Inbound, Status> {
+    ) -> Result<Inbound, StreamError> {
         let Self { message, known } = self;
         limits.check_count("initial_resource_versions", known.len())?;
         let known = statements.read(&known).map_err(|error| {
-            Status::internal(format!("cannot decode initial_resource_versions of the request: {error}"))
+            StreamError::internal(format!("cannot decode initial_resource_versions of the request: {error}"))
         })?;
         let type_url = type_url(&message.type_url)?;
         let reader = |field| Reader { client, type_url: &type_url, limits, field };
@@ -136,9 +141,9 @@ impl Request for DeltaRequest {
     }
 }
 
-fn type_url(url: &str) -> Result<TypeUrl, Status> {
+fn type_url(url: &str) -> Result<TypeUrl, StreamError> {
     match url {
-        "" => Err(Status::invalid_argument(
+        "" => Err(StreamError::invalid_argument(
             "type_url is empty: an aggregated stream carries every type, so each request has to name its own",
         )),
         url => Ok(TypeUrl::new(url)),
@@ -151,7 +156,7 @@ fn nack(detail: Option<discovery::Status>) -> Option<Nack> {
 
 /// Reads names and locators into selectors.
 struct Reader<'a> {
-    client: &'a Client,
+    client: &'a ClientProfile,
     type_url: &'a TypeUrl,
     limits: &'a Limits,
     field: &'static str,
@@ -163,9 +168,9 @@ impl Reader<'_> {
         &self,
         names: Vec<String>,
         locators: Vec<discovery::ResourceLocator>,
-    ) -> Result<Vec<Selector>, Status> {
+    ) -> Result<Vec<Selector>, StreamError> {
         self.limits.check_count(self.field, names.len() + locators.len())?;
-        let Client { parameters, locator_defaults, rights, .. } = self.client;
+        let ClientProfile { parameters, locator_defaults, rights, .. } = self.client;
         let plain = names.into_iter().map(|name| {
             let name = Name::from(name);
             let parameters = rights.plain(self.type_url, &name, parameters);
@@ -190,11 +195,13 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use weir_types::Code;
+
     use super::*;
 
-    fn read(request: DiscoveryRequest) -> Result<Inbound, Status> {
+    fn read(request: DiscoveryRequest) -> Result<Inbound, StreamError> {
         let parameters = [("env", "prod")].into_iter().collect();
-        let client = Client { parameters, ..Client::default() };
+        let client = ClientProfile { parameters, ..ClientProfile::default() };
         let limits = Limits { name_length: 10, names: 2, ..Limits::default() };
         request.into_inbound(&client, &limits, &Statements::default())
     }
@@ -204,7 +211,8 @@ mod tests {
         let bytes = Bytes::from(message.encode_to_vec());
         let request = <R as Request>::decode(bytes.clone()).unwrap();
         assert_eq!(request.node().map(<[u8]>::len), Some(61_000), "not even looked at");
-        let inbound = request.into_inbound(&Client::default(), &Limits::default(), &Statements::default());
+        let inbound =
+            request.into_inbound(&ClientProfile::default(), &Limits::default(), &Statements::default());
         let unique = bytes.is_unique();
         assert_eq!(inbound.unwrap().nonce, "2a-0");
         !unique
@@ -238,16 +246,16 @@ mod tests {
             (&[0x2a, 1, 0x0a], "cannot decode initial_resource_versions of the request: "),
         ] {
             let request = DeltaRequest::decode(Bytes::copy_from_slice(entries)).unwrap();
-            let status = request.into_inbound(&Client::default(), &limits, &statements).unwrap_err();
-            assert!(status.message().starts_with(message), "{status}");
+            let status = request.into_inbound(&ClientProfile::default(), &limits, &statements).unwrap_err();
+            assert!(status.message.starts_with(message), "{status}");
         }
     }
 
     #[test]
     fn d04_a_request_without_a_type_says_what_to_fix() {
         let status = read(DiscoveryRequest::default()).unwrap_err();
-        assert_eq!(status.code(), tonic::Code::InvalidArgument);
-        assert!(status.message().starts_with("type_url is empty"), "{status}");
+        assert_eq!(status.code, Code::INVALID_ARGUMENT);
+        assert!(status.message.starts_with("type_url is empty"), "{status}");
     }
 
     #[test]
@@ -262,7 +270,7 @@ mod tests {
             ..DiscoveryRequest::default()
         };
         let inbound = read(DiscoveryRequest { resource_locators: vec![locator], ..request }).unwrap_err();
-        assert!(inbound.message().starts_with("3 names"), "{inbound}");
+        assert!(inbound.message.starts_with("3 names"), "{inbound}");
     }
 
     #[test]
@@ -290,9 +298,9 @@ mod tests {
             ..DiscoveryRequest::default()
         });
         let status = status.unwrap_err();
-        assert_eq!(status.code(), tonic::Code::InvalidArgument);
+        assert_eq!(status.code, Code::INVALID_ARGUMENT);
         assert_eq!(
-            status.message(),
+            status.message,
             "a resource name of 11 bytes is over the limit of 10 (limits.max_name_length): xxxxxxxxxxx…"
         );
     }

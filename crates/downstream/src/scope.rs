@@ -1,9 +1,10 @@
 //! What a stream may carry: everything, or the resources of one service.
 
-use tonic::Status;
 use weir_protocol::server::Mode;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
+
+use crate::error::StreamError;
 
 /// What a stream of a service may carry.
 #[derive(Debug)]
@@ -29,14 +30,14 @@ impl Scope {
     ///
     /// # Errors
     /// INVALID_ARGUMENT for a type that is carried by another service.
-    pub(crate) fn admit(&mut self, type_url: &mut String) -> Result<(), Status> {
+    pub(crate) fn admit(&mut self, type_url: &mut String) -> Result<(), StreamError> {
         let (Some(kind), Some(implied)) = (self.service.kind, &mut self.implied) else { return Ok(()) };
         if type_url.is_empty() {
             type_url.clone_from(implied);
             return Ok(());
         }
         if TypeUrl::new(type_url.as_str()).kind() != kind {
-            return Err(Status::invalid_argument(format!(
+            return Err(StreamError::invalid_argument(format!(
                 "{} carries {implied}, not {type_url}: use the service of that type, or the aggregated one",
                 self.service.name
             )));
@@ -48,13 +49,13 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    use weir_types::{ApiVersion, Kind};
+    use weir_types::{ApiVersion, Code, Kind};
 
     use super::*;
 
-    fn admitted(scope: &mut Scope, type_url: &str) -> Result<String, tonic::Code> {
+    fn admitted(scope: &mut Scope, type_url: &str) -> Result<String, Code> {
         let mut type_url = type_url.to_owned();
-        scope.admit(&mut type_url).map(|()| type_url).map_err(|status| status.code())
+        scope.admit(&mut type_url).map(|()| type_url).map_err(|status| status.code)
     }
 
     #[test]
@@ -68,7 +69,7 @@ mod tests {
         assert_eq!(admitted(&mut scope, ""), Ok(v2), "the stream goes on with what it was opened for");
         assert_eq!(admitted(&mut scope, &own), Ok(own));
         for foreign in ["type.googleapis.com/acme.Widget", "type.googleapis.com/envoy.api.v2.Listener"] {
-            assert_eq!(admitted(&mut scope, foreign), Err(tonic::Code::InvalidArgument));
+            assert_eq!(admitted(&mut scope, foreign), Err(Code::INVALID_ARGUMENT));
         }
     }
 

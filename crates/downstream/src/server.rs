@@ -21,7 +21,7 @@ use crate::operations::Operations;
 use crate::peer::Peer;
 use crate::service::Services;
 use crate::settings::Settings;
-use crate::stream::Shared;
+use crate::shared::Shared;
 
 /// How long to wait after a client could not be accepted: usually there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);

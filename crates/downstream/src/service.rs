@@ -22,7 +22,8 @@ use crate::operations::Operations;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::rest;
-use crate::stream::{ResponseBody, Shared, Stream};
+use crate::shared::Shared;
+use crate::stream::{ResponseBody, Stream};
 
 /// Every discovery service, for the clients of one connection: they differ in what their streams may carry, and in
 /// nothing else.

@@ -12,6 +12,7 @@ use crate::cold::ColdStarts;
 use crate::drain::Drain;
 use crate::limits::Limits;
 use crate::rules::NodeRules;
+use crate::session_settings::SessionSettings;
 
 /// Who may ask for the status of clients. It shows what they are configured with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +68,14 @@ pub struct Settings {
     pub cold_start: ColdStarts,
     /// For how long streams wait for what may never come.
     pub patience: Arc<Patience>,
+}
+
+impl Settings {
+    /// What holds for each stream.
+    pub(crate) fn session(&self) -> SessionSettings {
+        let (limits, cold_start, patience) = (self.limits, self.cold_start, Arc::clone(&self.patience));
+        SessionSettings { limits, cold_start, patience }
+    }
 }
 
 impl Default for Settings {

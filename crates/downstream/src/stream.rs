@@ -21,137 +21,28 @@ use futures_util::FutureExt as _;
 use futures_util::future::abortable;
 use hyper::body::Incoming;
 use hyper::rt::Executor as _;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
-use weir_database::{Database, Subscriber};
+use weir_database::Subscriber;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Nonce, Verdict};
-use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
 pub(crate) use body::{ResponseBody, trailers};
 
-use crate::admission::{Gate, Met, Opened, Refusal, Turn};
+use crate::admission::{Met, Opened, Refusal, Turn};
 use crate::apart::apart;
-use crate::clients::{Entry, Interned, Millis, Nack, Registry, Told};
+use crate::clients::{Entry, Millis, Told};
 use crate::connection::Within;
 use crate::conversation::Conversation;
-use crate::drain::Phases;
-use crate::frames::Frames;
-use crate::known::Statements;
 use crate::messages::Messages;
-use crate::metrics::{Metrics, Speech};
 use crate::node::Client;
-use crate::observed::observe;
 use crate::peer::Peer;
 use crate::request::Request;
-use crate::rest::JsonFrames;
-use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::signal::Signal;
+use crate::status::status;
 use crate::tallies;
-use crate::wrapping::Wrapping;
-
-/// What all streams share.
-pub(crate) struct Shared {
-    pub(crate) database: Database,
-    pub(crate) frames: Frames,
-    /// The same as JSON.
-    pub(crate) json: JsonFrames,
-    pub(crate) statements: Statements,
-    /// As they are for who comes now.
-    settings: RwLock<Arc<Settings>>,
-    pub(crate) metrics: Arc<Metrics>,
-    /// Everything that is open.
-    pub(crate) registry: Registry,
-    /// What is kept of the nodes of clients.
-    profiles: Interned,
-    pub(crate) gate: Gate,
-    pub(crate) phases: Phases,
-}
-
-impl Shared {
-    pub(crate) fn new(settings: Settings, database: Database) -> Self {
-        let frames =
-            Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
-        frames.observe();
-        observe(&database);
-        let metrics = Arc::new(Metrics::new());
-        tallies::observe();
-        Self {
-            frames,
-            json: JsonFrames::new(settings.frame_cache),
-            statements: Statements::default(),
-            gate: Gate::new(settings.admission, Arc::clone(&metrics)),
-            metrics,
-            registry: Registry::default(),
-            profiles: Interned::default(),
-            settings: RwLock::new(Arc::new(settings)),
-            database,
-            phases: Phases::default(),
-        }
-    }
-
-    /// As they are for who comes now.
-    pub(crate) fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.read())
-    }
-
-    /// Has `settings` count from now on, for who comes.
-    pub(crate) fn adjust(&self, settings: Settings) {
-        self.gate.adjust(settings.admission);
-        *self.settings.write() = Arc::new(settings);
-    }
-
-    /// The client that a first message's node describes, and how it is sent resources.
-    pub(crate) fn meet(
-        &self,
-        settings: &Settings,
-        peer: &Peer,
-        node: Option<&[u8]>,
-    ) -> Result<(Client, Wrapping), Status> {
-        settings.limits.check_node(node.unwrap_or_default())?;
-        let mut client = Client::met(node, peer.identity.as_ref(), &settings.rules, &settings.access)
-            .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
-        for (what, text) in [
-            ("node.id", &client.id),
-            ("node.cluster", &client.cluster),
-            ("node.user_agent_name", &client.user_agent),
-        ] {
-            settings.limits.check_text(&what, text)?;
-        }
-        client.profile = self.profiles.share(client.profile);
-        let wrapping = Wrapping::of(&client, settings.wrapping.get(&client.user_agent).copied());
-        Ok((client, wrapping))
-    }
-
-    /// Makes a verdict known, which came on `stream`.
-    pub(crate) fn judge(
-        &self,
-        speech: impl Into<Speech>,
-        stream: Option<u64>,
-        client: &Arc<Client>,
-        type_url: &TypeUrl,
-        verdict: &Verdict,
-    ) {
-        match verdict {
-            Verdict::Ack(nonce) => {
-                tallies::of(speech, type_url).ack();
-                tracing::debug!(node = %client.id, %type_url, %nonce, "accepted");
-            }
-            Verdict::Nack { nonce, nack } => {
-                tallies::of(speech, type_url).nack();
-                let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
-                tracing::warn!(
-                    node = %client.id, cluster = %client.cluster, %type_url,
-                    nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
-                    code = nack.code, reason = nack.message, "client rejected a response"
-                );
-                self.registry.reject(Nack::new(stream, client, type_url, nonce, nack));
-            }
-        }
-    }
-}
 
 /// One stream.
 pub(crate) struct Stream {
@@ -176,6 +67,7 @@ struct State {
 }
 
 struct Open {
+    client: Arc<Client>,
     conversation: Conversation,
     /// For operators, of each logical stream of the machine.
     told: Vec<Told>,
@@ -269,12 +161,14 @@ impl Stream {
             none => none.insert(self.meet(&request)?),
         };
         open.asked = open.asked.max(request.count());
-        let inbound = open.conversation.read(request, &self.shared.statements)?;
-        let client = Arc::clone(open.conversation.client());
+        let read = open.conversation.read(request, &self.shared.statements);
+        let (inbound, denied) = read.map_err(|error| self.shared.refuse(error))?;
+        let client = Arc::clone(&open.client);
         let type_url = inbound.type_url.clone();
+        denied.iter().for_each(|denied| self.shared.deny(denied));
         tracing::debug!(node = %client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber = &(self.signal.clone() as Arc<dyn Subscriber>);
-        let verdict = open.conversation.hear(inbound, &self.shared.database, subscriber)?;
+        let verdict = open.conversation.hear(inbound, &self.shared.database, subscriber).map_err(status)?;
         let told = open.told(&type_url);
         if let Some(verdict) = verdict {
             if let Some(told) = told {
@@ -299,19 +193,14 @@ impl Stream {
         tracing::info!(
             node = %client.id, cluster = %client.cluster, user_agent = %client.user_agent,
             service = self.service.short_name(), transport = self.service.version.as_str(),
-            dialect = %self.dialect, parameters = %client.parameters, "client connected"
+            dialect = %self.dialect, parameters = %client.profile.parameters, "client connected"
         );
         let turn = self.shared.gate.turn();
         let of = (self.service, self.dialect);
-        let conversation = Conversation::new(
-            of,
-            client,
-            wrapping,
-            settings.limits,
-            settings.cold_start,
-            settings.patience.clone(),
-        );
+        let settings = self.shared.session_settings();
+        let conversation = Conversation::new(of, Arc::clone(&client.profile), wrapping, settings);
         Ok(Open {
+            client,
             conversation,
             told: Vec::new(),
             asked: 0,
@@ -352,10 +241,10 @@ impl Stream {
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
         if let Some(end) = open.conversation.end() {
-            tracing::info!(node = %open.conversation.client().id, reason = end.message(), "stream closed");
+            tracing::info!(node = %open.client.id, reason = end.message, "stream closed");
             self.shared.metrics.closed_cold(self.dialect);
             state.open = None;
-            return Poll::Ready(Err(end));
+            return Poll::Ready(Err(status(end)));
         }
         let due = matches!(open.turn, Turn::Over) || open.conversation.machine().is_due();
         if due && open.turn.poll(cx).is_pending() {
@@ -378,7 +267,7 @@ impl Stream {
                         tally.heartbeat();
                     }
                     tracing::debug!(
-                        node = %open.conversation.client().id, type_url = %logical.type_url(), nonce = %transmit.nonce,
+                        node = %open.client.id, type_url = %logical.type_url(), nonce = %transmit.nonce,
                         bytes = transmit.frame.len(), "response"
                     );
                 }
@@ -386,7 +275,7 @@ impl Stream {
             }
             // What is waited for is waited for to the end.
             None if open.half_closed && open.conversation.deadline().is_none() => {
-                tracing::info!(node = %open.conversation.client().id, "client half-closed: stream ended");
+                tracing::info!(node = %open.client.id, "client half-closed: stream ended");
                 state.open = None;
                 Poll::Ready(Err(Status::ok("")))
             }

@@ -8,7 +8,6 @@ use weir_database::{Attachment, Away, Database, Subscriber, Unsettled};
 use weir_protocol::server::{Nack, Refused, View, Views};
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 
-use crate::access::Rights;
 use crate::beyond::Beyond;
 
 /// What a client is sent for names that it does not get, beside what is true of the resources.
@@ -24,7 +23,6 @@ pub struct Tells {
 pub struct Attached {
     pub(crate) place: Attachment,
     type_url: TypeUrl,
-    rights: Rights,
     pub(crate) tells: Tells,
     beyond: Beyond,
 }
@@ -43,20 +41,6 @@ impl Attached {
     /// `selectors`, as the database knows them.
     pub(crate) fn placed<'a>(&self, selectors: &'a BTreeSet<Selector>) -> Cow<'a, BTreeSet<Selector>> {
         self.beyond.placed_set(selectors)
-    }
-
-    /// As [`View::change`], of what the client may have.
-    fn move_to(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        let gone = self.beyond.placed(remove);
-        if let Err(refused) = self.place.change(add, &gone) {
-            let node = self.place.subscriber().name();
-            tolerate(self.tells, &mut self.beyond, &refused, &self.type_url, &node)?;
-            // What others take meanwhile ends the stream, as anything that cannot be sent by name.
-            let placed = self.beyond.placed(add);
-            self.place.change(&placed, &gone).map_err(|refused| Refused::TooMuch(refused.to_string()))?;
-        }
-        self.beyond.settle(remove, self.place.subscription());
-        Ok(())
     }
 }
 
@@ -121,8 +105,16 @@ impl View for Attached {
     }
 
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        self.rights.admit(&self.type_url, add)?;
-        self.move_to(add, remove)
+        let gone = self.beyond.placed(remove);
+        if let Err(refused) = self.place.change(add, &gone) {
+            let node = self.place.subscriber().name();
+            tolerate(self.tells, &mut self.beyond, &refused, &self.type_url, &node)?;
+            // What others take meanwhile ends the stream, as anything that cannot be told by name.
+            let placed = self.beyond.placed(add);
+            self.place.change(&placed, &gone).map_err(|refused| Refused::TooMuch(refused.to_string()))?;
+        }
+        self.beyond.settle(remove, self.place.subscription());
+        Ok(())
     }
 
     fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused> {
@@ -157,9 +149,7 @@ pub struct Attacher<'a> {
     pub database: &'a Database,
     /// Who is woken by changes.
     pub subscriber: &'a Arc<dyn Subscriber>,
-    /// What it may subscribe to.
-    pub rights: &'a Rights,
-    /// What it is sent for names that it does not get.
+    /// What it is told of names that it does not get.
     pub tells: Tells,
 }
 
@@ -167,7 +157,6 @@ impl Views for Attacher<'_> {
     type View = Attached;
 
     fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Attached, Refused> {
-        self.rights.admit(type_url, add)?;
         let mut beyond = Beyond::default();
         let attach = |add: &[Selector]| self.database.attach(type_url, add, Arc::clone(self.subscriber));
         let place = match attach(add) {
@@ -178,7 +167,6 @@ impl Views for Attacher<'_> {
             }
         };
         beyond.settle(&[], place.subscription());
-        let (type_url, rights) = (type_url.clone(), self.rights.clone());
-        Ok(Attached { place, type_url, rights, tells: self.tells, beyond })
+        Ok(Attached { place, type_url: type_url.clone(), tells: self.tells, beyond })
     }
 }

@@ -12,12 +12,16 @@ pub struct Code(pub i32);
 impl Code {
     /// Nothing is wrong, or nothing any more.
     pub const OK: Self = Self(0);
+    /// What was sent is not valid.
+    pub const INVALID_ARGUMENT: Self = Self(3);
     /// The resource does not exist.
     pub const NOT_FOUND: Self = Self(5);
     /// Whoever asks may not have the resource.
     pub const PERMISSION_DENIED: Self = Self(7);
     /// More is asked for than there may be.
     pub const RESOURCE_EXHAUSTED: Self = Self(8);
+    /// Something is broken.
+    pub const INTERNAL: Self = Self(13);
     /// The resource cannot be had for the moment.
     pub const UNAVAILABLE: Self = Self(14);
 

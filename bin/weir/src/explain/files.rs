@@ -51,7 +51,11 @@ fn parameters_of(args: &Args, config: &Config) -> Result<(DynamicParameters, Val
     let client = Client::met(Some(&node.encode_to_vec()), identity, &rules, &AccessRules::default())?;
     let sent = parameters(&args.parameters);
     let located = !args.parameters.is_empty();
-    let given = if located { sent.with_defaults(&client.locator_defaults) } else { client.parameters };
+    let given = if located {
+        sent.with_defaults(&client.profile.locator_defaults)
+    } else {
+        client.profile.parameters.clone()
+    };
     let mut origins: Vec<_> = sent
         .iter()
         .map(|(key, value)| json!({ "key": key, "value": value, "origin": { "source": "locator" } }))

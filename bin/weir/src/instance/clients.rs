@@ -24,7 +24,7 @@ pub(super) fn shown(snapshot: &Snapshot) -> Client {
         node: shown_node(node),
         peer: snapshot.peer,
         identity: snapshot.client.identity.as_ref().map(identity),
-        access: snapshot.client.rights.rules().map(<[usize]>::to_vec),
+        access: snapshot.client.profile.rights.rules().map(<[usize]>::to_vec),
         service: snapshot.service,
         transport: snapshot.transport,
         dialect: snapshot.dialect,
@@ -43,7 +43,7 @@ pub(super) fn sketch(client: &Known, dialect: &'static str) -> Sketch {
         user_agent: client.user_agent.clone(),
         identity: client.identity.as_ref().map(identity),
         dialect,
-        parameters: client.parameters.clone(),
+        parameters: client.profile.parameters.clone(),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use tonic::Status;
 use weir_protocol::server::{Inbound, Names, ServerStream, View};
 use weir_types::{Form, Name, Selector, Subscription};
 
+use crate::error::StreamError;
 use crate::limits::{Limits, shortened};
 
 /// Checks that `stream` would be subscribed to no more names, locators of one name, and types after `inbound` than
@@ -17,7 +17,7 @@ pub(super) fn check<V: View, F>(
     stream: &ServerStream<V, F>,
     inbound: &Inbound,
     limits: &Limits,
-) -> Result<(), Status> {
+) -> Result<(), StreamError> {
     let (mut others, mut own) = (0, None);
     for logical in stream.logical() {
         match *logical.type_url() == inbound.type_url {
@@ -45,7 +45,7 @@ pub(super) fn check<V: View, F>(
     };
     let total = others + count.max(1);
     if total > limit {
-        return Err(Status::resource_exhausted(format!(
+        return Err(StreamError::resource_exhausted(format!(
             "the stream would be subscribed to {total} names, over the limit of {limit} for all its types \
              (limits.max_names_per_stream)"
         )));
@@ -53,10 +53,10 @@ pub(super) fn check<V: View, F>(
     Ok(())
 }
 
-fn check_types(types: usize, limits: &Limits) -> Result<(), Status> {
+fn check_types(types: usize, limits: &Limits) -> Result<(), StreamError> {
     let limit = limits.types_per_stream as usize;
     if types > limit {
-        return Err(Status::resource_exhausted(format!(
+        return Err(StreamError::resource_exhausted(format!(
             "the stream would be subscribed to {types} types, over the limit of {limit} (limits.max_types_per_stream)"
         )));
     }
@@ -64,7 +64,7 @@ fn check_types(types: usize, limits: &Limits) -> Result<(), Status> {
 }
 
 /// Each change of a name is matched against all its locators.
-fn check_locators(own: Option<&Subscription>, names: &Names, limits: &Limits) -> Result<(), Status> {
+fn check_locators(own: Option<&Subscription>, names: &Names, limits: &Limits) -> Result<(), StreamError> {
     let (asked, given_up, own) = match names {
         Names::Replace(names) => (names, &[][..], None),
         Names::Patch { subscribe, unsubscribe } => (subscribe, &unsubscribe[..], own),
@@ -85,7 +85,7 @@ fn check_locators(own: Option<&Subscription>, names: &Names, limits: &Limits) ->
     }
     match counts.iter().find(|(_, count)| **count > limit) {
         None => Ok(()),
-        Some((name, count)) => Err(Status::resource_exhausted(format!(
+        Some((name, count)) => Err(StreamError::resource_exhausted(format!(
             "the stream would be subscribed to {count} locators of {}, over the limit of {limit} for one name \
              (limits.max_locators_per_name)",
             shortened(name.to_string())

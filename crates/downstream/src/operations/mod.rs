@@ -25,7 +25,7 @@ use crate::clients::Registry;
 use crate::messages::{Bounds, Whole};
 use crate::peer::Peer;
 use crate::settings::{Csds, Settings};
-use crate::stream::Shared;
+use crate::shared::Shared;
 
 use body::Ending;
 pub(crate) use health::Readiness;

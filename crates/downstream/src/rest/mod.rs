@@ -25,10 +25,12 @@ use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
 use crate::admission::{Met, Opened, Partial, Refusal};
+use crate::error::StreamError;
 use crate::limits::Limits;
 use crate::metrics::Speech;
 use crate::peer::Peer;
-use crate::stream::Shared;
+use crate::shared::Shared;
+use crate::status::status;
 use crate::tallies;
 
 pub(crate) use frames::JsonFrames;
@@ -97,6 +99,12 @@ impl From<Status> for Failure {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(http, status.code(), status.message())
+    }
+}
+
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
+        status(error).into()
     }
 }
 

@@ -21,15 +21,15 @@ use super::Failure;
 use super::frames::{Json, PollFrames};
 use crate::admission::Met;
 use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
-use crate::conversation::refused;
 use crate::frames::now;
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::signal::Signal;
-use crate::stream::Shared;
+use crate::status::status;
 use crate::tallies;
 use crate::view::{Attached, Attacher, Tells};
 use crate::wrapping::Wrapping;
@@ -100,8 +100,8 @@ impl Poll {
         let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
         seen.entry.show(&seen);
         shared.metrics.opened(Speech::Rest, None);
-        let machine =
-            ServerStream::polled(client.parameters.clone()).with_patience(Arc::clone(&settings.patience));
+        let machine = ServerStream::polled(client.profile.parameters.clone())
+            .with_patience(Arc::clone(&settings.patience));
         wrapping.always |= request.has_locators();
         // Who polls does not count down, and a poll is answered by changes.
         wrapping.for_ttl = false;
@@ -119,20 +119,25 @@ impl Poll {
     /// # Errors
     /// When the client asks for what it cannot have.
     pub(super) fn handle(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
-        let inbound = request.into_inbound(&self.client, &self.settings.limits, &self.shared.statements)?;
+        let (profile, settings) = (&self.client.profile, &self.settings);
+        let refuse = |error| self.shared.refuse(error);
+        let inbound =
+            request.into_inbound(profile, &settings.limits, &self.shared.statements).map_err(refuse)?;
+        let (denied, verdict) = profile.rights.check(&inbound, None);
+        denied.iter().for_each(|denied| self.shared.deny(denied));
+        verdict.map_err(|error| status(error.into()))?;
         let type_url = inbound.type_url.clone();
         tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
-        let rights = &self.client.rights;
-        let cold = self.settings.cold_start.of(&self.client, Dialect::Sotw);
+        let cold = self.settings.cold_start.of(self.client.profile.kind, Dialect::Sotw);
         let mut views = Attacher {
             database: &self.shared.database,
             subscriber: &subscriber,
-            rights,
-            // Of what is refused the status shows.
+            // Of what is refused the status tells.
             tells: Tells { away: cold.tells, refused: false },
         };
-        let verdict = self.machine.handle_message(inbound, &mut views, now()).map_err(refused)?;
+        let verdict =
+            self.machine.handle_message(inbound, &mut views, now()).map_err(|error| status(error.into()))?;
         let mut told = Told::default();
         if let Some(verdict) = verdict {
             told.judge(&verdict);
@@ -186,9 +191,11 @@ impl Poll {
 
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Result<Json, Status>> {
         self.signal.register(cx);
-        if let Some(end) = self.settings.cold_start.of(&self.client, Dialect::Sotw).end(&self.machine) {
+        if let Some(end) =
+            self.settings.cold_start.of(self.client.profile.kind, Dialect::Sotw).end(&self.machine)
+        {
             self.shared.metrics.closed_cold(Speech::Rest);
-            return Ready::Ready(Err(end));
+            return Ready::Ready(Err(status(end)));
         }
         let frames = self.shared.frames.of_stream(self.wrapping).unlimited();
         let mut frames = PollFrames { json: &self.shared.json, frames };

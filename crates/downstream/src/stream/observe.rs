@@ -29,7 +29,7 @@ impl Observed for Stream {
         let types = open.conversation.machine().logical().iter().zip(&open.told);
         Some(Snapshot {
             id: self.entry.id(),
-            client: Arc::clone(open.conversation.client()),
+            client: Arc::clone(&open.client),
             peer: self.peer.address,
             service: self.service.short_name(),
             transport: self.service.version.as_str(),
@@ -42,7 +42,7 @@ impl Observed for Stream {
     fn client(&self) -> Option<(Arc<Client>, &'static str)> {
         let state = self.state.lock();
         let open = state.open.as_ref()?;
-        Some((Arc::clone(open.conversation.client()), self.dialect.as_str()))
+        Some((Arc::clone(&open.client), self.dialect.as_str()))
     }
 
     fn stand(&self) -> Option<Vec<(u64, Condition)>> {

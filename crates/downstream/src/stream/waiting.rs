@@ -40,15 +40,15 @@ impl Stream {
         let ended = open.conversation.handle_timeout();
         if ended.warming {
             tracing::info!(
-                node = %open.conversation.client().id,
+                node = %open.client.id,
                 "cluster warming timed out; listeners and routes are sent"
             );
             self.shared.metrics.warming_timeout(self.dialect);
         }
         if ended.first_response {
             tracing::info!(
-                node = %open.conversation.client().id,
-                "first response sent without unanswered names"
+                node = %open.client.id,
+                "first response is sent without names that the control plane has not answered"
             );
             self.shared.metrics.first_response_timeout(self.dialect);
         }

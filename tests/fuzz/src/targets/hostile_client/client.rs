@@ -15,7 +15,7 @@ use http_body::{Body, Frame};
 use prost::Message;
 use weir_database::Subscriber;
 use weir_downstream::{
-    Bounds, Client, ColdStarts, Conversation, Limits, Messages, NodeRules, Request, Wrapping,
+    Bounds, Client, Conversation, Limits, Messages, NodeRules, Request, SessionSettings, Wrapping,
 };
 use weir_protocol::Dialect;
 use weir_protocol::server::View as _;
@@ -40,6 +40,9 @@ const LIMITS: Limits = Limits {
     message: 2048,
     node: 1024,
 };
+
+static SETTINGS: LazyLock<Arc<SessionSettings>> =
+    LazyLock::new(|| Arc::new(SessionSettings { limits: LIMITS, ..SessionSettings::default() }));
 
 /// How long a request may take.
 const PACE: Duration = Duration::from_secs(30);
@@ -128,11 +131,11 @@ impl<R: Request> Hostile<R> {
             let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
             let client = Client::new(request.node(), &RULES).ok()?;
             let of = (service, R::DIALECT);
-            let (client, wrapping, cold) = (Arc::new(client), Wrapping::default(), ColdStarts::default());
-            self.conversation = Some(Conversation::new(of, client, wrapping, LIMITS, cold, Arc::default()));
+            self.conversation =
+                Some(Conversation::new(of, client.profile, Wrapping::default(), Arc::clone(&SETTINGS)));
         }
         let conversation = self.conversation.as_mut()?;
-        let inbound = conversation.read(request, &world.statements).ok()?;
+        let (inbound, _) = conversation.read(request, &world.statements).ok()?;
         conversation.hear(inbound, &world.database, &self.bell).ok()?;
         let subscribed = subscribed(conversation);
         self.asked.extend(subscribed.iter().cloned());

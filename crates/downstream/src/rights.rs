@@ -1,0 +1,262 @@
+//! What one client may have.
+//!
+//! A name that a client may not have stays part of its subscription, withheld ([`DynamicParameters::withheld`]), so that
+//! the client is sent an error of that resource. Names are withheld where a request is read; where there is no name that
+//! an error could be about, the stream ends ([`Rights::check`]).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use weir_protocol::server::{Inbound, Names, Refused};
+use weir_types::{
+    DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
+};
+
+/// Resources that some clients may have.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// The types; where there is none, all but secrets.
+    pub types: Vec<TypeUrl>,
+    /// Patterns of the names of resources; where there is none, all names.
+    pub names: Vec<Pattern>,
+}
+
+impl Grant {
+    fn allows(&self, type_url: &TypeUrl, name: &Name) -> bool {
+        let of_type = match self.types.as_slice() {
+            [] => type_url.kind_of_message() != Kind::Secret,
+            types => types.iter().any(|other| other.is_alike(type_url)),
+        };
+        of_type && (self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name)))
+    }
+}
+
+/// What one client may have. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Rights(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Of all clients; where there is none, everybody may have everything.
+    grants: Arc<[Grant]>,
+    /// Which of them are for the client.
+    fitting: Box<[usize]>,
+    /// The keys that a client cannot choose.
+    keys: Arc<[String]>,
+    /// Its values for them.
+    enforced: DynamicParameters,
+    /// The client, for people.
+    holder: String,
+}
+
+/// New subscriptions of a request that the client may not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// Of which type.
+    pub type_url: TypeUrl,
+    /// The client, for people.
+    pub holder: String,
+    /// One of them.
+    pub first: ResourceLocator,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Rights {
+    /// The rights of `holder`, for whom those of `grants` are whose places are `fitting`, and whose parameters for `keys`
+    /// are `enforced`.
+    pub fn new(
+        (grants, fitting): (&Arc<[Grant]>, Box<[usize]>),
+        (keys, enforced): (&Arc<[String]>, DynamicParameters),
+        holder: impl FnOnce() -> String,
+    ) -> Self {
+        if grants.is_empty() && keys.is_empty() {
+            return Self::default();
+        }
+        let (grants, keys) = (Arc::clone(grants), Arc::clone(keys));
+        Self(Some(Arc::new(Inner { grants, fitting, keys, enforced, holder: holder() })))
+    }
+
+    /// Whether the client may have the resources that `name` stands for.
+    pub fn may_have(&self, type_url: &TypeUrl, name: &Name) -> bool {
+        let Some(inner) = &self.0 else { return true };
+        let mut fitting = inner.fitting.iter().map(|i| &inner.grants[*i]);
+        inner.grants.is_empty() || fitting.any(|grant| grant.allows(type_url, name))
+    }
+
+    /// The places of the rules that are for the client; none where there are no rules.
+    pub fn rules(&self) -> Option<&[usize]> {
+        self.0.as_ref().filter(|inner| !inner.grants.is_empty()).map(|inner| &*inner.fitting)
+    }
+
+    /// The parameters of a plain name, for which they were derived.
+    pub(crate) fn plain(
+        &self,
+        type_url: &TypeUrl,
+        name: &Name,
+        derived: &DynamicParameters,
+    ) -> DynamicParameters {
+        if self.may_have(type_url, name) { derived.clone() } else { derived.withheld() }
+    }
+
+    /// The parameters of a locator for which the client sent these: with those that it cannot choose; withheld where it
+    /// chose others.
+    pub(crate) fn located(
+        &self,
+        type_url: &TypeUrl,
+        name: &Name,
+        sent: DynamicParameters,
+    ) -> DynamicParameters {
+        let Some(inner) = &self.0 else { return sent };
+        let claims = |key: &String| sent.get(key).is_some_and(|value| inner.enforced.get(key) != Some(value));
+        if inner.keys.iter().any(claims) || !self.may_have(type_url, name) {
+            return sent.withheld();
+        }
+        sent.with_defaults(&inner.enforced)
+    }
+
+    /// Checks what `inbound` asks for beside what is subscribed already, where the type is. What of it is withheld is
+    /// returned.
+    ///
+    /// # Errors
+    /// Where there is no name that an error could be about: a wildcard.
+    pub(crate) fn check(
+        &self,
+        inbound: &Inbound,
+        subscribed: Option<&Subscription>,
+    ) -> (Option<Denied>, Result<(), Refused>) {
+        let Some(inner) = &self.0 else { return (None, Ok(())) };
+        let denied = self.denied(inbound, subscribed);
+        let all = denied.iter().all(|locator| !locator.is_wildcard());
+        let verdict = if all { Ok(()) } else { Err(inner.refusal(&inbound.type_url)) };
+        let (type_url, holder) = (inbound.type_url.clone(), inner.holder.clone());
+        let count = denied.len();
+        let first = denied.into_iter().next();
+        (first.map(|first| Denied { type_url, holder, first, count }), verdict)
+    }
+
+    /// What of a request is newly subscribed, and withheld.
+    fn denied(&self, inbound: &Inbound, subscribed: Option<&Subscription>) -> Vec<ResourceLocator> {
+        let type_url = &inbound.type_url;
+        let wildcard = Name::from(WILDCARD);
+        // A first request without names stands for the wildcard.
+        let nameless = subscribed.is_none() && inbound.names.is_empty() && type_url.has_legacy_wildcard();
+        if nameless && !self.may_have(type_url, &wildcard) {
+            return vec![ResourceLocator::new(wildcard, DynamicParameters::empty())];
+        }
+        let (asked, unsubscribed) = match &inbound.names {
+            Names::Replace(names) => (names, &[][..]),
+            Names::Patch { subscribe, unsubscribe } => (subscribe, &unsubscribe[..]),
+        };
+        // What is unsubscribed by the same request counts as not asked for, and so does the wildcard that Envoy states for
+        // virtual hosts.
+        let ignored = |selector: &Selector| {
+            type_url.kind() == Kind::VirtualHost && selector.locator.is_wildcard()
+                || subscribed.is_some_and(|subscribed| subscribed.contains(selector))
+        };
+        let withheld = asked.iter().filter(|selector| selector.locator.parameters.is_withheld());
+        let mut withheld: Vec<&Selector> = withheld.filter(|selector| !ignored(selector)).collect();
+        if !withheld.is_empty() && !unsubscribed.is_empty() {
+            let unsubscribed: HashSet<&Selector> = unsubscribed.iter().collect();
+            withheld.retain(|selector| !unsubscribed.contains(selector));
+        }
+        withheld.into_iter().map(|selector| selector.locator.clone()).collect()
+    }
+}
+
+impl Inner {
+    fn refusal(&self, type_url: &TypeUrl) -> Refused {
+        Refused::Denied(format!(
+            "the access rules of this proxy do not give all resources of type {type_url} to this client \
+             ({}), only some of them or none",
+            self.holder
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn type_url(name: &str) -> TypeUrl {
+        name.parse().unwrap()
+    }
+
+    #[test]
+    fn p13_enforced_parameters_are_filled_in_and_cannot_be_chosen() {
+        let keys: Arc<[String]> = Arc::from(["env".to_owned()]);
+        let parameters =
+            |pairs: &[(&'static str, &'static str)]| -> DynamicParameters { pairs.iter().copied().collect() };
+        for (enforced, sent, wanted) in [
+            (&[("env", "prod")][..], &[][..], Some("{env=prod}")),
+            (&[("env", "prod")], &[("env", "prod"), ("v", "1")], Some("{env=prod, v=1}")),
+            (&[("env", "prod")], &[("env", "test")], None),
+            (&[], &[("env", "prod")], None),
+            (&[], &[("v", "1")], Some("{v=1}")),
+        ] {
+            let none = (&Arc::default(), Box::default());
+            let rights = Rights::new(none, (&keys, parameters(enforced)), String::new);
+            let given = rights.located(&type_url("cds"), &"a".into(), parameters(sent));
+            let given = (!given.is_withheld()).then(|| given.to_string());
+            assert_eq!(given.as_deref(), wanted, "{enforced:?} {sent:?}");
+        }
+    }
+
+    /// Of a client that may have the cluster `a` and nothing else.
+    fn narrow() -> Rights {
+        let grants = Arc::from([Grant { types: vec![type_url("cds")], names: vec!["a".parse().unwrap()] }]);
+        let none = (&Arc::default(), DynamicParameters::empty());
+        Rights::new((&grants, Box::new([0])), none, || "somebody".to_owned())
+    }
+
+    /// A request for these names, as it is read.
+    fn inbound(rights: &Rights, of: &str, names: &[&str], unsubscribe: Option<&str>) -> Inbound {
+        let type_url = type_url(of);
+        let parameters = DynamicParameters::empty();
+        let selector = |name: &str| {
+            let name = Name::from(name);
+            let parameters = rights.plain(&type_url, &name, &parameters);
+            Selector::plain(name, parameters)
+        };
+        let names: Vec<_> = names.iter().map(|name| selector(name)).collect();
+        let names = match unsubscribe {
+            None => Names::Replace(names),
+            Some(gone) => Names::Patch { subscribe: names, unsubscribe: vec![selector(gone)] },
+        };
+        Inbound { type_url, nonce: String::new(), nack: None, names, version: None, known: None }
+    }
+
+    #[test]
+    fn only_what_is_allowed_or_withheld_passes() {
+        let rights = narrow();
+        for (of, names, unsubscribe, denied, passes) in [
+            ("cds", &["a"][..], None, 0, true),
+            ("cds", &["a", "b", "c"], None, 2, true),
+            ("cds", &["a", "b"], Some("b"), 0, true),
+            ("cds", &["*"], Some("b"), 1, false),
+            ("cds", &["*"], None, 1, false),
+            ("cds", &["b", "*"], None, 2, false),
+            ("cds", &[], None, 1, false),
+            ("rds", &["a"], None, 1, true),
+            ("rds", &[], None, 0, true),
+            ("vhds", &["*"], None, 0, true),
+        ] {
+            let (found, verdict) = rights.check(&inbound(&rights, of, names, unsubscribe), None);
+            assert_eq!(found.map_or(0, |denied| denied.count), denied, "{of} {names:?}");
+            assert_eq!(verdict.is_ok(), passes, "{of} {names:?}: {verdict:?}");
+        }
+        let everything = Rights::default();
+        assert_eq!(everything.check(&inbound(&rights, "cds", &["b"], None), None), (None, Ok(())));
+    }
+
+    #[test]
+    fn what_is_subscribed_already_is_denied_once() {
+        let rights = narrow();
+        let request = inbound(&rights, "cds", &["a", "b"], None);
+        let Names::Replace(names) = &request.names else { panic!("{request:?}") };
+        let subscribed = Subscription::default().patched(names, &[]);
+        assert_eq!(rights.check(&request, Some(&subscribed)), (None, Ok(())));
+        let nameless = inbound(&rights, "cds", &[], None);
+        assert_eq!(rights.check(&nameless, Some(&subscribed)), (None, Ok(())), "it is not the first");
+    }
+}

@@ -1,0 +1,162 @@
+//! What all streams and polls share.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tonic::Status;
+use weir_database::Database;
+use weir_protocol::server::{Nonce, Verdict};
+use weir_types::TypeUrl;
+
+use crate::admission::Gate;
+use crate::clients::{Interned, Nack, Registry};
+use crate::drain::Phases;
+use crate::error::StreamError;
+use crate::frames::Frames;
+use crate::known::Statements;
+use crate::metrics::{Metrics, Speech};
+use crate::node::Client;
+use crate::observed::observe;
+use crate::peer::Peer;
+use crate::rest::JsonFrames;
+use crate::rights::Denied;
+use crate::session_settings::SessionSettings;
+use crate::settings::Settings;
+use crate::status::status;
+use crate::tallies;
+use crate::wrapping::Wrapping;
+
+/// The settings, and what of them each stream keeps.
+struct InForce {
+    all: Arc<Settings>,
+    session: Arc<SessionSettings>,
+}
+
+impl From<Settings> for InForce {
+    fn from(settings: Settings) -> Self {
+        let session = Arc::new(settings.session());
+        Self { all: Arc::new(settings), session }
+    }
+}
+
+/// What all streams share.
+pub(crate) struct Shared {
+    pub(crate) database: Database,
+    pub(crate) frames: Frames,
+    /// The same as JSON.
+    pub(crate) json: JsonFrames,
+    pub(crate) statements: Statements,
+    /// As they are for who comes now.
+    settings: RwLock<InForce>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Everything that is open.
+    pub(crate) registry: Registry,
+    /// What is kept of the nodes of clients.
+    nodes: Interned,
+    pub(crate) gate: Gate,
+    pub(crate) phases: Phases,
+}
+
+impl Shared {
+    pub(crate) fn new(settings: Settings, database: Database) -> Self {
+        let frames =
+            Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
+        frames.observe();
+        observe(&database);
+        let metrics = Arc::new(Metrics::new());
+        tallies::observe();
+        Self {
+            frames,
+            json: JsonFrames::new(settings.frame_cache),
+            statements: Statements::default(),
+            gate: Gate::new(settings.admission, Arc::clone(&metrics)),
+            metrics,
+            registry: Registry::default(),
+            nodes: Interned::default(),
+            settings: RwLock::new(settings.into()),
+            database,
+            phases: Phases::default(),
+        }
+    }
+
+    /// As they are for who comes now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read().all)
+    }
+
+    /// What a stream keeps that is opened now.
+    pub(crate) fn session_settings(&self) -> Arc<SessionSettings> {
+        Arc::clone(&self.settings.read().session)
+    }
+
+    /// Has `settings` count from now on, for who comes.
+    pub(crate) fn adjust(&self, settings: Settings) {
+        self.gate.adjust(settings.admission);
+        *self.settings.write() = settings.into();
+    }
+
+    /// The client that a first message's node describes, and how it is sent resources.
+    pub(crate) fn meet(
+        &self,
+        settings: &Settings,
+        peer: &Peer,
+        node: Option<&[u8]>,
+    ) -> Result<(Client, Wrapping), Status> {
+        settings.limits.check_node(node.unwrap_or_default()).map_err(status)?;
+        let mut client = Client::met(node, peer.identity.as_ref(), &settings.rules, &settings.access)
+            .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
+        for (what, text) in [
+            ("node.id", &client.id),
+            ("node.cluster", &client.cluster),
+            ("node.user_agent_name", &client.user_agent),
+        ] {
+            settings.limits.check_text(&what, text).map_err(status)?;
+        }
+        client.node = self.nodes.share(client.node);
+        let wrapping = Wrapping::of(&client.profile, settings.wrapping.get(&client.user_agent).copied());
+        Ok((client, wrapping))
+    }
+
+    /// Makes known that a client asked for what it may not have: one line for a request, however much it names.
+    pub(crate) fn deny(&self, denied: &Denied) {
+        let Denied { type_url, holder, first, count } = denied;
+        self.metrics.denied(type_url, *count);
+        tracing::warn!(
+            identity = holder, %type_url, name = %first.name, parameters = %first.parameters, names = count,
+            "denied"
+        );
+    }
+
+    /// The status that a stream ends with, once it is known what was denied.
+    pub(crate) fn refuse(&self, error: StreamError) -> Status {
+        error.denied.iter().for_each(|denied| self.deny(denied));
+        status(error)
+    }
+
+    /// Makes a verdict known, which came on `stream`.
+    pub(crate) fn judge(
+        &self,
+        speech: impl Into<Speech>,
+        stream: Option<u64>,
+        client: &Arc<Client>,
+        type_url: &TypeUrl,
+        verdict: &Verdict,
+    ) {
+        match verdict {
+            Verdict::Ack(nonce) => {
+                tallies::of(speech, type_url).ack();
+                tracing::debug!(node = %client.id, %type_url, %nonce, "accepted");
+            }
+            Verdict::Nack { nonce, nack } => {
+                tallies::of(speech, type_url).nack();
+                let nonce = nonce.map(|nonce: Nonce| nonce.to_string());
+                tracing::warn!(
+                    node = %client.id, cluster = %client.cluster, %type_url,
+                    nonce = nonce.as_deref().unwrap_or("(an earlier one)"),
+                    code = nack.code, reason = nack.message, "client rejected a response"
+                );
+                self.registry.reject(Nack::new(stream, client, type_url, nonce, nack));
+            }
+        }
+    }
+}
