@@ -9,11 +9,15 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
-use weir_downstream::{Attached, Attacher, Frames, Tells, Wrapping};
+use weir_downstream::{
+    ClientProfile, Env, RecentResponses, Responses, Session, Statements, Transport, Wrapping,
+};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Mode, Names, ServerStream};
 use weir_types::constraints::Expr;
-use weir_types::{Answered, Batch, Reach, Selector, TypeUrl, WILDCARD};
+use weir_types::{Answered, ApiVersion, Batch, Reach, TypeUrl};
+use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
+use weir_wire::request::{DeltaRequest, Statement};
+use weir_wire::services::Service;
 
 struct Asleep;
 
@@ -21,11 +25,15 @@ impl Subscriber for Asleep {
     fn wake(&self) {}
 }
 
+fn responses() -> Responses<RecentResponses> {
+    Responses::new("bench".into(), 4 << 20, Instant::now(), RecentResponses::new(64 << 20))
+}
+
 struct Fleet {
     database: Database,
-    frames: Frames,
+    responses: Responses<RecentResponses>,
     clusters: TypeUrl,
-    streams: Vec<ServerStream<Attached, Bytes>>,
+    streams: Vec<Session>,
     changes: u64,
 }
 
@@ -38,33 +46,36 @@ impl Fleet {
             (0..resources).map(|n| variant(&format!("c{n}"), Expr::All(vec![]), 1024, 0)).collect();
         database.commit(batch);
         let subscriber: Arc<dyn Subscriber> = Arc::new(Asleep);
+        let profile = Arc::new(ClientProfile { parameters: parameters(0), ..ClientProfile::default() });
+        let Some(service) = Service::of(ApiVersion::V3, None) else { unreachable!("there is ADS") };
+        let statements = Statements::default();
+        let now = Instant::now();
         let streams = (0..streams).map(|_| {
-            let mut stream = ServerStream::new(dialect, Mode::Aggregated, parameters(0));
-            let wildcard = vec![Selector::plain(WILDCARD, parameters(0))];
-            let names = match dialect {
-                Dialect::Sotw => Names::Replace(wildcard),
-                Dialect::Delta => Names::Patch { subscribe: wildcard, unsubscribe: vec![] },
+            let transport = Transport::Grpc(service, dialect);
+            let (client, settings) = (Arc::clone(&profile), Arc::default());
+            let mut session = Session::new(transport, client, Wrapping::default(), settings, 0);
+            let env =
+                Env { database: &database, subscriber: &subscriber, initial_versions: &statements, now };
+            let type_url = clusters.to_string();
+            let handled = match dialect {
+                Dialect::Sotw => {
+                    let request = DiscoveryRequest { type_url, ..DiscoveryRequest::default() };
+                    session.handle_request(request, &env)
+                }
+                Dialect::Delta => {
+                    let message = DeltaDiscoveryRequest { type_url, ..DeltaDiscoveryRequest::default() };
+                    session.handle_request(DeltaRequest { message, known: Statement::default() }, &env)
+                }
             };
-            let inbound = Inbound {
-                type_url: clusters.clone(),
-                nonce: String::new(),
-                nack: None,
-                names,
-                version: None,
-                known: None,
-            };
-            let mut views =
-                Attacher { database: &database, subscriber: &subscriber, tells: Tells::default() };
-            let accepted = stream.handle_message(inbound, &mut views, Instant::now());
-            assert!(accepted.is_ok());
-            stream
+            assert!(handled.is_ok());
+            session
         });
         let streams = streams.collect();
         let mut answer = Batch::new(clusters.clone(), Reach::Local);
         answer.answered.push(Answered::all());
         database.commit(answer);
-        let frames = Frames::new("bench".into(), 64 << 20, 4 << 20);
-        let mut fleet = Self { database, frames, clusters, streams, changes: 0 };
+        let responses = responses();
+        let mut fleet = Self { database, responses, clusters, streams, changes: 0 };
         fleet.step_all(0);
         fleet
     }
@@ -78,8 +89,7 @@ impl Fleet {
     }
 
     fn step(&mut self, stream: usize) -> Option<Bytes> {
-        let mut frames = self.frames.of_stream(Wrapping::default());
-        self.streams[stream].poll_transmit(&mut frames, Instant::now()).map(|transmit| transmit.frame)
+        self.streams[stream].poll_transmit(&self.responses, Instant::now()).map(|transmit| transmit.frame)
     }
 
     fn step_all(&mut self, from: usize) {
@@ -103,7 +113,7 @@ fn fanout(c: &mut Criterion) {
                         others.change();
                         others.step_all(0);
                         // Upkeep that the cache owes for the steps of all streams belongs to those.
-                        fleet.frames = Frames::new("bench".into(), 64 << 20, 4 << 20);
+                        fleet.responses = responses();
                         let start = Instant::now();
                         fleet.change();
                         black_box(fleet.step(0));

@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use weir_database::{MOST_REFUSED, Refused};
 use weir_protocol::server::Refused as Ended;
-use weir_types::{ResourceLocator, Selector, Subscription, TypeUrl};
+use weir_types::{ResourceLocator, Selector, Subscription, Withheld};
 
 /// What was refused. Takes no memory where nothing is, as on almost all streams.
 #[derive(Debug, Default)]
@@ -33,6 +34,15 @@ impl Beyond {
         self.0.as_ref().map(|inner| &inner.subscription)
     }
 
+    /// What was asked for and refused, and why.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Selector, Arc<str>)> {
+        let stand_ins = self.0.iter().flat_map(|inner| &inner.stand_ins);
+        stand_ins.map(|(asked, stand_in)| match stand_in.locator.parameters.why_withheld() {
+            Some(Withheld::Exhausted(why)) => (asked, Arc::clone(why)),
+            _ => (asked, Arc::default()),
+        })
+    }
+
     /// What was asked for and refused.
     pub(crate) fn refused(&self) -> Vec<Selector> {
         self.0.iter().flat_map(|inner| inner.stand_ins.keys()).cloned().collect()
@@ -49,8 +59,8 @@ impl Beyond {
     /// Notes what is refused.
     ///
     /// # Errors
-    /// Where it cannot be sent by name: there is too much of it, or a wildcard.
-    pub(crate) fn add(&mut self, refused: &Refused, type_url: &TypeUrl, node: &str) -> Result<(), Ended> {
+    /// Where it cannot be told by name: there is too much of it, or a wildcard.
+    pub(crate) fn add(&mut self, refused: &Refused) -> Result<(), Ended> {
         let wildcard = refused.0.iter().any(|(selector, _)| selector.locator.is_wildcard());
         if wildcard || self.len() + refused.0.len() > MOST_REFUSED {
             return Err(Ended::TooMuch(refused.to_string()));
@@ -58,7 +68,6 @@ impl Beyond {
         let stand_ins = &mut self.0.get_or_insert_default().stand_ins;
         for (selector, refusal) in &refused.0 {
             let ResourceLocator { name, parameters } = &selector.locator;
-            tracing::warn!(node, %type_url, %name, reason = %refusal, "name rejected");
             let parameters = parameters.exhausted(&refusal.to_string());
             let stand_in =
                 Selector { locator: ResourceLocator::new(name.clone(), parameters), form: selector.form };

@@ -72,8 +72,8 @@ impl Cold {
         if !self.closes || logical.iter().any(|logical| logical.outstanding().is_some()) {
             return None;
         }
-        let asked: usize = logical.iter().map(|logical| logical.view().place.subscription().len()).sum();
-        let away: usize = logical.iter().map(|logical| logical.view().place.unsettled().away.total()).sum();
+        let asked: usize = logical.iter().map(|logical| logical.view().place().subscription().len()).sum();
+        let away: usize = logical.iter().map(|logical| logical.view().place().unsettled().away.total()).sum();
         (asked > 0 && away == asked).then(|| {
             StreamError::unavailable(
                 "nothing of what is asked for is cached, and no control plane can be reached",

@@ -8,14 +8,13 @@ use bytes::Bytes;
 use weir_database::{Diff, Part, Piece, Removed};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Nonce, Step};
-use weir_types::{Constraints, Form, Name, Variant, Version};
+use weir_types::{Constraints, Form, Name, TypeUrl, Variant, Version};
 use weir_wire::frame::{Failing, Response};
 
-use crate::large::Large;
 use crate::view::Attached;
 
 /// The length of a gRPC frame's header.
-const HEADER: usize = 5;
+pub(crate) const HEADER: usize = 5;
 
 /// Encodes for clients of one kind.
 pub(crate) struct Encoder<'a> {
@@ -26,7 +25,6 @@ pub(crate) struct Encoder<'a> {
     pub(crate) limit: usize,
     /// When it is sent, to clients that are sent times to live.
     pub(crate) at: Option<Instant>,
-    pub(crate) large: &'a Large,
 }
 
 impl Encoder<'_> {
@@ -37,11 +35,19 @@ impl Encoder<'_> {
             true => diff.changed,
             false => !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || errs,
         };
-        let frames = if says_something || step.forced { self.frames(step, diff) } else { Vec::new() };
-        Encoded { frames, errs }
+        let mut encoding = Encoding {
+            type_url: step.logical.type_url().clone(),
+            limit: self.limit,
+            split: None,
+            oversized: Vec::new(),
+            whole_state_fits: false,
+        };
+        let is_sent = says_something || step.forced;
+        let frames = if is_sent { self.frames(step, diff, &mut encoding) } else { Vec::new() };
+        Encoded { frames, errs, encoding }
     }
 
-    fn frames(&self, step: &Step<'_, Attached>, diff: &Diff) -> Vec<Bytes> {
+    fn frames(&self, step: &Step<'_, Attached>, diff: &Diff, encoding: &mut Encoding) -> Vec<Bytes> {
         let nonce = step.nonce(diff.to);
         // What is absent from a whole state is deleted, so that it cannot be split.
         if step.everything || self.may_fit(diff) {
@@ -52,13 +58,17 @@ impl Encoder<'_> {
                 errors: &diff.errors.told,
             };
             let frame = self.say(step, diff.version, nonce, whole);
-            if step.everything || self.fits(&frame) {
-                self.look_at(step, &frame);
+            if self.fits(&frame) {
+                encoding.whole_state_fits = step.everything;
+                return vec![frame];
+            }
+            if step.everything {
+                encoding.oversized.push(frame.len() - HEADER);
                 return vec![frame];
             }
         }
         let parts = self.split(step, diff, nonce);
-        self.large.split(step.logical.type_url(), parts.len());
+        encoding.split = Some(parts.len());
         let nonces = std::iter::successors(Some(nonce), |nonce| Some(nonce.following()));
         let said = parts.iter().map(|part| Said {
             resources: &part.resources,
@@ -68,7 +78,8 @@ impl Encoder<'_> {
         });
         let frames: Vec<Bytes> =
             said.zip(nonces).map(|(said, nonce)| self.say(step, diff.version, nonce, said)).collect();
-        frames.iter().filter(|frame| !self.fits(frame)).for_each(|frame| self.look_at(step, frame));
+        let oversized = frames.iter().filter(|frame| !self.fits(frame)).map(|frame| frame.len() - HEADER);
+        encoding.oversized.extend(oversized);
         frames
     }
 
@@ -79,15 +90,6 @@ impl Encoder<'_> {
 
     fn fits(&self, frame: &Bytes) -> bool {
         frame.len() - HEADER <= self.limit
-    }
-
-    /// Logs a response that is too large and cannot be split.
-    fn look_at(&self, step: &Step<'_, Attached>, frame: &Bytes) {
-        let type_url = step.logical.type_url();
-        match self.fits(frame) {
-            true => self.large.fits(type_url, step.everything),
-            false => self.large.note(type_url, frame.len() - HEADER, self.limit),
-        }
     }
 
     fn split(&self, step: &Step<'_, Attached>, diff: &Diff, nonce: Nonce) -> Vec<Part> {
@@ -157,6 +159,23 @@ pub(crate) struct Encoded {
     pub(crate) frames: Vec<Bytes>,
     /// Whether they contain errors.
     pub(crate) errs: bool,
+    /// What came of their size.
+    pub(crate) encoding: Encoding,
+}
+
+/// What came of the size of a difference: responses that were split, and those that could not be.
+#[derive(Debug)]
+pub struct Encoding {
+    /// The type of its resources.
+    pub type_url: TypeUrl,
+    /// The largest message that the client takes, in bytes.
+    pub limit: usize,
+    /// How many responses it takes, where it does not fit into one.
+    pub split: Option<usize>,
+    /// The sizes of responses that are larger and cannot be split: of a whole state, or of one resource.
+    pub oversized: Vec<usize>,
+    /// Whether it is a whole state, and fits.
+    pub whole_state_fits: bool,
 }
 
 /// What is gone, as the encoder takes it.

@@ -11,6 +11,8 @@ use weir_types::KnownVersions;
 use weir_wire::request::{Statement, StatementFingerprint};
 use weir_wire::scan::ScanError;
 
+use crate::request::InitialVersions;
+
 /// How many bytes of names are kept in all, and what is kept with each.
 const CAPACITY: u64 = 20 << 20;
 const BESIDE: usize = 64;
@@ -31,12 +33,8 @@ impl Default for Statements {
     }
 }
 
-impl Statements {
-    /// The content of `statement`; none if it is empty.
-    ///
-    /// # Errors
-    /// When one of its entries is malformed.
-    pub(crate) fn read(&self, statement: &Statement) -> Result<Option<Arc<KnownVersions>>, ScanError> {
+impl InitialVersions for Statements {
+    fn read(&self, statement: &Statement) -> Result<Option<Arc<KnownVersions>>, ScanError> {
         if statement.is_empty() {
             return Ok(None);
         }

@@ -7,7 +7,9 @@ use opentelemetry::metrics::Counter;
 use parking_lot::Mutex;
 use weir_types::TypeUrl;
 
-/// What is counted of them, and logged once.
+use crate::encoder::Encoding;
+
+/// What is counted of them, and said once.
 pub(crate) struct Large {
     splits: Counter<u64>,
     oversized: Counter<u64>,
@@ -24,27 +26,24 @@ impl Large {
         }
     }
 
-    /// A change of this type takes so many responses.
-    pub(crate) fn split(&self, type_url: &TypeUrl, parts: usize) {
-        self.splits.add(1, &[KeyValue::new("type", type_url.short_name())]);
-        tracing::debug!(%type_url, parts, "response split");
-    }
-
-    /// A response of this type that cannot be split takes more bytes than clients accept: a whole state, or one
-    /// resource.
-    pub(crate) fn note(&self, type_url: &TypeUrl, bytes: usize, limit: usize) {
-        self.oversized.add(1, &[KeyValue::new("type", type_url.short_name())]);
-        if self.reported.lock().insert(type_url.clone()) {
-            tracing::warn!(
-                %type_url, bytes, limit,
-                "response too large to split (max_response_size)"
-            );
+    /// Notes what came of the size of a difference.
+    pub(crate) fn record(&self, encoding: &Encoding) {
+        let Encoding { type_url, limit, split, oversized, whole_state_fits } = encoding;
+        let label = || [KeyValue::new("type", type_url.short_name())];
+        if let Some(parts) = split {
+            self.splits.add(1, &label());
+            tracing::debug!(%type_url, parts, "splits a response");
         }
-    }
-
-    /// A response of this type fits; it carries the `whole_state`, or not.
-    pub(crate) fn fits(&self, type_url: &TypeUrl, whole_state: bool) {
-        if whole_state {
+        for bytes in oversized {
+            self.oversized.add(1, &label());
+            if self.reported.lock().insert(type_url.clone()) {
+                tracing::warn!(
+                    %type_url, bytes, limit,
+                    "a response is larger than clients accept (max_response_size), and cannot be split"
+                );
+            }
+        }
+        if *whole_state_fits {
             self.reported.lock().remove(type_url);
         }
     }

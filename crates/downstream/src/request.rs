@@ -1,19 +1,29 @@
 //! Requests from the wire: checked against the limits, and turned into what the machine takes in.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
 use weir_protocol::Dialect;
 use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::{Name, Selector, TypeUrl, Version};
+use weir_types::{KnownVersions, Name, Selector, TypeUrl, Version};
 use weir_wire::discovery::{self, DiscoveryRequest};
-use weir_wire::request::{DeltaRequest, RequestError};
+use weir_wire::request::{DeltaRequest, RequestError, Statement};
+use weir_wire::scan::ScanError;
 
 use crate::error::StreamError;
-use crate::known::Statements;
 use crate::limits::{Limits, shortened};
 use crate::profile::ClientProfile;
+
+/// Reads what clients state to hold.
+pub trait InitialVersions {
+    /// What `statement` has in it; none if that is nothing.
+    ///
+    /// # Errors
+    /// When one of its entries is malformed.
+    fn read(&self, statement: &Statement) -> Result<Option<Arc<KnownVersions>>, ScanError>;
+}
 
 /// A request of either dialect.
 pub trait Request: Sized + Send + 'static {
@@ -31,12 +41,12 @@ pub trait Request: Sized + Send + 'static {
     fn has_locators(&self) -> bool;
     /// How many names it has.
     fn count(&self) -> usize;
-    /// What the machine takes in. What the client states that it holds is looked up among `statements`.
+    /// What the machine takes in. What the client says that it holds is read by `initial_versions`.
     fn into_inbound(
         self,
         client: &ClientProfile,
         limits: &Limits,
-        statements: &Statements,
+        initial_versions: &dyn InitialVersions,
     ) -> Result<Inbound, StreamError>;
 }
 
@@ -68,7 +78,7 @@ impl Request for DiscoveryRequest {
         self,
         client: &ClientProfile,
         limits: &Limits,
-        _: &Statements,
+        _: &dyn InitialVersions,
     ) -> Result<Inbound, StreamError> {
         let type_url = type_url(&self.type_url)?;
         let names = Reader { client, type_url: &type_url, limits, field: "resource" };
@@ -115,11 +125,11 @@ impl Request for DeltaRequest {
         self,
         client: &ClientProfile,
         limits: &Limits,
-        statements: &Statements,
+        initial_versions: &dyn InitialVersions,
     ) -> Result<Inbound, StreamError> {
         let Self { message, known } = self;
         limits.check_count("initial_resource_versions", known.len())?;
-        let known = statements.read(&known).map_err(|error| {
+        let known = initial_versions.read(&known).map_err(|error| {
             StreamError::internal(format!("cannot decode initial_resource_versions of the request: {error}"))
         })?;
         let type_url = type_url(&message.type_url)?;
@@ -199,11 +209,20 @@ mod tests {
 
     use super::*;
 
+    /// Shares nothing.
+    struct Anew;
+
+    impl InitialVersions for Anew {
+        fn read(&self, statement: &Statement) -> Result<Option<Arc<KnownVersions>>, ScanError> {
+            statement.read().map(|known| Some(Arc::new(known)))
+        }
+    }
+
     fn read(request: DiscoveryRequest) -> Result<Inbound, StreamError> {
         let parameters = [("env", "prod")].into_iter().collect();
         let client = ClientProfile { parameters, ..ClientProfile::default() };
         let limits = Limits { name_length: 10, names: 2, ..Limits::default() };
-        request.into_inbound(&client, &limits, &Statements::default())
+        request.into_inbound(&client, &limits, &Anew)
     }
 
     /// Whether what the machine takes in of `message` holds on to the bytes that it was read from.
@@ -211,8 +230,7 @@ mod tests {
         let bytes = Bytes::from(message.encode_to_vec());
         let request = <R as Request>::decode(bytes.clone()).unwrap();
         assert_eq!(request.node().map(<[u8]>::len), Some(61_000), "not even looked at");
-        let inbound =
-            request.into_inbound(&ClientProfile::default(), &Limits::default(), &Statements::default());
+        let inbound = request.into_inbound(&ClientProfile::default(), &Limits::default(), &Anew);
         let unique = bytes.is_unique();
         assert_eq!(inbound.unwrap().nonce, "2a-0");
         !unique
@@ -237,7 +255,7 @@ mod tests {
 
     #[test]
     fn e05_a_statement_over_the_limit_or_malformed_is_refused() {
-        let (limits, statements) = (Limits { names: 2, ..Limits::default() }, Statements::default());
+        let (limits, initial_versions) = (Limits { names: 2, ..Limits::default() }, &Anew);
         for (entries, message) in [
             (
                 &[0x2a, 0, 0x2a, 0, 0x2a, 0][..],
@@ -246,7 +264,8 @@ mod tests {
             (&[0x2a, 1, 0x0a], "cannot decode initial_resource_versions of the request: "),
         ] {
             let request = DeltaRequest::decode(Bytes::copy_from_slice(entries)).unwrap();
-            let status = request.into_inbound(&ClientProfile::default(), &limits, &statements).unwrap_err();
+            let status =
+                request.into_inbound(&ClientProfile::default(), &limits, initial_versions).unwrap_err();
             assert!(status.message.starts_with(message), "{status}");
         }
     }

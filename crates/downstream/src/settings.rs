@@ -12,7 +12,7 @@ use crate::cold::ColdStarts;
 use crate::drain::Drain;
 use crate::limits::Limits;
 use crate::rules::NodeRules;
-use crate::session_settings::SessionSettings;
+use crate::session::SessionSettings;
 
 /// Who may ask for the status of clients. It shows what they are configured with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Settings {
     /// What holds for each stream.
     pub(crate) fn session(&self) -> SessionSettings {
         let (limits, cold_start, patience) = (self.limits, self.cold_start, Arc::clone(&self.patience));
-        SessionSettings { limits, cold_start, patience }
+        SessionSettings { limits, cold_start, patience, retry_after: self.admission.retry_after }
     }
 }
 

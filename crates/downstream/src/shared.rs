@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use tonic::Status;
-use weir_database::Database;
+use weir_database::{Database, Subscriber};
 use weir_protocol::server::{Nonce, Verdict};
 use weir_types::TypeUrl;
 
@@ -12,15 +12,16 @@ use crate::admission::Gate;
 use crate::clients::{Interned, Nack, Registry};
 use crate::drain::Phases;
 use crate::error::StreamError;
-use crate::frames::Frames;
 use crate::known::Statements;
 use crate::metrics::{Metrics, Speech};
 use crate::node::Client;
 use crate::observed::observe;
 use crate::peer::Peer;
+use crate::recent_responses::{RecentResponses, now};
+use crate::responses::Responses;
 use crate::rest::JsonFrames;
 use crate::rights::Denied;
-use crate::session_settings::SessionSettings;
+use crate::session::{Env, RefusedName, SessionSettings};
 use crate::settings::Settings;
 use crate::status::status;
 use crate::tallies;
@@ -42,7 +43,7 @@ impl From<Settings> for InForce {
 /// What all streams share.
 pub(crate) struct Shared {
     pub(crate) database: Database,
-    pub(crate) frames: Frames,
+    pub(crate) responses: Responses<RecentResponses>,
     /// The same as JSON.
     pub(crate) json: JsonFrames,
     pub(crate) statements: Statements,
@@ -59,14 +60,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(settings: Settings, database: Database) -> Self {
-        let frames =
-            Frames::new(settings.identifier.clone(), settings.frame_cache, settings.max_response_size);
-        frames.observe();
+        let cache = RecentResponses::new(settings.frame_cache);
+        cache.observe();
+        let responses = Responses::new(settings.identifier.clone(), settings.max_response_size, now(), cache);
         observe(&database);
         let metrics = Arc::new(Metrics::new());
         tallies::observe();
         Self {
-            frames,
+            responses,
             json: JsonFrames::new(settings.frame_cache),
             statements: Statements::default(),
             gate: Gate::new(settings.admission, Arc::clone(&metrics)),
@@ -125,6 +126,18 @@ impl Shared {
             identity = holder, %type_url, name = %first.name, parameters = %first.parameters, names = count,
             "denied"
         );
+    }
+
+    /// Makes known what of `type_url` a client asked for beyond the limits.
+    pub(crate) fn limit(&self, client: &Client, type_url: &TypeUrl, refused: &[RefusedName]) {
+        for RefusedName { name, reason } in refused {
+            tracing::warn!(node = client.id, %type_url, %name, %reason, "a name is refused");
+        }
+    }
+
+    /// What a session works on that wakes `subscriber`.
+    pub(crate) fn env<'a>(&'a self, subscriber: &'a Arc<dyn Subscriber>) -> Env<'a> {
+        Env { database: &self.database, subscriber, initial_versions: &self.statements, now: now() }
     }
 
     /// The status that a stream ends with, once it is known what was denied.

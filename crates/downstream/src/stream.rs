@@ -7,7 +7,6 @@
 
 mod body;
 mod observe;
-mod retry;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -34,11 +33,12 @@ use crate::admission::{Met, Opened, Refusal, Turn};
 use crate::apart::apart;
 use crate::clients::{Entry, Millis, Told};
 use crate::connection::Within;
-use crate::conversation::Conversation;
 use crate::messages::Messages;
 use crate::node::Client;
 use crate::peer::Peer;
+use crate::recent_responses::now;
 use crate::request::Request;
+use crate::session::{Handled, Session, Transport};
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::status::status;
@@ -68,13 +68,11 @@ struct State {
 
 struct Open {
     client: Arc<Client>,
-    conversation: Conversation,
+    session: Session,
     /// For operators, of each logical stream of the machine.
     told: Vec<Told>,
     /// How many names the largest request had that may not be answered yet.
     asked: usize,
-    /// Whether what was refused is asked for again, from time to time.
-    retries: bool,
     /// Whether the client sends no more requests, and is still sent what is due.
     half_closed: bool,
     /// Until when a timer runs for what waits.
@@ -148,7 +146,7 @@ impl Stream {
 
     /// How many names a request is about: with each that is new, or is given up, all of a stream are gone through.
     fn weight(&self, count: usize) -> usize {
-        let subscribed = |open: &Open| open.conversation.subscribed();
+        let subscribed = |open: &Open| open.session.subscribed();
         count.max(self.state.lock().open.as_ref().filter(|_| count > 0).map_or(0, subscribed))
     }
 
@@ -161,14 +159,14 @@ impl Stream {
             none => none.insert(self.meet(&request)?),
         };
         open.asked = open.asked.max(request.count());
-        let read = open.conversation.read(request, &self.shared.statements);
-        let (inbound, denied) = read.map_err(|error| self.shared.refuse(error))?;
         let client = Arc::clone(&open.client);
-        let type_url = inbound.type_url.clone();
-        denied.iter().for_each(|denied| self.shared.deny(denied));
-        tracing::debug!(node = %client.id, %type_url, nonce = inbound.nonce, "request");
         let subscriber = &(self.signal.clone() as Arc<dyn Subscriber>);
-        let verdict = open.conversation.hear(inbound, &self.shared.database, subscriber).map_err(status)?;
+        let handled = open.session.handle_request(request, &self.shared.env(subscriber));
+        let Handled { type_url, nonce, verdict, denied, refused, .. } =
+            handled.map_err(|error| self.shared.refuse(error))?;
+        tracing::debug!(node = %client.id, %type_url, nonce, "request");
+        denied.iter().for_each(|denied| self.shared.deny(denied));
+        self.shared.limit(&client, &type_url, &refused);
         let told = open.told(&type_url);
         if let Some(verdict) = verdict {
             if let Some(told) = told {
@@ -177,10 +175,10 @@ impl Stream {
             open.turn.end();
             self.shared.judge(self.dialect, Some(self.entry.id()), &client, &type_url, &verdict);
         }
-        if open.conversation.refused() > 0 && !std::mem::replace(&mut open.retries, true) {
-            self.within.execute(retry::from_time_to_time(Arc::downgrade(self)));
+        if open.session.is_retrying() {
+            self.set_timer(open);
         }
-        Ok(open.conversation.is_due())
+        Ok(open.is_due())
     }
 
     /// Makes the client's acquaintance by its first message.
@@ -196,15 +194,15 @@ impl Stream {
             dialect = %self.dialect, parameters = %client.profile.parameters, "client connected"
         );
         let turn = self.shared.gate.turn();
-        let of = (self.service, self.dialect);
         let settings = self.shared.session_settings();
-        let conversation = Conversation::new(of, Arc::clone(&client.profile), wrapping, settings);
+        let transport = Transport::Grpc(self.service, self.dialect);
+        let profile = Arc::clone(&client.profile);
+        let session = Session::new(transport, profile, wrapping, settings, fastrand::u32(..));
         Ok(Open {
             client,
-            conversation,
+            session,
             told: Vec::new(),
             asked: 0,
-            retries: false,
             timer: None,
             half_closed: false,
             turn,
@@ -240,17 +238,18 @@ impl Stream {
             return Poll::Ready(Err(end));
         }
         let Some(open) = &mut state.open else { return Poll::Pending };
-        if let Some(end) = open.conversation.end() {
+        if let Some(end) = open.session.close_reason() {
             tracing::info!(node = %open.client.id, reason = end.message, "stream closed");
             self.shared.metrics.closed_cold(self.dialect);
             state.open = None;
             return Poll::Ready(Err(status(end)));
         }
-        let due = matches!(open.turn, Turn::Over) || open.conversation.machine().is_due();
+        let due = matches!(open.turn, Turn::Over) || open.session.may_transmit();
         if due && open.turn.poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let transmit = due.then(|| apart(open.asked, || open.conversation.respond(&self.shared.frames)));
+        let transmit =
+            due.then(|| apart(open.asked, || open.session.poll_transmit(&self.shared.responses, now())));
         if let Some(transmit) = &transmit {
             open.turn.used(transmit.is_some());
         }
@@ -259,8 +258,8 @@ impl Stream {
                 if let Some(told) = open.told.get_mut(transmit.index) {
                     told.send(transmit.version);
                 }
-                if let Some(logical) = open.conversation.machine().logical().get(transmit.index) {
-                    logical.view().place.tell(transmit.nonce.commit);
+                if let Some(logical) = open.session.types().get(transmit.index) {
+                    logical.view().place().tell(transmit.nonce.commit);
                     let tally = tallies::of(self.dialect, logical.type_url());
                     tally.response(transmit.frame.len());
                     if transmit.refreshes {
@@ -274,7 +273,7 @@ impl Stream {
                 Poll::Ready(Ok(transmit.frame))
             }
             // What is waited for is waited for to the end.
-            None if open.half_closed && open.conversation.deadline().is_none() => {
+            None if open.half_closed && !open.session.is_waiting() => {
                 tracing::info!(node = %open.client.id, "client half-closed: stream ended");
                 state.open = None;
                 Poll::Ready(Err(Status::ok("")))

@@ -21,8 +21,7 @@ pub struct Tells {
 
 /// One logical stream's place at a view.
 pub struct Attached {
-    pub(crate) place: Attachment,
-    type_url: TypeUrl,
+    place: Attachment,
     pub(crate) tells: Tells,
     beyond: Beyond,
 }
@@ -33,9 +32,14 @@ impl Attached {
         if self.tells.away { unsettled.away } else { Away::default() }
     }
 
-    /// How many names are refused for now.
-    pub(crate) fn refused(&self) -> usize {
-        self.beyond.len()
+    /// Where it is attached.
+    pub fn place(&self) -> &Attachment {
+        &self.place
+    }
+
+    /// What is refused for now, and why.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (&Selector, Arc<str>)> {
+        self.beyond.iter()
     }
 
     /// `selectors`, as the database knows them.
@@ -44,16 +48,10 @@ impl Attached {
     }
 }
 
-/// Notes what is refused, where the client is sent that.
-fn tolerate(
-    tells: Tells,
-    beyond: &mut Beyond,
-    refused: &weir_database::Refused,
-    type_url: &TypeUrl,
-    node: &str,
-) -> Result<(), Refused> {
+/// Notes what is refused, where the client is told.
+fn tolerate(tells: Tells, beyond: &mut Beyond, refused: &weir_database::Refused) -> Result<(), Refused> {
     match tells.refused {
-        true => beyond.add(refused, type_url, node),
+        true => beyond.add(refused),
         false => Err(Refused::TooMuch(refused.to_string())),
     }
 }
@@ -107,8 +105,7 @@ impl View for Attached {
     fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
         let gone = self.beyond.placed(remove);
         if let Err(refused) = self.place.change(add, &gone) {
-            let node = self.place.subscriber().name();
-            tolerate(self.tells, &mut self.beyond, &refused, &self.type_url, &node)?;
+            tolerate(self.tells, &mut self.beyond, &refused)?;
             // What others take meanwhile ends the stream, as anything that cannot be told by name.
             let placed = self.beyond.placed(add);
             self.place.change(&placed, &gone).map_err(|refused| Refused::TooMuch(refused.to_string()))?;
@@ -162,11 +159,11 @@ impl Views for Attacher<'_> {
         let place = match attach(add) {
             Ok(place) => place,
             Err(refused) => {
-                tolerate(self.tells, &mut beyond, &refused, type_url, &self.subscriber.name())?;
+                tolerate(self.tells, &mut beyond, &refused)?;
                 attach(&beyond.placed(add)).map_err(|refused| Refused::TooMuch(refused.to_string()))?
             }
         };
         beyond.settle(&[], place.subscription());
-        Ok(Attached { place, type_url: type_url.clone(), tells: self.tells, beyond })
+        Ok(Attached { place, tells: self.tells, beyond })
     }
 }

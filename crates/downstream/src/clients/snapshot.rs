@@ -118,7 +118,7 @@ pub struct Held {
 impl Condition {
     /// How a stream stands with a type.
     pub(crate) fn of(logical: &Logical<Attached>) -> Self {
-        let attachment = &logical.view().place;
+        let attachment = logical.view().place();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
         let answered = logical.outstanding().is_none_or(|(_, answered)| answered);
@@ -164,7 +164,7 @@ impl TypeStatus {
 
     /// The state of a type, from `told`.
     pub(crate) fn of(logical: &Logical<Attached>, told: &Told) -> Self {
-        let attachment = &logical.view().place;
+        let attachment = logical.view().place();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let outstanding = logical.outstanding();
         let sent = |(nonce, answered)| Sent { nonce, version: told.sent, at: told.sent_at.into(), answered };

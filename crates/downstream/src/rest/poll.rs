@@ -12,37 +12,31 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_database::Subscriber;
-use weir_protocol::Dialect;
-use weir_protocol::server::ServerStream;
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::ResponseError;
 
 use super::Failure;
-use super::frames::{Json, PollFrames};
+use super::frames::Json;
 use crate::admission::Met;
 use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
-use crate::frames::now;
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
+use crate::recent_responses::now;
 use crate::request::Request;
-use crate::settings::Settings;
+use crate::session::{Handled, Session, Transport};
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
-use crate::view::{Attached, Attacher, Tells};
-use crate::wrapping::Wrapping;
 
 /// A request that waits for its answer.
 pub(super) struct Poll {
     shared: Arc<Shared>,
-    settings: Arc<Settings>,
-    machine: ServerStream<Attached, Json>,
+    session: Session,
     client: Arc<Client>,
     seen: Arc<Seen>,
     signal: Arc<Signal>,
-    wrapping: Wrapping,
     met: Option<Met>,
 }
 
@@ -92,7 +86,7 @@ impl Poll {
         request: &DiscoveryRequest,
     ) -> Result<Self, Failure> {
         let settings = shared.settings();
-        let (client, mut wrapping) = shared.meet(&settings, &peer, Request::node(request))?;
+        let (client, wrapping) = shared.meet(&settings, &peer, Request::node(request))?;
         let met = shared.gate.meet(&client.id)?;
         let (client, entry) = (Arc::new(client), shared.registry.entry());
         let (since, types) = (Millis::now(), Mutex::default());
@@ -100,13 +94,10 @@ impl Poll {
         let seen = Arc::new(Seen { client: Arc::clone(&client), peer, since, types, entry });
         seen.entry.show(&seen);
         shared.metrics.opened(Speech::Rest, None);
-        let machine = ServerStream::polled(client.profile.parameters.clone())
-            .with_patience(Arc::clone(&settings.patience));
-        wrapping.always |= request.has_locators();
-        // Who polls does not count down, and a poll is answered by changes.
-        wrapping.for_ttl = false;
+        let (profile, settings) = (Arc::clone(&client.profile), shared.session_settings());
+        let session = Session::new(Transport::Rest, profile, wrapping, settings, fastrand::u32(..));
         signal.belongs_to(&client);
-        Ok(Self { shared, settings, machine, client, seen, signal, wrapping, met })
+        Ok(Self { shared, session, client, seen, signal, met })
     }
 
     /// Who polls.
@@ -119,31 +110,18 @@ impl Poll {
     /// # Errors
     /// When the client asks for what it cannot have.
     pub(super) fn handle(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
-        let (profile, settings) = (&self.client.profile, &self.settings);
-        let refuse = |error| self.shared.refuse(error);
-        let inbound =
-            request.into_inbound(profile, &settings.limits, &self.shared.statements).map_err(refuse)?;
-        let (denied, verdict) = profile.rights.check(&inbound, None);
-        denied.iter().for_each(|denied| self.shared.deny(denied));
-        verdict.map_err(|error| status(error.into()))?;
-        let type_url = inbound.type_url.clone();
-        tracing::debug!(node = %self.client.id, %type_url, version = ?inbound.version, "poll");
         let subscriber: Arc<dyn Subscriber> = self.signal.clone();
-        let cold = self.settings.cold_start.of(self.client.profile.kind, Dialect::Sotw);
-        let mut views = Attacher {
-            database: &self.shared.database,
-            subscriber: &subscriber,
-            // Of what is refused the status tells.
-            tells: Tells { away: cold.tells, refused: false },
-        };
-        let verdict =
-            self.machine.handle_message(inbound, &mut views, now()).map_err(|error| status(error.into()))?;
+        let handled = self.session.handle_request(request, &self.shared.env(&subscriber));
+        let Handled { type_url, version, verdict, denied, .. } =
+            handled.map_err(|error| self.shared.refuse(error))?;
+        tracing::debug!(node = %self.client.id, %type_url, ?version, "poll");
+        denied.iter().for_each(|denied| self.shared.deny(denied));
         let mut told = Told::default();
         if let Some(verdict) = verdict {
             told.judge(&verdict);
             self.shared.judge(Speech::Rest, None, &self.client, &type_url, &verdict);
         }
-        let types = self.machine.logical().iter().map(|logical| TypeStatus::of(logical, &told));
+        let types = self.session.types().iter().map(|logical| TypeStatus::of(logical, &told));
         *self.seen.types.lock() = types.collect();
         Ok(())
     }
@@ -160,7 +138,7 @@ impl Poll {
         let shared = Arc::clone(&self.shared);
         let over = Instant::now() + hold;
         let json = loop {
-            let deadline = self.machine.poll_timeout().map(Instant::from_std).filter(|at| *at < over);
+            let deadline = self.session.poll_timeout().map(Instant::from_std).filter(|at| *at < over);
             tokio::select! {
                 biased;
                 json = poll_fn(|cx| self.poll(cx)) => break json?,
@@ -171,7 +149,7 @@ impl Poll {
                     if deadline.is_none() {
                         return Ok(None);
                     }
-                    if self.machine.handle_timeout(now()).first_response {
+                    if self.session.handle_timeout(now()).first_response {
                         shared.metrics.first_response_timeout(Speech::Rest);
                     }
                 }
@@ -191,22 +169,20 @@ impl Poll {
 
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Result<Json, Status>> {
         self.signal.register(cx);
-        if let Some(end) =
-            self.settings.cold_start.of(self.client.profile.kind, Dialect::Sotw).end(&self.machine)
-        {
+        if let Some(end) = self.session.close_reason() {
             self.shared.metrics.closed_cold(Speech::Rest);
             return Ready::Ready(Err(status(end)));
         }
-        let frames = self.shared.frames.of_stream(self.wrapping).unlimited();
-        let mut frames = PollFrames { json: &self.shared.json, frames };
-        let Some(transmit) = self.machine.poll_transmit(&mut frames, now()) else { return Ready::Pending };
-        if let (Some(logical), Ok(json)) = (self.machine.logical().get(transmit.index), &transmit.frame) {
+        let transmit = self.session.poll_transmit(&self.shared.responses, now());
+        let Some(transmit) = transmit else { return Ready::Pending };
+        let json = self.shared.json.of(transmit.frame, transmit.version, transmit.uncacheable);
+        if let (Some(logical), Ok(json)) = (self.session.types().get(transmit.index), &json) {
             let type_url = logical.type_url();
-            logical.view().place.tell(transmit.nonce.commit);
+            logical.view().place().tell(transmit.nonce.commit);
             tallies::of(Speech::Rest, type_url).response(json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }
-        Ready::Ready(Ok(transmit.frame))
+        Ready::Ready(Ok(json))
     }
 }
 

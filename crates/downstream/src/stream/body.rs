@@ -63,7 +63,7 @@ impl Drop for ResponseBody {
         self.stream.shared.metrics.closed(self.stream.dialect, Some(self.stream.service));
         let open = self.stream.state.lock().open.take();
         let was_open = open.is_some();
-        let names = open.as_ref().map_or(0, |open| open.conversation.subscribed());
+        let names = open.as_ref().map_or(0, |open| open.session.subscribed());
         apart(names, || drop(open));
         self.within.stream_ended(was_open || self.ended);
         if was_open {

@@ -9,9 +9,14 @@ use crate::clients::{Condition, Observed, Snapshot, Told, TypeStatus};
 use crate::node::Client;
 
 impl Open {
+    /// Whether there may be a response, or the end.
+    pub(super) fn is_due(&self) -> bool {
+        self.session.may_transmit() || self.session.close_reason().is_some()
+    }
+
     /// What is remembered of a type, from its first request on.
     pub(super) fn told(&mut self, type_url: &TypeUrl) -> Option<&mut Told> {
-        let logical = self.conversation.machine().logical();
+        let logical = self.session.types();
         let at = logical.iter().position(|logical| logical.type_url() == type_url)?;
         if self.told.len() < logical.len() {
             // There are few types, so no room is kept for more of them.
@@ -26,7 +31,7 @@ impl Observed for Stream {
     fn observe(&self) -> Option<Snapshot> {
         let state = self.state.lock();
         let open = state.open.as_ref()?;
-        let types = open.conversation.machine().logical().iter().zip(&open.told);
+        let types = open.session.types().iter().zip(&open.told);
         Some(Snapshot {
             id: self.entry.id(),
             client: Arc::clone(&open.client),
@@ -47,7 +52,7 @@ impl Observed for Stream {
 
     fn stand(&self) -> Option<Vec<(u64, Condition)>> {
         let state = self.state.lock();
-        let logical = state.open.as_ref()?.conversation.machine().logical().iter();
-        Some(logical.map(|logical| (logical.view().place.view(), Condition::of(logical))).collect())
+        let logical = state.open.as_ref()?.session.types().iter();
+        Some(logical.map(|logical| (logical.view().place().view(), Condition::of(logical))).collect())
     }
 }

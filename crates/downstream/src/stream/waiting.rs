@@ -9,11 +9,12 @@ use tonic::Status;
 use weir_database::Subscriber as _;
 
 use super::{Open, Stream};
+use crate::recent_responses::now;
 
 impl Stream {
     /// Starts a timer for what the machine waits for, unless one runs that ends in time.
     pub(super) fn set_timer(self: &Arc<Self>, open: &mut Open) {
-        let Some(deadline) = open.conversation.deadline() else { return };
+        let Some(deadline) = open.session.poll_timeout() else { return };
         if open.timer.is_none_or(|timer| timer > deadline) {
             open.timer = Some(deadline);
             self.within.execute(end_waits(Arc::downgrade(self), deadline));
@@ -37,7 +38,7 @@ impl Stream {
         let mut state = self.state.lock();
         let Some(open) = &mut state.open else { return };
         open.timer.take_if(|timer| *timer == deadline);
-        let ended = open.conversation.handle_timeout();
+        let ended = open.session.handle_timeout(now());
         if ended.warming {
             tracing::info!(
                 node = %open.client.id,

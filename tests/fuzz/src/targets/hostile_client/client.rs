@@ -15,7 +15,7 @@ use http_body::{Body, Frame};
 use prost::Message;
 use weir_database::Subscriber;
 use weir_downstream::{
-    Bounds, Client, Conversation, Limits, Messages, NodeRules, Request, SessionSettings, Wrapping,
+    Bounds, Client, Env, Limits, Messages, NodeRules, Request, Session, SessionSettings, Transport, Wrapping,
 };
 use weir_protocol::Dialect;
 use weir_protocol::server::View as _;
@@ -72,7 +72,7 @@ pub(super) struct Hostile<R> {
     wire: Wire,
     messages: Messages<R, Wire>,
     /// From the first message on.
-    conversation: Option<Conversation>,
+    session: Option<Session>,
     over: bool,
     bell: Arc<dyn Subscriber>,
     /// What it has subscribed to since it last had read everything, and all that it ever has.
@@ -87,7 +87,7 @@ impl<R: Request> Hostile<R> {
         Self {
             messages: Messages::new(wire.clone(), Bounds::alone(&LIMITS, PACE)),
             wire,
-            conversation: None,
+            session: None,
             over: false,
             bell: Arc::new(Bell::default()),
             asked: BTreeSet::new(),
@@ -120,24 +120,29 @@ impl<R: Request> Hostile<R> {
             };
             if taken.is_none() {
                 self.over = true;
-                self.conversation = None;
+                self.session = None;
             }
         }
     }
 
     /// None if the stream is over with it.
     fn take(&mut self, request: R, world: &World) -> Option<()> {
-        if self.conversation.is_none() {
+        if self.session.is_none() {
             let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
             let client = Client::new(request.node(), &RULES).ok()?;
-            let of = (service, R::DIALECT);
-            self.conversation =
-                Some(Conversation::new(of, client.profile, Wrapping::default(), Arc::clone(&SETTINGS)));
+            let transport = Transport::Grpc(service, R::DIALECT);
+            let settings = Arc::clone(&SETTINGS);
+            self.session = Some(Session::new(transport, client.profile, Wrapping::default(), settings, 0));
         }
-        let conversation = self.conversation.as_mut()?;
-        let (inbound, _) = conversation.read(request, &world.statements).ok()?;
-        conversation.hear(inbound, &world.database, &self.bell).ok()?;
-        let subscribed = subscribed(conversation);
+        let session = self.session.as_mut()?;
+        let env = Env {
+            database: &world.database,
+            subscriber: &self.bell,
+            initial_versions: &world.statements,
+            now: world.now,
+        };
+        session.handle_request(request, &env).ok()?;
+        let subscribed = subscribed(session);
         self.asked.extend(subscribed.iter().cloned());
         self.ever.extend(subscribed);
         Some(())
@@ -146,9 +151,9 @@ impl<R: Request> Hostile<R> {
     /// Reads up to so many responses.
     pub(super) fn read(&mut self, world: &World, most: usize) {
         for _ in 0..most.min(1000) {
-            let Some(conversation) = &mut self.conversation else { return };
-            let Some(transmit) = conversation.respond(&world.frames) else {
-                self.asked = subscribed(conversation).into_iter().collect();
+            let Some(session) = &mut self.session else { return };
+            let Some(transmit) = session.poll_transmit(&world.responses, world.now) else {
+                self.asked = subscribed(session).into_iter().collect();
                 return;
             };
             let (type_url, nonce, sent) = read(R::DIALECT, &transmit.frame);
@@ -175,18 +180,17 @@ impl<R: Request> Hostile<R> {
 
     /// What the stream makes the server remember.
     pub(super) fn check(&self, world: &World) {
-        let Some(conversation) = &self.conversation else {
+        let Some(session) = &self.session else {
             return assert_eq!(world.streams(), 0, "a stream that is over is still attached");
         };
-        let machine = conversation.machine();
-        assert_eq!(world.streams(), machine.logical().len());
-        let beside = machine.remembered();
+        assert_eq!(world.streams(), session.types().len());
+        let beside = session.remembered();
         assert!(beside <= self.ever.len() + BESIDE, "{beside} names are remembered of {}", self.ever.len());
     }
 }
 
-fn subscribed(conversation: &Conversation) -> Vec<(TypeUrl, Selector)> {
-    let logical = conversation.machine().logical().iter();
+fn subscribed(session: &Session) -> Vec<(TypeUrl, Selector)> {
+    let logical = session.types().iter();
     let of_type = logical.flat_map(|logical| {
         let selectors = logical.view().subscription().iter();
         selectors.map(|selector| (logical.type_url().clone(), selector.clone()))

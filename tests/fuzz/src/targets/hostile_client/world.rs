@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 use weir_database::{Database, DemandChange, Settings};
-use weir_downstream::{Frames, Statements};
+use weir_downstream::{RecentResponses, Responses, Statements};
 use weir_protocol::Dialect;
 use weir_testkit::simulator::Follower;
 use weir_types::{
@@ -22,22 +22,23 @@ type Wanted = BTreeSet<(TypeUrl, ResourceLocator)>;
 pub(super) struct World {
     pub(super) database: Database,
     pub(super) statements: Statements,
-    pub(super) frames: Frames,
+    pub(super) responses: Responses<RecentResponses>,
     bystanders: Vec<Follower>,
     wanted: Wanted,
     /// Every other name that a resource ever had: bare resources do not contain them.
     aliases: BTreeMap<(TypeUrl, Name), BTreeSet<Name>>,
-    now: Instant,
+    pub(super) now: Instant,
 }
 
 impl World {
     pub(super) fn new() -> Self {
         let database = Database::new(Settings::default());
         // Small, so that responses are split.
-        let frames = Frames::new("weir".to_owned(), 1 << 20, 300);
+        let now = Instant::now();
+        let responses = Responses::new("weir".to_owned(), 300, now, RecentResponses::new(1 << 20));
         let bystanders = bystanders(&database);
         let (statements, wanted, aliases) = Default::default();
-        Self { database, statements, frames, bystanders, wanted, aliases, now: Instant::now() }
+        Self { database, statements, responses, bystanders, wanted, aliases, now }
     }
 
     /// How many types the client has open.

@@ -1,6 +1,7 @@
 //! What holds for the streams of all clients.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_protocol::server::Patience;
 
@@ -8,7 +9,7 @@ use crate::cold::ColdStarts;
 use crate::limits::Limits;
 
 /// What holds for the streams of all clients.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SessionSettings {
     /// How much a client may ask for.
     pub limits: Limits,
@@ -16,4 +17,13 @@ pub struct SessionSettings {
     pub cold_start: ColdStarts,
     /// For how long streams wait for what may never come.
     pub patience: Arc<Patience>,
+    /// After how long names beyond the limits are asked for again, at first.
+    pub retry_after: Duration,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        let (limits, cold_start, patience) = Default::default();
+        Self { limits, cold_start, patience, retry_after: Duration::from_secs(5) }
+    }
 }

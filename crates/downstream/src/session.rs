@@ -1,0 +1,278 @@
+//! One client's stream without IO: gRPC in either dialect, or a poll over REST.
+//!
+//! Owns what the client may ask for, what it is subscribed to, and how far it was sent the changes of that. Never reads,
+//! writes, counts, logs or waits: requests come decoded, a response is made when there is room for it, time is an
+//! argument, and what there is to count or to log is returned.
+//!
+//! The contract: [`Session::handle_request`] for each request, in order, whenever it comes; [`Session::poll_transmit`]
+//! whenever there is room to send one response and a view has changed, a request was handled or a wait has ended, until
+//! it returns none; [`Session::handle_timeout`] at [`Session::poll_timeout`]. The stream is over with an error, and when
+//! there is a [`Session::close_reason`].
+
+mod retry;
+mod settings;
+mod stream_limits;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use weir_database::{Database, Subscriber};
+use weir_protocol::Dialect;
+use weir_protocol::server::{Inbound, Logical, Nonce, ServerStream, TimedOut, Verdict, View as _};
+use weir_types::{Name, Selector, TypeUrl, Version};
+use weir_wire::services::Service;
+
+use self::retry::Retry;
+pub use self::settings::SessionSettings;
+use crate::cold::Cold;
+use crate::error::StreamError;
+use crate::profile::{ClientKind, ClientProfile};
+use crate::request::{InitialVersions, Request};
+use crate::responses::{ResponseCache, Responses, StreamResponses};
+use crate::rights::Denied;
+use crate::scope::Scope;
+use crate::view::{Attached, Attacher, Tells};
+use crate::wrapping::Wrapping;
+
+/// How a client speaks.
+#[derive(Clone, Copy, Debug)]
+pub enum Transport {
+    /// By a stream of this service.
+    Grpc(&'static Service, Dialect),
+    /// By one request, which gets one response.
+    Rest,
+}
+
+/// What a session works on.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    /// What the client subscribes to.
+    pub database: &'a Database,
+    /// Is woken when there may be a response.
+    pub subscriber: &'a Arc<dyn Subscriber>,
+    /// Reads what clients state to hold.
+    pub initial_versions: &'a dyn InitialVersions,
+    /// What time it is.
+    pub now: Instant,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct Handled {
+    /// The type that it is about.
+    pub type_url: TypeUrl,
+    /// The response that it answers; empty for none.
+    pub nonce: String,
+    /// State of the world: the version that it states.
+    pub version: Option<Version>,
+    /// What the client decided on an earlier response.
+    pub verdict: Option<Verdict>,
+    /// What it asks for and the client may not have.
+    pub denied: Option<Denied>,
+    /// What it asks for beyond the limits.
+    pub refused: Vec<RefusedName>,
+}
+
+/// A name beyond the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedName {
+    /// The name.
+    pub name: Name,
+    /// The limit, in words.
+    pub reason: Arc<str>,
+}
+
+/// A response that is ready to leave.
+#[derive(Debug)]
+pub struct Transmit {
+    /// The place of its type in [`Session::types`].
+    pub index: usize,
+    /// Its nonce.
+    pub nonce: Nonce,
+    /// The version of what the client then has.
+    pub version: Version,
+    /// Its bytes, in the frame that gRPC puts around a message.
+    pub frame: Bytes,
+    /// Whether it refreshes what lives on.
+    pub refreshes: bool,
+    /// Of a poll: whether it must not be kept for anyone else.
+    pub uncacheable: bool,
+}
+
+/// One client's stream, from its first request on.
+pub struct Session {
+    machine: ServerStream<Attached, Bytes>,
+    /// None for a poll, whose path names the type.
+    scope: Option<Scope>,
+    client: Arc<ClientProfile>,
+    settings: Arc<SessionSettings>,
+    wrapping: Wrapping,
+    cold: Cold,
+    seed: u32,
+    /// While there are names that are refused.
+    retry: Option<Box<Retry>>,
+}
+
+impl Session {
+    /// That of `client`, which is sent its resources in this `wrapping`. What is left to chance follows from `seed`.
+    pub fn new(
+        transport: Transport,
+        client: Arc<ClientProfile>,
+        wrapping: Wrapping,
+        settings: Arc<SessionSettings>,
+        seed: u32,
+    ) -> Self {
+        let parameters = client.parameters.clone();
+        let (scope, machine) = match transport {
+            Transport::Grpc(service, dialect) => {
+                let scope = Scope::new(service);
+                let machine = ServerStream::new(dialect, scope.mode(), parameters);
+                (Some(scope), machine.for_proxy(client.kind == ClientKind::Weir))
+            }
+            Transport::Rest => (None, ServerStream::polled(parameters)),
+        };
+        let machine = machine.with_patience(Arc::clone(&settings.patience));
+        // Who polls does not count down, and a poll is answered by changes.
+        let wrapping = Wrapping { for_ttl: wrapping.for_ttl && scope.is_some(), ..wrapping };
+        let cold = settings.cold_start.of(client.kind, machine.dialect());
+        Self { machine, scope, client, settings, wrapping, cold, seed, retry: None }
+    }
+
+    /// Takes in a request.
+    ///
+    /// # Errors
+    /// What is wrong with it: the stream is over.
+    pub fn handle_request<R: Request>(&mut self, request: R, env: &Env<'_>) -> Result<Handled, StreamError> {
+        let inbound = self.read(request, env)?;
+        let (denied, verdict) = self.client.rights.check(&inbound, self.subscription(&inbound.type_url));
+        if let Err(refused) = verdict {
+            return Err(StreamError::from(refused).with_denied(denied));
+        }
+        let refused_before = self.refused_of(&inbound.type_url);
+        let (type_url, nonce, version) = (inbound.type_url.clone(), inbound.nonce.clone(), inbound.version);
+        // Of what is refused, the status of a poll tells.
+        let refused = self.scope.is_some() && self.client.kind.takes_errors(self.machine.dialect());
+        let tells = Tells { away: self.cold.tells, refused };
+        let mut views = Attacher { database: env.database, subscriber: env.subscriber, tells };
+        let verdict = self.machine.handle_message(inbound, &mut views, env.now)?;
+        let refused = self.refused_since(&type_url, &refused_before);
+        if self.retry.is_none() && self.refused() > 0 {
+            let retry = Retry::new(self.settings.retry_after, self.seed.into(), env.now);
+            self.retry = Some(Box::new(retry));
+        }
+        Ok(Handled { type_url, nonce, version, verdict, denied, refused })
+    }
+
+    /// What the client asks for, once it is held against the scope of the stream and the limits.
+    fn read<R: Request>(&mut self, mut request: R, env: &Env<'_>) -> Result<Inbound, StreamError> {
+        self.wrapping.always |= request.has_locators();
+        let limits = &self.settings.limits;
+        if let Some(scope) = &mut self.scope {
+            limits.check_text(&"type_url", request.type_url_mut())?;
+            scope.admit(request.type_url_mut())?;
+        }
+        let inbound = request.into_inbound(&self.client, limits, env.initial_versions)?;
+        if self.scope.is_some() {
+            stream_limits::check(&self.machine, &inbound, limits)?;
+        }
+        Ok(inbound)
+    }
+
+    fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical<Attached>> {
+        self.types().iter().find(|logical| logical.type_url() == type_url)
+    }
+
+    fn subscription(&self, type_url: &TypeUrl) -> Option<&weir_types::Subscription> {
+        self.of_type(type_url).map(|logical| logical.view().subscription())
+    }
+
+    fn refused_of(&self, type_url: &TypeUrl) -> Vec<Selector> {
+        let refused = self.of_type(type_url).map(|logical| logical.view().refused());
+        refused.into_iter().flatten().map(|(selector, _)| selector.clone()).collect()
+    }
+
+    fn refused_since(&self, type_url: &TypeUrl, before: &[Selector]) -> Vec<RefusedName> {
+        let refused = self.of_type(type_url).map(|logical| logical.view().refused()).into_iter().flatten();
+        let new = refused.filter(|(selector, _)| !before.contains(selector));
+        new.map(|(selector, reason)| RefusedName { name: selector.locator.name.clone(), reason }).collect()
+    }
+
+    /// How many names are refused for now.
+    fn refused(&self) -> usize {
+        self.types().iter().map(|logical| logical.view().refused().count()).sum()
+    }
+
+    /// The next response, if there is one. The caller has room to send it.
+    pub fn poll_transmit<C: ResponseCache>(
+        &mut self,
+        responses: &Responses<C>,
+        now: Instant,
+    ) -> Option<Transmit> {
+        let polls = self.scope.is_none();
+        let mut responses = StreamResponses {
+            responses,
+            wrapping: self.wrapping,
+            takes_any_size: polls || self.client.takes_any_size,
+            takes_trace_context: !polls && self.client.takes_trace_context,
+            polls,
+            now,
+            uncacheable: false,
+        };
+        let transmit = self.machine.poll_transmit(&mut responses, now)?;
+        let weir_protocol::server::Transmit { index, nonce, version, frame, refreshes } = transmit;
+        Some(Transmit { index, nonce, version, frame, refreshes, uncacheable: responses.uncacheable })
+    }
+
+    /// When a wait is to end, or refused names are to be asked for again.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout().into_iter().chain(self.retry.iter().map(|retry| retry.at)).min()
+    }
+
+    /// Ends the waits whose time is up, and asks again for refused names. To be called at [`Self::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) -> TimedOut {
+        if let Some(mut retry) = self.retry.take_if(|retry| retry.at <= now) {
+            self.machine.retry();
+            if self.refused() > 0 {
+                retry.put_off(now);
+                self.retry = Some(retry);
+            }
+        }
+        self.machine.handle_timeout(now)
+    }
+
+    /// Whether refused names are asked for again, from time to time.
+    pub fn is_retrying(&self) -> bool {
+        self.retry.is_some()
+    }
+
+    /// Whether a response waits for something, and will leave without it when that takes too long.
+    pub fn is_waiting(&self) -> bool {
+        self.machine.poll_timeout().is_some()
+    }
+
+    /// Whether there may be a response.
+    pub fn may_transmit(&self) -> bool {
+        self.machine.is_due()
+    }
+
+    /// Why the stream ends though the client goes on, if it does: there is nobody to ask.
+    pub fn close_reason(&self) -> Option<StreamError> {
+        self.cold.end(&self.machine)
+    }
+
+    /// What is subscribed, and how far the client has got: one for each type, in the order in which additions leave.
+    pub fn types(&self) -> &[Logical<Attached>] {
+        self.machine.logical()
+    }
+
+    /// How many names the stream is subscribed to.
+    pub fn subscribed(&self) -> usize {
+        self.types().iter().map(|logical| logical.view().subscription().len()).sum()
+    }
+
+    /// How many names the stream remembers beside those that it is subscribed to.
+    pub fn remembered(&self) -> usize {
+        self.machine.remembered()
+    }
+}
