@@ -9,10 +9,9 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
-use weir_downstream::{
-    ClientProfile, Env, RecentResponses, Responses, Session, Statements, Transport, Wrapping,
-};
+use weir_downstream::{RecentResponses, Statements};
 use weir_protocol::Dialect;
+use weir_session::{ClientProfile, Env, Responses, Session, Transport, Wrapping};
 use weir_types::constraints::Expr;
 use weir_types::{Answered, ApiVersion, Batch, Reach, TypeUrl};
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};

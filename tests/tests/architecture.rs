@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weir-wire", &["weir-types"]),
     ("weir-protocol", &["weir-types"]),
     ("weir-database", &["weir-types"]),
+    ("weir-session", &["weir-types", "weir-wire", "weir-protocol", "weir-database"]),
     ("weir-metrics", &[]),
     ("weir-store", &["weir-types", "weir-metrics", "weir-wire"]),
     ("weir-watch", &[]),
@@ -32,16 +33,24 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "weir-downstream",
-        &["weir-types", "weir-metrics", "weir-wire", "weir-protocol", "weir-database", "weir-tls"],
+        &[
+            "weir-types",
+            "weir-metrics",
+            "weir-wire",
+            "weir-protocol",
+            "weir-database",
+            "weir-session",
+            "weir-tls",
+        ],
     ),
     ("weir-config", &["weir-types"]),
     ("weir-telemetry", &["weir-metrics"]),
     ("weir-admin", &["weir-types", "weir-metrics", "weir-wire", "weir-database", "weir-tls"]),
-    ("weir-testkit", &["weir-types", "weir-wire", "weir-protocol", "weir-database"]),
+    ("weir-testkit", &["weir-types", "weir-wire", "weir-protocol", "weir-database", "weir-session"]),
 ];
 
 /// Crates whose code has no clock, no task and no socket.
-const WITHOUT_IO: &[&str] = &["weir-types", "weir-protocol", "weir-database"];
+const WITHOUT_IO: &[&str] = &["weir-types", "weir-protocol", "weir-database", "weir-session"];
 const IO: &[&str] = &["tokio", "tokio-stream", "tokio-util", "tonic", "hyper", "axum"];
 
 /// Packages that no shipped code may contain.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_tls::Identity;
 use weir_types::{DynamicParameters, Pattern, TypeUrl};
 
-use crate::rights::{Grant, Rights};
+use weir_session::{Grant, Rights};
 
 /// What some clients may have.
 #[derive(Clone, Debug)]

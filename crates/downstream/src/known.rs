@@ -11,7 +11,7 @@ use weir_types::KnownVersions;
 use weir_wire::request::{Statement, StatementFingerprint};
 use weir_wire::scan::ScanError;
 
-use crate::request::InitialVersions;
+use weir_session::InitialVersions;
 
 /// How many bytes of names are kept in all, and what is kept with each.
 const CAPACITY: u64 = 20 << 20;

@@ -7,7 +7,7 @@ use opentelemetry::metrics::Counter;
 use parking_lot::Mutex;
 use weir_types::TypeUrl;
 
-use crate::encoder::Encoding;
+use weir_session::Encoding;
 
 /// What is counted of them, and said once.
 pub(crate) struct Large {

@@ -25,11 +25,11 @@ use self::frames::Frames;
 pub(crate) use self::whole::Whole;
 use crate::admission::{Admission, Gate};
 use crate::apart::apart;
-use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::request::Request;
 use crate::settings::Settings;
 use crate::status::status;
+use weir_session::Limits;
+use weir_session::Request;
 
 /// About how many bytes a name has, in a request that has many.
 const BYTES_OF_A_NAME: usize = 32;

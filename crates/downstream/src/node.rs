@@ -10,8 +10,8 @@ use weir_tls::Identity;
 use weir_wire::discovery::Node;
 
 use crate::access::AccessRules;
-use crate::profile::{ClientKind, ClientProfile};
 use crate::rules::NodeRules;
+use weir_session::{ClientKind, ClientProfile};
 
 /// Clients that take resources of state-of-the-world responses wrapped state one of these.
 const WRAPPING_FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::rules::NodeRule;
     use crate::rules::tests::{node, rule};
-    use crate::wrapping::Wrapping;
+    use weir_session::Wrapping;
 
     #[test]
     fn p13_locators_are_filled_only_where_the_rule_says_so() {

@@ -8,7 +8,7 @@ use moka::sync::Cache;
 
 use crate::large::Large;
 use crate::lookups::Lookups;
-use crate::responses::{EncodedResponse, Made, ResponseCache, ResponseKey};
+use weir_session::{EncodedResponse, Made, ResponseCache, ResponseKey};
 
 /// How long a response is kept that no stream has asked for.
 const IDLE: Duration = Duration::from_secs(10);
@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
     use crate::known::Statements;
-    use crate::responses::Responses;
-    use crate::session::{Env, Session, Transport};
+    use weir_session::Responses;
+    use weir_session::{Env, Session, Transport};
 
     struct Nobody;
 

@@ -20,10 +20,10 @@ use crate::connection::{Watched, Within};
 use crate::messages::{Bounds, Messages};
 use crate::operations::Operations;
 use crate::peer::Peer;
-use crate::request::Request;
 use crate::rest;
 use crate::shared::Shared;
 use crate::stream::{ResponseBody, Stream};
+use weir_session::Request;
 
 /// Every discovery service, for the clients of one connection: they differ in what their streams may carry, and in
 /// nothing else.

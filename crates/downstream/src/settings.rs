@@ -8,11 +8,11 @@ use weir_protocol::server::Patience;
 
 use crate::access::AccessRules;
 use crate::admission::Admission;
-use crate::cold::ColdStarts;
 use crate::drain::Drain;
-use crate::limits::Limits;
 use crate::rules::NodeRules;
-use crate::session::SessionSettings;
+use weir_session::ColdStarts;
+use weir_session::Limits;
+use weir_session::SessionSettings;
 
 /// Who may ask for the status of clients. It shows what they are configured with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

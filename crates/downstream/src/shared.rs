@@ -11,21 +11,21 @@ use weir_types::TypeUrl;
 use crate::admission::Gate;
 use crate::clients::{Interned, Nack, Registry};
 use crate::drain::Phases;
-use crate::error::StreamError;
 use crate::known::Statements;
 use crate::metrics::{Metrics, Speech};
 use crate::node::Client;
 use crate::observed::observe;
 use crate::peer::Peer;
 use crate::recent_responses::{RecentResponses, now};
-use crate::responses::Responses;
 use crate::rest::JsonFrames;
-use crate::rights::Denied;
-use crate::session::{Env, RefusedName, SessionSettings};
 use crate::settings::Settings;
 use crate::status::status;
 use crate::tallies;
-use crate::wrapping::Wrapping;
+use weir_session::Denied;
+use weir_session::Responses;
+use weir_session::StreamError;
+use weir_session::Wrapping;
+use weir_session::{Env, RefusedName, SessionSettings};
 
 /// The settings, and what of them each stream keeps.
 struct InForce {

@@ -2,7 +2,7 @@
 
 use tonic::{Code, Status};
 
-use crate::error::StreamError;
+use weir_session::StreamError;
 
 /// The status that a stream ends with.
 pub(crate) fn status(error: StreamError) -> Status {

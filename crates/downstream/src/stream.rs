@@ -37,12 +37,12 @@ use crate::messages::Messages;
 use crate::node::Client;
 use crate::peer::Peer;
 use crate::recent_responses::now;
-use crate::request::Request;
-use crate::session::{Handled, Session, Transport};
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
+use weir_session::Request;
+use weir_session::{Handled, Session, Transport};
 
 /// One stream.
 pub(crate) struct Stream {

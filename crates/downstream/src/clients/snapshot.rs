@@ -10,7 +10,7 @@ use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
 
 use super::{Millis, Told};
 use crate::node::Client;
-use crate::view::Attached;
+use weir_session::Attached;
 
 /// A stream of a client, or a poll that waits.
 #[derive(Clone, Debug)]

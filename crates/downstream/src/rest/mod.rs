@@ -25,13 +25,13 @@ use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
 use crate::admission::{Met, Opened, Partial, Refusal};
-use crate::error::StreamError;
-use crate::limits::Limits;
 use crate::metrics::Speech;
 use crate::peer::Peer;
 use crate::shared::Shared;
 use crate::status::status;
 use crate::tallies;
+use weir_session::Limits;
+use weir_session::StreamError;
 
 pub(crate) use frames::JsonFrames;
 

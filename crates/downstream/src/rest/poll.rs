@@ -23,12 +23,12 @@ use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
 use crate::recent_responses::now;
-use crate::request::Request;
-use crate::session::{Handled, Session, Transport};
 use crate::shared::Shared;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
+use weir_session::Request;
+use weir_session::{Handled, Session, Transport};
 
 /// A request that waits for its answer.
 pub(super) struct Poll {

@@ -4,7 +4,7 @@ use weir_protocol::server::Logical;
 use weir_wire::request::DeltaRequest;
 
 use super::*;
-use crate::view::Attached;
+use weir_session::Attached;
 
 /// What a function with these parameters gives takes so many bytes.
 fn given<A, B, C, T>(_: impl Fn(A, B, C) -> T) -> usize {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use prost::Message;
 use tokio::runtime::{Builder, Runtime};
-use weir_downstream::Request;
+use weir_session::Request;
 use weir_testkit::constraints::locator;
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest, ResourceLocator, Status};
 use weir_wire::request::DeltaRequest;

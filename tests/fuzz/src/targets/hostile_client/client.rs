@@ -14,11 +14,10 @@ use futures_util::FutureExt;
 use http_body::{Body, Frame};
 use prost::Message;
 use weir_database::Subscriber;
-use weir_downstream::{
-    Bounds, Client, Env, Limits, Messages, NodeRules, Request, Session, SessionSettings, Transport, Wrapping,
-};
+use weir_downstream::{Bounds, Client, Messages, NodeRules};
 use weir_protocol::Dialect;
 use weir_protocol::server::View as _;
+use weir_session::{Env, Limits, Request, Session, SessionSettings, Transport, Wrapping};
 use weir_testkit::model::Bell;
 use weir_types::xdstp::collections_of;
 use weir_types::{ApiVersion, Form, Selector, TypeUrl, Variant};

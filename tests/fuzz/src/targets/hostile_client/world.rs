@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 use weir_database::{Database, DemandChange, Settings};
-use weir_downstream::{RecentResponses, Responses, Statements};
+use weir_downstream::{RecentResponses, Statements};
 use weir_protocol::Dialect;
+use weir_session::Responses;
 use weir_testkit::simulator::Follower;
 use weir_types::{
     Absence, Batch, Code, DynamicParameters, Failed, Form, Name, Reach, ResourceError, ResourceLocator,

@@ -15,7 +15,7 @@ pub struct Wrapping {
 impl Wrapping {
     /// For this client, of whose kind the configuration may state that it takes wrapped resources, or that it
     /// does not.
-    pub(crate) fn of(client: &ClientProfile, configured: Option<bool>) -> Self {
+    pub fn of(client: &ClientProfile, configured: Option<bool>) -> Self {
         match configured {
             Some(wrapped) => Self { always: wrapped, for_ttl: wrapped },
             None => Self {

@@ -12,11 +12,11 @@ use crate::beyond::Beyond;
 
 /// What a client is sent for names that it does not get, beside what is true of the resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tells {
+pub(crate) struct Tells {
     /// That nobody can be asked for them: they count as answered.
-    pub away: bool,
-    /// That they are beyond the limits. The stream ends where that cannot be sent.
-    pub refused: bool,
+    pub(crate) away: bool,
+    /// That they are beyond the limits. Who is not told has its stream ended.
+    pub(crate) refused: bool,
 }
 
 /// One logical stream's place at a view.
@@ -141,13 +141,13 @@ impl View for Attached {
 }
 
 /// Attaches the logical streams of one stream.
-pub struct Attacher<'a> {
+pub(crate) struct Attacher<'a> {
     /// What there is to attach to.
-    pub database: &'a Database,
+    pub(crate) database: &'a Database,
     /// Who is woken by changes.
-    pub subscriber: &'a Arc<dyn Subscriber>,
+    pub(crate) subscriber: &'a Arc<dyn Subscriber>,
     /// What it is told of names that it does not get.
-    pub tells: Tells,
+    pub(crate) tells: Tells,
 }
 
 impl Views for Attacher<'_> {

@@ -58,7 +58,7 @@ impl Default for Limits {
 impl Limits {
     /// Checks how much memory a `message` would take that is not decoded yet: an empty name takes two bytes there, and
     /// twenty-four when it is. `locators` are the numbers of its fields that are locators.
-    pub(crate) fn check_fields(names: usize, message: &[u8], locators: &[u32]) -> Result<(), StreamError> {
+    pub fn check_fields(names: usize, message: &[u8], locators: &[u32]) -> Result<(), StreamError> {
         let limit = most_fields(names);
         // No field has less than two bytes.
         if message.len() / 2 <= limit {
@@ -80,7 +80,7 @@ impl Limits {
     }
 
     /// The same of a request as JSON, in which the node is no field of its own.
-    pub(crate) fn check_json(&self, text: &[u8]) -> Result<(), StreamError> {
+    pub fn check_json(&self, text: &[u8]) -> Result<(), StreamError> {
         let limit = most_fields(self.names).saturating_add(self.node as usize / BYTES_OF_A_VALUE);
         // Each value but the first comes after one of these.
         let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
@@ -88,7 +88,7 @@ impl Limits {
     }
 
     /// Checks a node that is not decoded yet.
-    pub(crate) fn check_node(&self, node: &[u8]) -> Result<(), StreamError> {
+    pub fn check_node(&self, node: &[u8]) -> Result<(), StreamError> {
         let (length, limit) = (node.len(), self.node as usize);
         if length > limit {
             return Err(StreamError::invalid_argument(format!(
@@ -109,7 +109,7 @@ impl Limits {
     }
 
     /// Checks the length of `what` a client names.
-    pub(crate) fn check_text(&self, what: &dyn Display, text: &str) -> Result<(), StreamError> {
+    pub fn check_text(&self, what: &dyn Display, text: &str) -> Result<(), StreamError> {
         self.check_length(what, text.len(), text)
     }
 

@@ -1,0 +1,30 @@
+//! One client's stream without IO: from decoded requests to encoded responses, gRPC and REST alike.
+//!
+//! Owns what a client may ask for, how its requests become subscriptions, and how what it is owed becomes bytes that
+//! streams share. Never decides what a client is owed (that is `protocol`'s), nor what exists (that is the database's).
+//! Sockets, clocks, counters, logs and the cache of responses are the caller's.
+
+mod beyond;
+mod cold;
+mod encoder;
+mod error;
+mod limits;
+mod profile;
+mod request;
+mod responses;
+mod rights;
+mod scope;
+mod session;
+mod view;
+mod wrapping;
+
+pub use cold::{ColdStart, ColdStarts};
+pub use error::StreamError;
+pub use limits::Limits;
+pub use profile::{ClientKind, ClientProfile};
+pub use request::{InitialVersions, Request};
+pub use responses::{EncodedResponse, Encoding, Made, ResponseCache, ResponseKey, Responses};
+pub use rights::{Denied, Grant, Rights};
+pub use session::{Env, Handled, RefusedName, Session, SessionSettings, Transmit, Transport};
+pub use view::Attached;
+pub use wrapping::Wrapping;
