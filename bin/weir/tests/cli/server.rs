@@ -13,6 +13,8 @@ pub(crate) struct Server {
     child: Child,
     /// Kept open: a program whose log nobody reads would end.
     log: BufReader<ChildStderr>,
+    /// Lines that came while another one was waited for: tasks log in no fixed order.
+    passed: Vec<Value>,
     /// The startup line.
     pub(crate) startup: Value,
 }
@@ -24,13 +26,17 @@ impl Server {
         command.args(["serve", "--config"]).arg(config).current_dir(repository()).env_remove("WEIR_LOG");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap());
-        let startup = wait_for(&mut log, "weir serves");
-        Self { child, log, startup }
+        let mut passed = Vec::new();
+        let startup = wait_for(&mut log, &mut passed, "weir serves");
+        Self { child, log, passed, startup }
     }
 
-    /// Waits for a log line with this message.
+    /// Waits for a log line with this message that was not waited for before.
     pub(crate) fn wait_for(&mut self, message: &str) -> Value {
-        wait_for(&mut self.log, message)
+        match self.passed.iter().position(|event| event["message"] == message) {
+            Some(position) => self.passed.remove(position),
+            None => wait_for(&mut self.log, &mut self.passed, message),
+        }
     }
 
     /// Where clients connect to.
@@ -59,15 +65,13 @@ impl Drop for Server {
     }
 }
 
-fn wait_for(log: &mut impl BufRead, message: &str) -> Value {
-    let mut seen = String::new();
+fn wait_for(log: &mut impl BufRead, passed: &mut Vec<Value>, message: &str) -> Value {
     for line in log.lines().map_while(Result::ok) {
-        seen.push_str(&line);
-        seen.push('\n');
-        let event: Value = serde_json::from_str(&line).unwrap_or_default();
+        let event = serde_json::from_str(&line).unwrap_or(Value::String(line));
         if event["message"] == message {
             return event;
         }
+        passed.push(event);
     }
-    panic!("it ended without {message:?}:\n{seen}");
+    panic!("it ended without {message:?}:\n{passed:#?}");
 }
