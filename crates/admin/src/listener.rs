@@ -35,7 +35,7 @@ pub(crate) struct Operators {
     tls: Option<Acceptor>,
     handshakes: JoinSet<Option<Accepted>>,
     room: Room,
-    /// Whether it was stated that there is none, since somebody was let in.
+    /// Whether the shortage is logged, until an operator is accepted again.
     is_logged: bool,
 }
 

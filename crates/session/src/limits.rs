@@ -169,7 +169,7 @@ mod tests {
     fn e05_long_reasons_are_cut_between_characters() {
         let length = |reason: &str| shortened(reason.to_owned()).len();
         assert_eq!(shortened("short".to_owned()), "short");
-        assert_eq!(shortened("a line, as Envoy writes it\n".to_owned()), "a line, as Envoy says it");
+        assert_eq!(shortened("a line, as Envoy writes it\n".to_owned()), "a line, as Envoy writes it");
         assert_eq!(length(&"ä".repeat(LONGEST_REASON)), LONGEST_REASON + "…".len());
         assert_eq!(length(&format!("x{}", "ä".repeat(LONGEST_REASON))), LONGEST_REASON - 1 + "…".len());
     }

@@ -21,7 +21,7 @@ fn cluster(text: &str) -> Published {
     Published::text(type_url("cds"), "a", text)
 }
 
-/// Panics unless a client is refused, and sent when it may come back.
+/// Panics unless a client is rejected with a hint when it may come back.
 async fn expect_refused(client: &mut XdsClient, why: &str) {
     client.subscribe(type_url("cds"), &["a"]);
     refused(&client.closed().await, why);

@@ -2,7 +2,7 @@
 //! second, how many streams are sent their first responses at once, and how much may have arrived of requests that are
 //! not complete.
 //!
-//! Streams that run are never touched: whatever is short is kept for them. A rejected client is sent when to come
+//! Streams that run are never touched: whatever is short is kept for them. A rejected client is sent a hint when to come
 //! back, each at a time of its own. Owns the counts; they are those of guards, so that nothing is counted that is gone.
 
 mod bucket;
