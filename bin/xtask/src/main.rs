@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 mod conformance;
+mod deny;
 mod fuzz;
 mod steps;
 mod tools;
@@ -15,10 +16,11 @@ use anyhow::{Context, Result};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test          set up the tools, then check the format, run clippy and all tests, look for the tests that hold
-                each promise, and fuzz a little
-  setup         only set up the tools: Envoy, gRPC-Python and gRPC-Node, under target/tools, and Chromium
-                where it can be installed by apt
+  test          set up the tools, then look for the tests that hold each promise, check the format, run clippy,
+                all tests and cargo-deny, and fuzz a little
+  setup         only set up the tools: Envoy, gRPC-Python, gRPC-Node and cargo-deny, under target/tools, and
+                Chromium where it can be installed by apt
+  deny          only check licences, bans and sources of all dependencies, by deny.toml
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
   conformance   print every promise of docs/conformance.md with the tests that hold it";
@@ -26,7 +28,8 @@ usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("test") => test(),
-        Some("setup") => workspace_root().and_then(|root| tools::set_up(&root)),
+        Some("setup") => workspace_root().and_then(|root| set_up(&root)),
+        Some("deny") => workspace_root().and_then(|root| deny::check(&root)),
         Some("fuzz") => effort().and_then(|effort| fuzz::run(&workspace_root()?, effort)),
         Some("conformance") => workspace_root().and_then(|root| conformance::report(&root, true)),
         Some("help" | "--help" | "-h") => {
@@ -51,6 +54,11 @@ fn test() -> Result<()> {
     let root = workspace_root()?;
     tools::set_up(&root)?;
     steps::run_all(&root)
+}
+
+fn set_up(root: &Path) -> Result<()> {
+    tools::set_up(root)?;
+    deny::install(root).map(drop)
 }
 
 /// How long each fuzz target runs.

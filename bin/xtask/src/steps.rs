@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{conformance, fuzz, tools};
+use crate::{conformance, deny, fuzz, tools};
 
 /// How many inputs each fuzz target gets: less than a minute for all of them.
 const INPUTS: u32 = 10_000;
@@ -14,27 +14,18 @@ const INPUTS: u32 = 10_000;
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// What installs the subcommand without which the step is skipped.
-    install: Option<&'static str>,
+    /// The component of the toolchain that has the subcommand, where it is not cargo's own.
+    component: Option<&'static str>,
 }
 
-const STEPS: [Step; 4] = [
-    Step {
-        name: "format",
-        arguments: &["fmt", "--all", "--check"],
-        install: Some("rustup component add rustfmt"),
-    },
+const STEPS: [Step; 3] = [
+    Step { name: "format", arguments: &["fmt", "--all", "--check"], component: Some("rustfmt") },
     Step {
         name: "clippy",
         arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        install: Some("rustup component add clippy"),
+        component: Some("clippy"),
     },
-    Step {
-        name: "deny",
-        arguments: &["deny", "check", "licenses", "bans", "sources"],
-        install: Some("cargo install cargo-deny --locked"),
-    },
-    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"], install: None },
+    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"], component: None },
 ];
 
 enum Outcome {
@@ -48,9 +39,14 @@ enum Outcome {
 pub(crate) fn run_all(root: &Path) -> Result<()> {
     let mut outcomes = vec![("promises", call("promises", || conformance::report(root, false)))];
     for step in &STEPS {
-        outcomes.push((step.name, run(step, root)?));
+        outcomes.push((step.name, call(step.name, || run(step, root))));
     }
-    outcomes.push(("advisories", advisories(root)?));
+    outcomes.push(("deny", call("deny", || deny::check(root))));
+    let advisories = match deny::fetch_advisories(root) {
+        Ok(()) => call("advisories", || deny::check_advisories(root)),
+        Err(error) => Outcome::Skipped(format!("{error:#}")),
+    };
+    outcomes.push(("advisories", advisories));
     let fuzzed = match fuzz::obstacle() {
         Some(obstacle) => Outcome::Skipped(obstacle),
         None => call("fuzz", || fuzz::run(root, fuzz::Effort::Inputs(INPUTS))),
@@ -73,43 +69,25 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn run(step: &Step, root: &Path) -> Result<Outcome> {
-    if let Some(install) = step.install
-        && !is_installed(step.arguments[0])
+fn run(step: &Step, root: &Path) -> Result<()> {
+    let command = step.arguments[0];
+    if let Some(component) = step.component
+        && !is_installed(command)
     {
-        return Ok(Outcome::Skipped(format!("not installed ({install})")));
+        bail!(
+            "the toolchain lacks its component {component}: install it by rustup component add {component}"
+        );
     }
-    println!("\n== {}: cargo {}", step.name, step.arguments.join(" "));
-    let started = Instant::now();
-    let status = Command::new(cargo())
-        .args(step.arguments)
-        .current_dir(root)
-        .env("WEIR_BIN", program(root))
-        .status()
-        .with_context(|| format!("start cargo {}", step.arguments[0]))?;
-    let took = started.elapsed();
-    Ok(if status.success() { Outcome::Passed(took) } else { Outcome::Failed(took) })
-}
-
-/// What is known to be wrong with what Weir is built from, where that can be asked.
-fn advisories(root: &Path) -> Result<Outcome> {
-    const STEP: Step = Step {
-        name: "advisories",
-        arguments: &["deny", "check", "advisories"],
-        install: Some("cargo install cargo-deny --locked"),
-    };
-    if !is_installed("deny") {
-        return run(&STEP, root);
-    }
-    println!("\n== advisories: cargo deny fetch db");
-    let fetched = Command::new(cargo()).args(["deny", "fetch", "db"]).current_dir(root).status();
-    match fetched.context("start cargo deny")?.success() {
-        true => run(&STEP, root),
-        false => Ok(Outcome::Skipped("the database of advisories cannot be reached".to_owned())),
+    println!("cargo {}", step.arguments.join(" "));
+    let mut cargo = Command::new(cargo());
+    let status = cargo.args(step.arguments).current_dir(root).env("WEIR_BIN", program(root)).status();
+    match status.with_context(|| format!("start cargo {command}"))?.success() {
+        true => Ok(()),
+        false => bail!("cargo {command} failed"),
     }
 }
 
-/// A step of our own.
+/// Runs a step, and prints why it failed.
 fn call(name: &str, step: impl FnOnce() -> Result<()>) -> Outcome {
     println!("\n== {name}");
     let started = Instant::now();
@@ -140,6 +118,21 @@ fn program(root: &Path) -> PathBuf {
 }
 
 /// The cargo that runs us, so that one toolchain is used throughout.
-fn cargo() -> String {
+pub(crate) fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_component_is_named_with_what_installs_it() {
+        let step = Step { name: "format", arguments: &["no-such-subcommand"], component: Some("rustfmt") };
+        let error = run(&step, Path::new(".")).unwrap_err().to_string();
+        assert!(
+            error.contains("lacks its component rustfmt: install it by rustup component add rustfmt"),
+            "{error}"
+        );
+    }
 }
