@@ -119,7 +119,7 @@ fn p08_transition_scenarios() {
         let mut example = Example::new(form, variants, &sets);
         assert_eq!(example.got(sets[0]), ["prod"], "the new key does not affect the matching");
         assert_eq!(example.got(sets[3]), ["test"]);
-        // The harness checks that nobody sees two variants, or none, in between.
+        // The world checks that nobody sees two variants, or none, in between.
         example.change(
             vec![value("env", "prod")],
             vec![

@@ -1,16 +1,16 @@
 //! One client with its stream, and what must hold of the two whenever all is quiet.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::time::Instant;
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Mode, ServerStream};
+use weir_session::ClientProfile;
 use weir_types::{DynamicParameters, Form, Kind, Selector, TypeUrl, VariantKey};
 
 use super::client::Client;
-use super::harness::{Bell, Place, Places, Response};
+use super::messages::{Request, Response};
+use super::stream::Stream;
 use super::watch::{Shown, Watch};
 use super::{Identity, Reference};
 use crate::names::is_part_of;
@@ -20,10 +20,9 @@ pub(super) struct Peer {
     pub(super) client: Client,
     /// Whether it is sent times to live.
     pub(super) counts: bool,
-    pub(super) stream: ServerStream<Place, Response>,
-    pub(super) places: Places,
+    pub(super) stream: Stream,
     /// Requests on their way.
-    pub(super) up: VecDeque<Inbound>,
+    pub(super) up: VecDeque<Request>,
     /// Responses on their way.
     pub(super) down: VecDeque<Response>,
     pub(super) watches: BTreeMap<TypeUrl, Watch>,
@@ -34,12 +33,17 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(database: &Database, dialect: Dialect, parameters: DynamicParameters) -> Self {
+    pub(super) fn new(
+        database: &Database,
+        dialect: Dialect,
+        parameters: DynamicParameters,
+        counts: bool,
+    ) -> Self {
+        let profile = ClientProfile { parameters: parameters.clone(), ..ClientProfile::default() };
         Self {
-            client: Client::new(dialect, parameters.clone()),
-            counts: true,
-            stream: ServerStream::new(dialect, Mode::Aggregated, parameters),
-            places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
+            client: Client::new(dialect, parameters),
+            counts,
+            stream: Stream::new(database, dialect, profile, counts),
             up: VecDeque::new(),
             down: VecDeque::new(),
             watches: BTreeMap::new(),
@@ -49,15 +53,15 @@ impl Peer {
     }
 
     pub(super) fn subscribed(&self, type_url: &TypeUrl) -> BTreeSet<Selector> {
-        let logical = self.stream.logical().iter().find(|l| l.type_url() == type_url);
-        logical.map(|l| l.view().0.subscription().iter().cloned().collect()).unwrap_or_default()
+        let of_type = self.stream.subscribed().filter(|(subscribed, _)| *subscribed == type_url);
+        of_type.map(|(_, selector)| selector.clone()).collect()
     }
 
     /// Gives what is no longer subscribed.
-    pub(super) fn handle(&mut self, inbound: Inbound, now: Instant) -> Vec<Selector> {
-        let type_url = inbound.type_url.clone();
+    pub(super) fn handle(&mut self, request: &Request, now: Instant) -> Vec<Selector> {
+        let type_url = request.type_url.clone();
         let before = self.subscribed(&type_url);
-        self.stream.handle_message(inbound, &mut self.places, now).expect("nothing is refused here");
+        self.stream.handle(request, now);
         self.handled = true;
         let after = self.subscribed(&type_url);
         let watch = self.watches.entry(type_url).or_insert_with(Watch::opening);
@@ -67,16 +71,15 @@ impl Peer {
 
     /// Whether a type still waits for upstream.
     pub(super) fn is_gated(&self, type_url: &TypeUrl) -> bool {
-        let Some(logical) = self.stream.logical().iter().find(|l| l.type_url() == type_url) else {
-            return true;
-        };
-        let unsettled = logical.view().0.unsettled();
+        let Some(logical) = self.stream.of_type(type_url) else { return true };
+        let place = logical.view().place();
+        let unsettled = place.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
-        let explicit = logical.view().0.subscription().iter().filter(|s| !s.locator.is_collection()).count();
+        let explicit = place.subscription().iter().filter(|s| !s.locator.is_collection()).count();
         let nothing = unsettled.collections > 0 && (full || explicit <= unsettled.names + unsettled.failing);
         let first = !logical.is_answered() && (nothing || full && unsettled.names > 0);
         // What points at clusters waits for new ones to warm, and all removals wait for that.
-        first || self.stream.poll_timeout().is_some()
+        first || self.stream.is_waiting()
     }
 
     /// A client with one parameter set never has two variants that match (p08).
@@ -97,7 +100,7 @@ impl Peer {
     }
 
     pub(super) fn check_quiet(&mut self, who: usize, reference: &Reference, settled: bool) {
-        let types: Vec<TypeUrl> = self.stream.logical().iter().map(|l| l.type_url().clone()).collect();
+        let types: Vec<TypeUrl> = self.stream.types().iter().map(|l| l.type_url().clone()).collect();
         for type_url in types {
             let wanted = self.client.wanted(&type_url);
             assert_eq!(self.subscribed(&type_url), wanted, "client {who} and server differ on {type_url}");

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_types::{Name, Selector, Variant};
+use weir_types::{Constraints, Name, Selector, Variant};
 
-use super::harness::{Response, Sent};
+use super::messages::{Response, Sent};
 use super::{Held, Identity};
 use crate::names::is_part_of;
 
@@ -122,6 +122,7 @@ impl Watch {
             match removed {
                 Removed::Name(name) => {
                     self.sent.remove(&(name.clone(), None));
+                    self.sent.remove(&(name.clone(), Some(Constraints::unconstrained())));
                 }
                 Removed::Variant(key) => {
                     self.sent.remove(&(key.name.clone(), Some(key.constraints.clone())));
@@ -143,7 +144,7 @@ fn no_identity_twice(response: &Response) {
     for removed in &response.removed {
         let identities = match removed {
             Removed::Name(name) => {
-                vec![(name.clone(), None)]
+                vec![(name.clone(), None), (name.clone(), Some(Constraints::unconstrained()))]
             }
             Removed::Variant(key) => vec![(key.name.clone(), Some(key.constraints.clone()))],
             Removed::Locator(_) => continue,

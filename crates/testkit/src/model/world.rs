@@ -6,19 +6,23 @@ use std::time::{Duration, Instant};
 
 use weir_database::{Database, Settings};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Nack};
+use weir_protocol::server::Nack;
 use weir_types::{
     Absence, Absent, Answered, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, TypeUrl,
 };
 
 use super::client::Client;
-use super::harness::Frames;
+use super::messages::Request;
 use super::peer::Peer;
+use super::stream::{Making, NoCache, Polled};
 use super::watch::{Shown, Watch};
 use super::{Change, Identity, Reference};
 
 /// How long locators stay wanted in the worlds of the model.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// The size of a response with about two resources.
+const SMALL: usize = 200;
 
 /// More responses than any script can cause.
 const ENDLESS: usize = 10_000;
@@ -28,6 +32,8 @@ pub struct World {
     database: Database,
     reference: Reference,
     peers: Vec<Peer>,
+    /// When it began.
+    epoch: Instant,
     now: Instant,
     /// A change that comes in the middle of the next framing: before or after the difference is taken.
     midway: Option<(Change, bool)>,
@@ -38,10 +44,11 @@ impl World {
     pub fn new(parameters: &[DynamicParameters]) -> Self {
         let database = Database::new(Settings { idle: IDLE, ..Settings::default() });
         let twins = parameters.iter().flat_map(|p| [(Dialect::Sotw, p), (Dialect::Delta, p)]);
-        let peers = twins.map(|(dialect, p)| Peer::new(&database, dialect, p.clone())).collect();
-        let mut world =
-            Self { database, reference: Reference::default(), peers, now: Instant::now(), midway: None };
-        world.peers.iter_mut().step_by(4).for_each(|peer| peer.counts = false);
+        let twins = twins.enumerate();
+        let peers =
+            twins.map(|(i, (dialect, p))| Peer::new(&database, dialect, p.clone(), i % 4 > 0)).collect();
+        let (reference, epoch) = (Reference::default(), Instant::now());
+        let mut world = Self { database, reference, peers, epoch, now: epoch, midway: None };
         world.sweep(Duration::ZERO);
         world
     }
@@ -112,7 +119,7 @@ impl World {
     }
 
     /// Has a client do something: what it sends is on its way then.
-    pub fn act(&mut self, who: usize, act: impl FnOnce(&mut Client) -> Option<Inbound>) {
+    pub fn act(&mut self, who: usize, act: impl FnOnce(&mut Client) -> Option<Request>) {
         let peer = &mut self.peers[who];
         let request = act(&mut peer.client);
         peer.up.extend(request);
@@ -126,7 +133,7 @@ impl World {
             any = true;
             let type_url = inbound.type_url.clone();
             let again = inbound.nack.is_none() && self.is_asked_again(who, &inbound);
-            let gone = self.peers[who].handle(inbound, self.now);
+            let gone = self.peers[who].handle(&inbound, self.now);
             self.note_subscriptions(&type_url);
             let shown = self.reference.shows(&type_url, self.peers[who].subscribed(&type_url).iter());
             if let Some(watch) = self.peers[who].watches.get_mut(&type_url) {
@@ -139,9 +146,8 @@ impl World {
     }
 
     /// Whether a request asks for something beside changing the subscription.
-    fn is_asked_again(&self, who: usize, inbound: &Inbound) -> bool {
-        let mut logical = self.peers[who].stream.logical().iter();
-        let Some(logical) = logical.find(|l| *l.type_url() == inbound.type_url) else { return true };
+    fn is_asked_again(&self, who: usize, inbound: &Request) -> bool {
+        let Some(logical) = self.peers[who].stream.of_type(&inbound.type_url) else { return true };
         match &inbound.names {
             weir_protocol::server::Names::Patch { subscribe, .. } => !subscribe.is_empty(),
             weir_protocol::server::Names::Replace(_) => logical
@@ -171,35 +177,29 @@ impl World {
     fn transmit_one(&mut self, who: usize) -> bool {
         let before = self.shown_now(who);
         let peer = &mut self.peers[who];
-        let rang = peer.places.bell.take();
-        let timed_out = peer.stream.poll_timeout().is_some_and(|at| at <= self.now);
-        if timed_out {
-            peer.stream.handle_timeout(self.now);
-        }
+        let rang = peer.stream.bell.take();
+        let timed_out = peer.stream.time_out(self.now);
         let due = rang || std::mem::take(&mut peer.handled) || timed_out;
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         // Every other client is sent everything in small parts.
-        let limit = (who % 2 == 1).then_some(2);
-        let at = Some(self.now).filter(|_| peer.counts);
-        let mut frames = Frames { midway, interrupted: false, limit, at };
-        let transmit = peer.stream.poll_transmit(&mut frames, self.now);
-        let interrupted = frames.interrupted;
+        let limit = if who % 2 == 1 { SMALL } else { usize::MAX };
+        let making = Making { limit, epoch: self.epoch };
+        let polled = peer.stream.poll(making, NoCache::interrupting(midway), self.now);
+        let Polled { response, interrupted, continues } = polled;
         if interrupted && let Some((change, _)) = self.midway.take() {
             self.note_change(&change);
         }
         let after = self.shown_now(who);
         let peer = &mut self.peers[who];
-        let Some(transmit) = transmit else { return false };
-        assert!(due || interrupted, "nobody woke the stream for {:?}", transmit.frame);
+        let Some(response) = response else { return false };
+        assert!(due || interrupted, "nobody woke the stream for {response:?}");
         peer.handled = true; // It is polled until there is nothing more.
-        let response = transmit.frame;
         // What was there when the first part was made is what all of them contain.
-        let [before, after] = match (response.part, &peer.framed) {
-            (0, _) | (_, None) => [before, after],
-            (_, Some(framed)) => framed.clone(),
+        let [before, after] = match &peer.framed {
+            Some(framed) if continues => framed.clone(),
+            _ => [before, after],
         };
         peer.framed = Some([before.clone(), after.clone()]);
-        assert_eq!(transmit.nonce.to_string(), response.nonce);
         let watch = peer.watches.entry(response.type_url.clone()).or_default();
         let nothing = Shown::new();
         let shown = [&before, &after].map(|all| all.get(&response.type_url).unwrap_or(&nothing));
@@ -224,7 +224,7 @@ impl World {
 
     fn shown_now(&self, who: usize) -> BTreeMap<TypeUrl, Shown> {
         let peer = &self.peers[who];
-        let types = peer.stream.logical().iter().map(|l| l.type_url());
+        let types = peer.stream.types().iter().map(|l| l.type_url());
         types.map(|t| (t.clone(), self.reference.shows(t, peer.subscribed(t).iter()))).collect()
     }
 
@@ -247,16 +247,16 @@ impl World {
     /// Cuts a client's stream and has it open another.
     pub fn reconnect(&mut self, who: usize, keep_nonce: bool) {
         let (dialect, parameters) = (self.client(who).dialect(), self.client(who).parameters().clone());
-        let fresh = Peer::new(&self.database, dialect, parameters);
+        let fresh = Peer::new(&self.database, dialect, parameters, self.peers[who].counts);
         let old = std::mem::replace(&mut self.peers[who], fresh);
         let peer = &mut self.peers[who];
-        (peer.client, peer.counts) = (old.client, old.counts);
+        peer.client = old.client;
         for inbound in peer.client.reconnect(keep_nonce) {
             let watch = Watch::resuming(peer.client.held(&inbound.type_url), dialect);
             peer.watches.insert(inbound.type_url.clone(), watch);
             peer.up.push_back(inbound);
         }
-        for logical in old.stream.logical() {
+        for logical in old.stream.types() {
             self.note_subscriptions(logical.type_url());
         }
     }
@@ -299,7 +299,7 @@ impl World {
         self.drain();
         let mut open: BTreeMap<TypeUrl, BTreeSet<ResourceLocator>> = BTreeMap::new();
         for peer in &self.peers {
-            for logical in peer.stream.logical() {
+            for logical in peer.stream.types() {
                 let locators = peer.subscribed(logical.type_url()).into_iter().map(|s| s.locator);
                 open.entry(logical.type_url().clone()).or_default().extend(locators);
             }
@@ -320,7 +320,7 @@ impl World {
     /// Has all clients go, and checks that they leave nothing behind.
     pub fn close(mut self) {
         let types: BTreeSet<TypeUrl> =
-            self.peers.iter().flat_map(|p| p.stream.logical().iter().map(|l| l.type_url().clone())).collect();
+            self.peers.iter().flat_map(|p| p.stream.types().iter().map(|l| l.type_url().clone())).collect();
         self.peers.clear();
         types.iter().for_each(|type_url| self.note_subscriptions(type_url));
         self.sweep(Duration::ZERO);

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use weir_protocol::server::{Inbound, Names};
+use weir_protocol::server::Names;
 use weir_types::DynamicParameters;
 
 use super::proxy::Role;
-use crate::model::{Response, Sent};
+use crate::model::{Request, Response, Sent};
 
 /// The asking end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub(super) enum End {
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// A request arrives at the answering end, on the connection of this number.
-    Asked(End, u64, Inbound),
+    Asked(End, u64, Request),
     /// A response arrives at the asking end, on the connection of this number.
     Answered(End, u64, Response),
     /// A proxy sends what it has collected.
@@ -51,7 +51,7 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Asked(end, number, inbound) => {
-                let Inbound { type_url, nonce, nack, names, version, known } = inbound;
+                let Request { type_url, nonce, nack, names, version, known } = inbound;
                 let nack = if nack.is_some() { " NACK" } else { "" };
                 write!(f, "{end:?}#{number} > {} {nonce}{nack}", type_url.short_name())?;
                 match names {
@@ -61,8 +61,7 @@ impl fmt::Display for Event {
                     }
                 }
                 version.iter().try_for_each(|version| write!(f, " {version}"))?;
-                let mut known = known.iter().flat_map(|known| known.names());
-                known.try_for_each(|name| write!(f, " has {name}"))
+                known.iter().try_for_each(|(name, _)| write!(f, " has {name}"))
             }
             Self::Answered(end, number, response) => {
                 write!(f, "{end:?}#{number} < {} {}", response.type_url.short_name(), response.nonce)?;

@@ -37,7 +37,7 @@ impl Simulation {
                 let plain = peer.plain().clone();
                 peer.transport.open(number, &database, peer.client.dialect(), &plain);
                 // What goes to a proxy is never split.
-                peer.transport.split([None, None, Some(1), Some(3)][self.rng.usize(0..4)]);
+                peer.transport.split([None, None, Some(1), Some(250)][self.rng.usize(0..4)]);
                 let requests = peer.client.reconnect(self.rng.bool());
                 peer.excuse_unstated(&requests);
                 requests.into_iter().for_each(|request| self.send_up(end, request));

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::server::Inbound;
-use weir_types::{Name, TypeUrl, WILDCARD};
+use weir_types::{KnownVersions, Name, TypeUrl, WILDCARD};
 
-use crate::model::{Response, Sent};
+use crate::model::{Request, Response, Sent};
 
 /// How the origin answers a subscription to a name that it does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,10 +70,11 @@ impl Manners {
     }
 
     /// Notes what the asking end states to hold.
-    pub(super) fn note_stated(&mut self, inbound: &Inbound) {
-        let names = inbound.known.iter().flat_map(|known| known.names());
-        let any = inbound.version.is_some().then(Name::wildcard);
-        self.held.extend(names.chain(any).map(|name| (inbound.type_url.clone(), name.clone())));
+    pub(super) fn note_stated(&mut self, request: &Request) {
+        let known: KnownVersions = request.known.iter().cloned().collect();
+        let names = known.names().cloned();
+        let any = request.version.is_some().then(Name::wildcard).cloned();
+        self.held.extend(names.chain(any).map(|name| (request.type_url.clone(), name)));
     }
 
     /// The response as this origin sends it; none if it does not.

@@ -2,8 +2,8 @@
 //! delay, stall and break.
 //!
 //! ```text
-//!  Origin: content ──> Database ──> ServerStream ~~~> UpstreamSession ──> Database ──> ServerStream ~~~> Client
-//!                                            hop      Proxy (one, or two in a row)                       Peer
+//!  Origin: content ──> Database ──> Session ~~~> UpstreamSession ──> Database ──> Session ~~~> Client
+//!                                         hop      Proxy (one, or two in a row)                Peer
 //! ```
 //!
 //! There is no thread and no clock: everything that happens follows from a seed. While it goes on, a

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Nack};
+use weir_protocol::server::Nack;
 use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
 
 use super::excuse::Excuse;
@@ -13,7 +13,7 @@ use super::script::{Asked, Asking};
 use super::transport::Transport;
 use super::witness::Witness;
 use super::{NAMES, parameter_sets, types};
-use crate::model::{Client, Response};
+use crate::model::{Client, Request, Response};
 
 /// How a client asks.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Peer {
     }
 
     /// Subscribes to something, or no longer. What it sends while it is not connected is lost.
-    pub(super) fn act(&mut self, asking: &Asking, rng: &mut fastrand::Rng) -> Option<Inbound> {
+    pub(super) fn act(&mut self, asking: &Asking, rng: &mut fastrand::Rng) -> Option<Request> {
         let types = types();
         let type_url = &types[rng.usize(0..types.len())];
         let nameless = matches!(self.manner, Manner::Plain) && asking.of(type_url) != Asked::Names
@@ -105,7 +105,7 @@ impl Peer {
         history: Option<&History>,
         nack: Option<Nack>,
         now: Instant,
-    ) -> Vec<Inbound> {
+    ) -> Vec<Request> {
         self.client.pass(now);
         let before = self.client.held(&response.type_url);
         let verdict = self.client.receive(response, nack);
@@ -123,7 +123,7 @@ impl Peer {
 
     /// A client that rejected all that it was sent states no version, and is taken to hold nothing (s13): a first response
     /// may lack what it has.
-    pub(super) fn excuse_unstated(&mut self, requests: &[Inbound]) {
+    pub(super) fn excuse_unstated(&mut self, requests: &[Request]) {
         if self.client.dialect() == Dialect::Sotw {
             let unstated = requests.iter().filter(|first| first.version.is_none());
             unstated.for_each(|first| self.witness.excuse(&(first.type_url.clone(), None)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Nack};
+use weir_protocol::server::Nack;
 use weir_types::TypeUrl;
 
 use super::agenda::{Agenda, End, Event, Trace};
@@ -19,6 +19,7 @@ use super::script::{self, Asked, Asking, SCRIPT, STEADY};
 use super::transport::Transport;
 use super::ttl::Fate;
 use super::upstream::Upstream;
+use crate::model::Request;
 
 /// More than any play has to send.
 const ENDLESS: usize = 200_000;
@@ -157,7 +158,7 @@ impl Simulation {
                 if let Some(transport) =
                     self.transport(&end).filter(|transport| transport.carries(connection))
                 {
-                    transport.handle(inbound, now);
+                    transport.handle(&inbound, now);
                 }
             }
             Event::Answered(end, connection, response) => {
@@ -259,7 +260,7 @@ impl Simulation {
         }
     }
 
-    pub(super) fn send_up(&mut self, end: &End, request: Inbound) {
+    pub(super) fn send_up(&mut self, end: &End, request: Request) {
         let mut rng = self.rng.fork();
         let now = self.agenda.now();
         if let Some((when, connection)) =

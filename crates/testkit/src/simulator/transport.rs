@@ -1,15 +1,15 @@
 //! What lies between the two ends of a stream, and the server machine at the far one.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Mode, Names, ServerStream, View};
+use weir_protocol::server::Names;
+use weir_session::{ClientKind, ClientProfile};
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
 use super::manners::{Customs, Manners};
-use crate::model::{Bell, Frames, Place, Places, Response};
+use crate::model::{Making, NoCache, Request, Response, Stream};
 
 /// One direction of a stream: what is sent arrives in order.
 #[derive(Debug, Default)]
@@ -35,9 +35,11 @@ pub(super) struct Transport {
     connection: Option<Connection>,
     /// Whether the asking end does not read, so that there is no room for responses.
     stalled: bool,
-    /// How many things one response may contain; none for any number.
+    /// The most bytes of a response that can be split; none for any number.
     limit: Option<usize>,
-    /// Whether the asking end is sent no times to live.
+    /// What seconds are counted from.
+    epoch: Option<Instant>,
+    /// State of the world: whether the asking end is sent no times to live.
     timeless: bool,
     /// Whether the asking end is a proxy.
     proxy: bool,
@@ -48,8 +50,7 @@ pub(super) struct Transport {
 struct Connection {
     /// Never given twice: what travels on an older one is lost.
     number: u64,
-    server: ServerStream<Place, Response>,
-    places: Places,
+    server: Stream,
     dialect: Dialect,
     manners: Manners,
     /// Whether there may be something to send though the bell did not ring.
@@ -62,8 +63,8 @@ impl Connection {
     /// Incremental: has the server go on from a response that is not sent.
     fn acknowledge(&mut self, type_url: TypeUrl, nonce: String, now: Instant) {
         let names = Names::Patch { subscribe: Vec::new(), unsubscribe: Vec::new() };
-        let ack = Inbound { type_url, nonce, nack: None, names, version: None, known: None };
-        self.server.handle_message(ack, &mut self.places, now).expect("nothing is refused");
+        let ack = Request { type_url, nonce, nack: None, names, version: None, known: Vec::new() };
+        self.server.handle(&ack, now);
     }
 }
 
@@ -75,10 +76,13 @@ impl Transport {
         dialect: Dialect,
         plain: &DynamicParameters,
     ) {
+        let kind = if self.proxy { ClientKind::Weir } else { ClientKind::Other };
+        let takes_any_size = self.proxy && self.limit.is_none();
+        let parameters = plain.clone();
+        let client = ClientProfile { kind, parameters, takes_any_size, ..ClientProfile::default() };
         self.connection = Some(Connection {
             number,
-            server: ServerStream::new(dialect, Mode::Aggregated, plain.clone()).for_proxy(self.proxy),
-            places: Places { database: database.clone(), bell: Arc::new(Bell::default()) },
+            server: Stream::new(database, dialect, client, !self.timeless),
             dialect,
             manners: Manners::new(self.customs),
             attentive: false,
@@ -87,7 +91,7 @@ impl Transport {
         });
     }
 
-    /// Has responses contain no more than `limit` things, so that steps are split.
+    /// Has responses take no more than `limit` bytes, so that steps are split.
     pub(super) fn split(&mut self, limit: Option<usize>) {
         self.limit = limit;
     }
@@ -124,11 +128,10 @@ impl Transport {
     }
 
     /// The far end takes in a request.
-    pub(super) fn handle(&mut self, inbound: Inbound, now: Instant) {
+    pub(super) fn handle(&mut self, request: &Request, now: Instant) {
         if let Some(connection) = &mut self.connection {
-            connection.manners.note_stated(&inbound);
-            let handled = connection.server.handle_message(inbound, &mut connection.places, now);
-            handled.expect("nothing is refused");
+            connection.manners.note_stated(request);
+            connection.server.handle(request, now);
             connection.attentive = true;
         }
     }
@@ -136,23 +139,19 @@ impl Transport {
     /// The next response at `now`, if there is room for it and the far end was woken, or has waited for long enough.
     pub(super) fn answer(&mut self, now: Instant) -> Option<Response> {
         let connection = self.connection.as_mut().filter(|_| !self.stalled)?;
-        connection.attentive |= connection.places.bell.take();
-        if connection.server.poll_timeout().is_some_and(|at| at <= now) {
-            connection.server.handle_timeout(now);
-            connection.attentive = true;
-        }
+        connection.attentive |= connection.server.bell.take() | connection.server.time_out(now);
         if !connection.attentive {
             return None;
         }
-        let at = Some(now).filter(|_| !self.timeless);
-        let mut frames = Frames { limit: self.limit, at, ..Frames::default() };
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let making = Making { limit, epoch: *self.epoch.get_or_insert(now) };
         loop {
-            let Some(transmit) = connection.server.poll_transmit(&mut frames, now) else {
+            let Some(response) = connection.server.poll(making, NoCache::default(), now).response else {
                 connection.attentive = false;
                 return None;
             };
-            let (type_url, nonce) = (transmit.frame.type_url.clone(), transmit.frame.nonce.clone());
-            match connection.manners.shape(transmit.frame, connection.dialect) {
+            let (type_url, nonce) = (response.type_url.clone(), response.nonce.clone());
+            match connection.manners.shape(response, connection.dialect) {
                 Some(response) => return Some(response),
                 None if connection.dialect == Dialect::Delta => connection.acknowledge(type_url, nonce, now),
                 None => {}
@@ -179,10 +178,7 @@ impl Transport {
 
     /// What the far end takes to be subscribed.
     pub(super) fn subscribed(&self) -> impl Iterator<Item = (TypeUrl, ResourceLocator)> {
-        let logical = self.connection.iter().flat_map(|connection| connection.server.logical());
-        logical.flat_map(|logical| {
-            let selectors = logical.view().subscription().iter();
-            selectors.map(|selector| (logical.type_url().clone(), selector.locator.clone()))
-        })
+        let subscribed = self.connection.iter().flat_map(|connection| connection.server.subscribed());
+        subscribed.map(|(type_url, selector)| (type_url.clone(), selector.locator.clone()))
     }
 }

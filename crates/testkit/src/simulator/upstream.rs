@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::client::{self, Naming, Reported, Request, Settings, UpstreamSession};
-use weir_protocol::server::{Inbound, Nack, Names};
+use weir_protocol::client::{self, Naming, Reported, Settings, UpstreamSession};
+use weir_protocol::server::{Nack, Names};
 use weir_types::{
     Batch, Code, Constraints, Content, DynamicParameters, Kind, ResourceLocator, Selector, Variant,
     VariantKey, Version,
 };
 
 use super::transport::Transport;
-use crate::model::{Response, Sent};
+use crate::model::{Request, Response, Sent};
 
 /// One stream, which outlives its connections.
 pub(super) struct Upstream {
@@ -46,7 +46,7 @@ impl Upstream {
     }
 
     /// The next request, as the server reads it.
-    pub(super) fn ask(&mut self, now: Instant) -> Option<Inbound> {
+    pub(super) fn ask(&mut self, now: Instant) -> Option<Request> {
         let request = self.machine.poll_transmit(now)?;
         Some(self.inbound(request))
     }
@@ -58,7 +58,7 @@ impl Upstream {
         applied.batch
     }
 
-    fn inbound(&self, request: Request) -> Inbound {
+    fn inbound(&self, request: client::Request) -> Request {
         let selector = |locator: ResourceLocator| match &self.naming {
             Naming::Locators => Selector::located(locator.name, locator.parameters),
             Naming::Names { .. } => Selector::plain(locator.name, self.parameters.clone()),
@@ -69,8 +69,8 @@ impl Upstream {
             selectors.dedup();
             selectors
         };
-        let known = request.initial_versions;
-        Inbound {
+        let known = request.initial_versions.into_iter();
+        Request {
             type_url: request.type_url,
             nonce: request.nonce.to_string(),
             nack: request.nack.map(|message| Nack { code: 3, message }),
@@ -82,7 +82,7 @@ impl Upstream {
                 },
             },
             version: Version::parse(&request.version),
-            known: (!known.is_empty()).then(|| Arc::new(known.into_iter().collect())),
+            known: known.map(|(name, version)| (name, version.to_string())).collect(),
         }
     }
 }
@@ -114,6 +114,8 @@ fn read(response: Response, dialect: Dialect) -> client::Response {
         Dialect::Sotw => (Vec::new(), removed.map(|key| error(&key)).collect()),
     };
     errors.extend(missing);
+    let others = response.errors.into_iter();
+    errors.extend(others.map(|(key, code, message)| Reported { key, code, message: message.into() }));
     client::Response {
         type_url: response.type_url,
         version: response.version.to_string().into(),

@@ -5,10 +5,9 @@
 
 use std::time::Instant;
 
-use weir_protocol::server::Inbound;
 use weir_types::{Selector, TypeUrl};
 
-use super::{Client, Response, Sent, Subscribed, asks_for};
+use super::{Client, Request, Response, Sent, Subscribed, asks_for};
 
 /// What a client dropped by itself.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ impl Client {
     }
 
     /// The request for what it was sent a heartbeat for, but had dropped by then; none if there is nothing.
-    pub fn ask_for_lost(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
+    pub fn ask_for_lost(&mut self, type_url: &TypeUrl) -> Option<Request> {
         let lost = std::mem::take(&mut self.types.get_mut(type_url)?.lost);
         let lost: Vec<Selector> = lost.into_iter().collect();
         (!lost.is_empty()).then(|| self.subscribe(type_url, &lost))

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Nack, Names};
+use weir_protocol::server::{Nack, Names};
 use weir_types::{
     Breadth, Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version,
     WILDCARD,
 };
 
 use self::lifetimes::Expired;
-use super::harness::{Response, Sent};
+use super::messages::{Request, Response, Sent};
 use crate::names::is_part_of;
 
 /// What a client identifies resources by: the name, and the constraints if it used locators.
@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// The first request of a type without any name; none if it was asked for already.
-    pub fn open(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
+    pub fn open(&mut self, type_url: &TypeUrl) -> Option<Request> {
         let parameters = self.parameters.clone();
         let of_type = self.types.entry(type_url.clone()).or_default();
         if of_type.opened {
@@ -112,7 +112,7 @@ impl Client {
         Some(self.first(type_url, false))
     }
 
-    fn first(&mut self, type_url: &TypeUrl, keep_nonce: bool) -> Inbound {
+    fn first(&mut self, type_url: &TypeUrl, keep_nonce: bool) -> Request {
         let dialect = self.dialect;
         let of_type = self.types.entry(type_url.clone()).or_default();
         of_type.opened = true;
@@ -121,10 +121,9 @@ impl Client {
         }
         let known = of_type.held.values().map(|held| (held.sent.name.clone(), of_type.stated_version(held)));
         let missing = of_type.missing.iter().map(|(name, version)| (name.clone(), version.clone()));
-        let mut known = known.chain(missing).peekable();
-        let known = (dialect == Dialect::Delta && known.peek().is_some()).then(|| known.collect());
+        let known = known.chain(missing).filter(|_| dialect == Dialect::Delta).collect();
         let names = if of_type.unnamed { Vec::new() } else { of_type.wanted.iter().cloned().collect() };
-        Inbound {
+        Request {
             type_url: type_url.clone(),
             nonce: if dialect == Dialect::Sotw { of_type.nonce.clone() } else { String::new() },
             nack: None,
@@ -133,15 +132,15 @@ impl Client {
                 Dialect::Delta => Names::Patch { subscribe: names, unsubscribe: Vec::new() },
             },
             version: of_type.version.filter(|_| dialect == Dialect::Sotw),
-            known: known.map(std::sync::Arc::new),
+            known,
         }
     }
 
     /// A request that is not the first: `patch` in delta, the whole list in SotW.
-    fn later(&self, type_url: &TypeUrl, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Inbound {
+    fn later(&self, type_url: &TypeUrl, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Request {
         let of_type = &self.types[type_url];
         let list = || of_type.wanted.iter().cloned().collect();
-        Inbound {
+        Request {
             type_url: type_url.clone(),
             nonce: if self.dialect == Dialect::Sotw { of_type.nonce.clone() } else { String::new() },
             nack: None,
@@ -150,12 +149,12 @@ impl Client {
                 Dialect::Delta => Names::Patch { subscribe, unsubscribe },
             },
             version: of_type.version.filter(|_| self.dialect == Dialect::Sotw),
-            known: None,
+            known: Vec::new(),
         }
     }
 
     /// Subscribes to more, or (delta) again to what is subscribed already.
-    pub fn subscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Inbound {
+    pub fn subscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Request {
         let of_type = self.types.entry(type_url.clone()).or_default();
         let mut asked: BTreeSet<Selector> = selectors.iter().cloned().collect();
         asked.extend(of_type.doubted(selectors));
@@ -168,7 +167,7 @@ impl Client {
     }
 
     /// Unsubscribes from what is subscribed of `selectors`; none if the protocol cannot state that.
-    pub fn unsubscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Option<Inbound> {
+    pub fn unsubscribe(&mut self, type_url: &TypeUrl, selectors: &[Selector]) -> Option<Request> {
         let of_type = self.types.get_mut(type_url).filter(|t| t.opened && !t.unnamed)?;
         let gone: Vec<Selector> = selectors.iter().filter(|s| of_type.wanted.remove(s)).cloned().collect();
         if gone.is_empty() {
@@ -184,14 +183,14 @@ impl Client {
     }
 
     /// SotW: sends again what was sent already ("rerequest"). Delta: subscribes again to all that it has.
-    pub fn ask_again(&mut self, type_url: &TypeUrl) -> Option<Inbound> {
+    pub fn ask_again(&mut self, type_url: &TypeUrl) -> Option<Request> {
         let of_type = self.types.get(type_url).filter(|t| t.opened && !t.unnamed)?;
         let all = of_type.wanted.iter().cloned().collect();
         Some(self.later(type_url, all, Vec::new()))
     }
 
     /// The first requests on a new stream.
-    pub fn reconnect(&mut self, keep_nonce: bool) -> Vec<Inbound> {
+    pub fn reconnect(&mut self, keep_nonce: bool) -> Vec<Request> {
         let mut requests = Vec::new();
         for of_type in self.types.values_mut() {
             of_type.opened = false;
@@ -217,7 +216,7 @@ impl Client {
 
     /// Takes in a response and gives its verdict. A rejected response counts as taken in: what Envoy does
     /// with the good part of it.
-    pub fn receive(&mut self, response: &Response, nack: Option<Nack>) -> Inbound {
+    pub fn receive(&mut self, response: &Response, nack: Option<Nack>) -> Request {
         let (type_url, now) = (response.type_url.clone(), self.now);
         let of_type = self.types.entry(type_url.clone()).or_default();
         of_type.nonce.clone_from(&response.nonce);
@@ -233,7 +232,7 @@ impl Client {
             of_type.missing.remove(name);
         });
         for removed in &response.removed {
-            of_type.take_out(removed);
+            of_type.take_out(removed, self.dialect);
         }
         of_type.settle_doubts(response);
         for sent in &response.resources {
@@ -341,17 +340,25 @@ impl Subscribed {
         });
     }
 
-    fn take_out(&mut self, removed: &Removed) {
+    fn take_out(&mut self, removed: &Removed, dialect: Dialect) {
         match removed {
-            Removed::Name(name) => drop(self.held.remove(&(name.clone(), None))),
+            // A variant for everybody goes by its name, and state of the world has no other word for a locator.
+            Removed::Name(name) => {
+                self.held.remove(&(name.clone(), None));
+                self.held.remove(&(name.clone(), Some(Constraints::unconstrained())));
+                if dialect == Dialect::Sotw {
+                    self.forget_doubtful(name);
+                }
+            }
             Removed::Variant(key) => {
                 self.held.remove(&(key.name.clone(), Some(key.constraints.clone())));
             }
-            Removed::Locator(name) => {
-                self.held
-                    .retain(|(held, constraints), h| held != name || constraints.is_none() || !h.doubtful);
-            }
+            Removed::Locator(name) => self.forget_doubtful(name),
         }
+    }
+
+    fn forget_doubtful(&mut self, name: &Name) {
+        self.held.retain(|(held, constraints), h| held != name || constraints.is_none() || !h.doubtful);
     }
 
     /// Of a name of which a variant came, doubtful variants that did not come are no more.

@@ -5,7 +5,6 @@ use std::time::Instant;
 use bytes::Bytes;
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::Inbound;
 use weir_types::{DynamicParameters, Form, Selector, TypeUrl, WILDCARD};
 
 use super::super::transport::Transport;
@@ -57,7 +56,7 @@ impl Follower {
             true => Some(self.client.subscribe(&type_url, &[selector])),
             false => self.client.unsubscribe(&type_url, &[selector]),
         };
-        request.into_iter().for_each(|request: Inbound| self.transport.handle(request, self.now));
+        request.into_iter().for_each(|request| self.transport.handle(&request, self.now));
     }
 
     /// Takes in what there is for it, and accepts it.
@@ -65,7 +64,7 @@ impl Follower {
         let mut responses = 0;
         while let Some(response) = self.transport.answer(self.now) {
             let verdict = self.client.receive(&response, None);
-            self.transport.handle(verdict, self.now);
+            self.transport.handle(&verdict, self.now);
             responses += 1;
             assert!(responses < ENDLESS, "there is no end of responses");
         }

@@ -80,7 +80,7 @@ impl Hostile {
         while let Some(link) = self.proxy.link(end) {
             let asked: Vec<_> = std::iter::from_fn(|| link.ask(now)).collect();
             let asks = !asked.is_empty();
-            asked.into_iter().for_each(|request| link.transport.handle(request, now));
+            asked.into_iter().for_each(|request| link.transport.handle(&request, now));
             origin.answer(now, Duration::default);
             let Some(response) = self.proxy.link(end).and_then(|link| link.transport.answer(now)) else {
                 return busy | asks;
