@@ -4,19 +4,21 @@
 //! when, and where the cursors of its streams are; the contents belong to the selections. A stream's own
 //! state is a cursor, whatever the number of resources.
 
+mod counts;
+mod shared;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
-use parking_lot::Mutex;
-use slab::Slab;
-use weir_types::{Breadth, Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription, Withheld};
+use weir_types::{Commit, Cursor, Fingerprint, Form, Head, Selector, Subscription};
 
 use crate::limits::Quota;
-use crate::selection::{Change, Selection, Tombstone};
+use crate::selection::{Change, Tombstone};
 use crate::type_cache::Query;
-use crate::watch::Watches;
+
+pub use self::counts::{Away, Barred, Unsettled};
+pub(crate) use self::shared::Shared;
 
 /// The place of a view in its type's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,206 +64,6 @@ pub trait Subscriber: Send + Sync {
     }
 }
 
-/// How much of a subscription upstream has not answered yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unsettled {
-    /// Names that are neither present nor known to be absent.
-    pub names: usize,
-    /// Collections of which it is not known what there is.
-    pub collections: usize,
-    /// Names of which upstream has only said that it cannot tell for now (a transient error). Not among `names`.
-    pub failing: usize,
-    /// Collections that upstream did not answer in time. Not among `collections`.
-    pub unproved: usize,
-    /// Of the names and collections, those that nobody can be asked for.
-    pub away: Away,
-}
-
-/// What nothing is known of while no control plane can be reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Away {
-    /// Names.
-    pub names: usize,
-    /// Globs.
-    pub globs: usize,
-    /// Wildcards.
-    pub wildcards: usize,
-}
-
-impl Unsettled {
-    /// Whether upstream has answered everything, or said that it cannot tell.
-    pub fn is_settled(self) -> bool {
-        self.names + self.collections == 0
-    }
-}
-
-impl Away {
-    /// How much it is in all.
-    pub fn total(self) -> usize {
-        self.names + self.globs + self.wildcards
-    }
-
-    pub(crate) fn of(&mut self, breadth: Breadth) -> &mut usize {
-        match breadth {
-            Breadth::Name => &mut self.names,
-            Breadth::Glob => &mut self.globs,
-            Breadth::Wildcard => &mut self.wildcards,
-        }
-    }
-}
-
-/// How much of a subscription is not given to its streams, whatever there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Barred {
-    /// What is for others.
-    pub denied: usize,
-    /// What is beyond the limits.
-    pub exhausted: usize,
-}
-
-impl Barred {
-    fn of(subscription: &Subscription) -> Self {
-        let mut barred = Self::default();
-        for why in subscription.iter().filter_map(|selector| selector.locator.parameters.why_withheld()) {
-            match why {
-                Withheld::Denied => barred.denied += 1,
-                Withheld::Exhausted(_) => barred.exhausted += 1,
-            }
-        }
-        barred
-    }
-}
-
-/// What streams read of a view without taking the type's lock.
-pub(crate) struct Shared {
-    /// Unique over all views of all types and times.
-    pub(crate) serial: u64,
-    pub(crate) subscription: Subscription,
-    pub(crate) identity: Identity,
-    /// Counted when somebody looks.
-    barred: OnceLock<Barred>,
-    additions: AtomicU64,
-    removals: AtomicU64,
-    answers: AtomicU64,
-    /// How many selections still wait for an answer: names, then collections.
-    unsettled: [AtomicUsize; 2],
-    failing: AtomicUsize,
-    unproved: AtomicUsize,
-    away: Mutex<Away>,
-    subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
-    pub(crate) watches: Watches,
-}
-
-impl Shared {
-    pub(crate) fn head(&self) -> Head {
-        Head {
-            additions: Commit(self.additions.load(Ordering::Acquire)),
-            removals: Commit(self.removals.load(Ordering::Acquire)),
-            answers: Commit(self.answers.load(Ordering::Acquire)),
-        }
-    }
-
-    pub(crate) fn unsettled(&self) -> Unsettled {
-        let [names, collections] = &self.unsettled;
-        Unsettled {
-            names: names.load(Ordering::Acquire),
-            collections: collections.load(Ordering::Acquire),
-            failing: self.failing.load(Ordering::Acquire),
-            unproved: self.unproved.load(Ordering::Acquire),
-            away: *self.away.lock(),
-        }
-    }
-
-    pub(crate) fn barred(&self) -> Barred {
-        *self.barred.get_or_init(|| Barred::of(&self.subscription))
-    }
-
-    /// The counts and positions as they are now, of a view that nobody subscribes to.
-    fn frozen(&self) -> Self {
-        let copy = |count: &AtomicU64| AtomicU64::new(count.load(Ordering::Acquire));
-        let copy_size = |count: &AtomicUsize| AtomicUsize::new(count.load(Ordering::Acquire));
-        Self {
-            serial: self.serial,
-            subscription: Subscription::default(),
-            identity: self.identity.clone(),
-            barred: OnceLock::new(),
-            additions: copy(&self.additions),
-            removals: copy(&self.removals),
-            answers: copy(&self.answers),
-            unsettled: [copy_size(&self.unsettled[0]), copy_size(&self.unsettled[1])],
-            failing: copy_size(&self.failing),
-            unproved: copy_size(&self.unproved),
-            away: Mutex::new(*self.away.lock()),
-            subscribers: Mutex::default(),
-            watches: Watches::default(),
-        }
-    }
-
-    /// Counts a selection that the view contains from now on.
-    pub(crate) fn count(&self, selection: &Selection) {
-        if !selection.is_settled() {
-            self.unsettled[usize::from(selection.is_collection())].fetch_add(1, Ordering::AcqRel);
-        }
-        if selection.is_failing() {
-            self.count_failing(true);
-        }
-        if selection.is_unproved() {
-            self.count_unproved(true);
-        }
-        if selection.is_away() {
-            self.count_away(selection.breadth(), true);
-        }
-    }
-
-    /// Notes that whoever subscribes now is to look at everything up to `now`.
-    pub(crate) fn note_subscribed(&self, now: Commit) {
-        self.additions.fetch_max(now.0, Ordering::AcqRel);
-    }
-
-    /// Counts a selection that was first answered with a commit.
-    pub(crate) fn settle_one(&self, collection: bool, at: Commit) {
-        self.unsettled[usize::from(collection)].fetch_sub(1, Ordering::AcqRel);
-        self.answers.fetch_max(at.0, Ordering::AcqRel);
-    }
-
-    /// Counts a selection that fails from now on, or does no more.
-    pub(crate) fn count_failing(&self, fails: bool) {
-        match fails {
-            true => self.failing.fetch_add(1, Ordering::AcqRel),
-            false => self.failing.fetch_sub(1, Ordering::AcqRel),
-        };
-    }
-
-    /// Counts a collection that upstream does not answer in time, or has answered after all.
-    pub(crate) fn count_unproved(&self, unproved: bool) {
-        match unproved {
-            true => self.unproved.fetch_add(1, Ordering::AcqRel),
-            false => self.unproved.fetch_sub(1, Ordering::AcqRel),
-        };
-    }
-
-    /// Counts a selection of which nothing is known and for which nobody can be asked from now on, or somebody can.
-    pub(crate) fn count_away(&self, breadth: Breadth, away: bool) {
-        let mut counts = self.away.lock();
-        let count = counts.of(breadth);
-        *count = if away { *count + 1 } else { count.saturating_sub(1) };
-    }
-
-    pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
-        self.subscribers.lock().insert(subscriber)
-    }
-
-    pub(crate) fn delist(&self, slot: usize) {
-        self.subscribers.lock().try_remove(slot);
-    }
-
-    pub(crate) fn wake_all(&self) {
-        for (_, subscriber) in self.subscribers.lock().iter() {
-            subscriber.wake();
-        }
-    }
-}
-
 /// What the type's lock guards of a view.
 pub(crate) struct View {
     pub(crate) shared: Arc<Shared>,
@@ -282,23 +84,8 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(serial: u64, (identity, subscription): (Identity, Subscription), head: Commit) -> Self {
-        let shared = Shared {
-            serial,
-            subscription,
-            identity,
-            barred: OnceLock::new(),
-            additions: AtomicU64::new(head.0),
-            removals: AtomicU64::new(0),
-            answers: AtomicU64::new(0),
-            unsettled: [const { AtomicUsize::new(0) }; 2],
-            failing: AtomicUsize::new(0),
-            unproved: AtomicUsize::new(0),
-            away: Mutex::default(),
-            subscribers: Mutex::default(),
-            watches: Watches::default(),
-        };
         Self {
-            shared: Arc::new(shared),
+            shared: Arc::new(Shared::new(serial, (identity, subscription), head)),
             selections: Arc::default(),
             collections: 0,
             sum: 0,
@@ -336,12 +123,9 @@ impl View {
 
     /// Notes that `selection` changed.
     pub(crate) fn touch(&mut self, selection: SelectionId, at: Commit, change: Change) {
-        if change != Change::Removed {
-            self.shared.additions.fetch_max(at.0, Ordering::AcqRel);
-        }
-        if matches!(change, Change::Removed | Change::Moved) {
-            self.shared.removals.fetch_max(at.0, Ordering::AcqRel);
-        }
+        let [adds, removes] = [change != Change::Removed, matches!(change, Change::Removed | Change::Moved)];
+        let [additions, removals] = [adds, removes].map(|is| if is { at } else { Commit::NONE });
+        self.shared.advance(Head { additions, removals, answers: Commit::NONE });
         self.note(selection, at);
         let seen_by_all = self.cursors.keys().next().map_or(at, |cursor| cursor.removals);
         while let Some(&(old, selection)) = self.recent.first().filter(|(old, _)| *old <= seen_by_all) {
@@ -376,10 +160,7 @@ impl View {
         for (at, selection) in base.recent.range(from..).filter(|(_, s)| contains(*s)) {
             self.note(*selection, *at);
         }
-        let head = base.shared.head();
-        self.shared.additions.fetch_max(head.additions.0, Ordering::AcqRel);
-        self.shared.removals.fetch_max(head.removals.0, Ordering::AcqRel);
-        self.shared.answers.fetch_max(head.answers.0, Ordering::AcqRel);
+        self.shared.advance(base.shared.head());
     }
 
     /// Whether a stream of this view may hold what died here and has not been told.
