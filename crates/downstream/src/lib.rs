@@ -1,7 +1,7 @@
 //! Serving clients: xDS streams over gRPC, and polls over REST-JSON.
 //!
-//! Owns the listeners, the IO around each stream's state machine, the rules for a client's `Node`, and the
-//! encoded responses that streams share. Never decides what a client is owed (that is the machine's), nor what exists
+//! Owns the listeners, the IO around each stream's session, the rules for a client's `Node` and its rights, and the cache
+//! of responses that streams share. Never decides what a client is owed (that is the session's), nor what exists
 //! (that is the database's), and never uses an upstream.
 
 mod access;

@@ -1,7 +1,7 @@
 //! Responses that streams may still ask for: kept by weight and idle time, made once under concurrency.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use moka::sync::Cache;
@@ -12,11 +12,6 @@ use weir_session::{EncodedResponse, Made, ResponseCache, ResponseKey};
 
 /// How long a response is kept that no stream has asked for.
 const IDLE: Duration = Duration::from_secs(10);
-
-/// What time it is, for sessions.
-pub(crate) fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
 
 /// The responses that streams may still ask for.
 pub struct RecentResponses {
@@ -81,6 +76,7 @@ mod tests {
 
     use super::*;
     use crate::known::Statements;
+    use crate::shared::now;
     use weir_session::Responses;
     use weir_session::{Env, Session, Transport};
 

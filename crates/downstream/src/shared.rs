@@ -1,6 +1,7 @@
 //! What all streams and polls share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::RwLock;
 use tonic::Status;
@@ -16,7 +17,7 @@ use crate::metrics::{Metrics, Speech};
 use crate::node::Client;
 use crate::observed::observe;
 use crate::peer::Peer;
-use crate::recent_responses::{RecentResponses, now};
+use crate::recent_responses::RecentResponses;
 use crate::rest::JsonFrames;
 use crate::settings::Settings;
 use crate::status::status;
@@ -26,6 +27,11 @@ use weir_session::Responses;
 use weir_session::StreamError;
 use weir_session::Wrapping;
 use weir_session::{Env, RefusedName, SessionSettings};
+
+/// What time it is, for sessions.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
 
 /// The settings, and what of them each stream keeps.
 struct InForce {

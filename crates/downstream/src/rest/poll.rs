@@ -22,8 +22,8 @@ use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeSta
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
-use crate::recent_responses::now;
 use crate::shared::Shared;
+use crate::shared::now;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;

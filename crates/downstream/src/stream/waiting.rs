@@ -9,7 +9,7 @@ use tonic::Status;
 use weir_database::Subscriber as _;
 
 use super::{Open, Stream};
-use crate::recent_responses::now;
+use crate::shared::now;
 
 impl Stream {
     /// Starts a timer for what the machine waits for, unless one runs that ends in time.

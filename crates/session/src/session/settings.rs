@@ -24,6 +24,6 @@ pub struct SessionSettings {
 impl Default for SessionSettings {
     fn default() -> Self {
         let (limits, cold_start, patience) = Default::default();
-        Self { limits, cold_start, patience, retry_after: Duration::from_secs(5) }
+        Self { limits, cold_start, patience, retry_after: Duration::from_secs(1) }
     }
 }
