@@ -11,7 +11,7 @@ use weir_bench::{parameters, variant};
 use weir_database::{Database, Settings, Subscriber};
 use weir_downstream::{RecentResponses, Statements};
 use weir_protocol::Dialect;
-use weir_session::{ClientProfile, Env, Responses, Session, Transport, Wrapping};
+use weir_session::{ClientProfile, ClientTransport, Env, Responses, Session, Wrapping};
 use weir_types::constraints::Expr;
 use weir_types::{Answered, ApiVersion, Batch, Reach, TypeUrl};
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
@@ -50,7 +50,7 @@ impl Fleet {
         let statements = Statements::default();
         let now = Instant::now();
         let streams = (0..streams).map(|_| {
-            let transport = Transport::Grpc(service, dialect);
+            let transport = ClientTransport::Grpc(service, dialect);
             let (client, settings) = (Arc::clone(&profile), Arc::default());
             let mut session = Session::new(transport, client, Wrapping::default(), settings, 0);
             let env =

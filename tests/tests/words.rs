@@ -124,7 +124,6 @@ const SHARED_NAMES: &[&str] = &[
     "Explanation",
     "Export",
     "Failing",
-    "Frames",
     "Held",
     "Identity",
     "Kind",

@@ -78,7 +78,7 @@ mod tests {
     use crate::known::Statements;
     use crate::shared::now;
     use weir_session::Responses;
-    use weir_session::{Env, Session, Transport};
+    use weir_session::{ClientTransport, Env, Session};
 
     struct Nobody;
 
@@ -102,7 +102,7 @@ mod tests {
         let service = Service::of(ApiVersion::V3, None).unwrap();
         let (client, wrapping, settings) = Default::default();
         let mut session =
-            Session::new(Transport::Grpc(service, Dialect::Delta), client, wrapping, settings, 0);
+            Session::new(ClientTransport::Grpc(service, Dialect::Delta), client, wrapping, settings, 0);
         let initial_versions = &Statements::default();
         let env = Env { database, subscriber: &subscriber, initial_versions, now: now() };
         session.handle_request(request, &env).expect("nothing is limited");

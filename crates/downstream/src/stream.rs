@@ -42,7 +42,7 @@ use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
 use weir_session::Request;
-use weir_session::{Handled, Session, Transport};
+use weir_session::{ClientTransport, Handled, Session};
 
 /// One stream.
 pub(crate) struct Stream {
@@ -195,7 +195,7 @@ impl Stream {
         );
         let turn = self.shared.gate.turn();
         let settings = self.shared.session_settings();
-        let transport = Transport::Grpc(self.service, self.dialect);
+        let transport = ClientTransport::Grpc(self.service, self.dialect);
         let profile = Arc::clone(&client.profile);
         let session = Session::new(transport, profile, wrapping, settings, fastrand::u32(..));
         Ok(Open {

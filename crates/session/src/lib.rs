@@ -25,6 +25,6 @@ pub use profile::{ClientKind, ClientProfile};
 pub use request::{InitialVersions, Request};
 pub use responses::{EncodedResponse, Encoding, Made, ResponseCache, ResponseKey, Responses};
 pub use rights::{Denied, Grant, Rights};
-pub use session::{Env, Handled, RefusedName, Session, SessionSettings, Transmit, Transport};
+pub use session::{ClientTransport, Env, Handled, OutgoingResponse, RefusedName, Session, SessionSettings};
 pub use view::Attached;
 pub use wrapping::Wrapping;

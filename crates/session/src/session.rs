@@ -37,7 +37,7 @@ use crate::wrapping::Wrapping;
 
 /// How a client speaks.
 #[derive(Clone, Copy, Debug)]
-pub enum Transport {
+pub enum ClientTransport {
     /// By a stream of this service.
     Grpc(&'static Service, Dialect),
     /// By one request, which gets one response.
@@ -85,7 +85,7 @@ pub struct RefusedName {
 
 /// A response that is ready to leave.
 #[derive(Debug)]
-pub struct Transmit {
+pub struct OutgoingResponse {
     /// The place of its type in [`Session::types`].
     pub index: usize,
     /// Its nonce.
@@ -117,7 +117,7 @@ pub struct Session {
 impl Session {
     /// That of `client`, which is sent its resources in this `wrapping`. What is left to chance follows from `seed`.
     pub fn new(
-        transport: Transport,
+        transport: ClientTransport,
         client: Arc<ClientProfile>,
         wrapping: Wrapping,
         settings: Arc<SessionSettings>,
@@ -125,12 +125,12 @@ impl Session {
     ) -> Self {
         let parameters = client.parameters.clone();
         let (scope, machine) = match transport {
-            Transport::Grpc(service, dialect) => {
+            ClientTransport::Grpc(service, dialect) => {
                 let scope = Scope::new(service);
                 let machine = ServerStream::new(dialect, scope.mode(), parameters);
                 (Some(scope), machine.for_proxy(client.kind == ClientKind::Weir))
             }
-            Transport::Rest => (None, ServerStream::polled(parameters)),
+            ClientTransport::Rest => (None, ServerStream::polled(parameters)),
         };
         let machine = machine.with_patience(Arc::clone(&settings.patience));
         // Who polls does not count down, and a poll is answered by changes.
@@ -208,7 +208,7 @@ impl Session {
         &mut self,
         responses: &Responses<C>,
         now: Instant,
-    ) -> Option<Transmit> {
+    ) -> Option<OutgoingResponse> {
         let polls = self.scope.is_none();
         let mut responses = StreamResponses {
             responses,
@@ -221,7 +221,7 @@ impl Session {
         };
         let transmit = self.machine.poll_transmit(&mut responses, now)?;
         let weir_protocol::server::Transmit { index, nonce, version, frame, refreshes } = transmit;
-        Some(Transmit { index, nonce, version, frame, refreshes, uncacheable: responses.uncacheable })
+        Some(OutgoingResponse { index, nonce, version, frame, refreshes, uncacheable: responses.uncacheable })
     }
 
     /// When a wait is to end, or refused names are to be asked for again.

@@ -28,7 +28,7 @@ use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
 use weir_session::Request;
-use weir_session::{Handled, Session, Transport};
+use weir_session::{ClientTransport, Handled, Session};
 
 /// A request that waits for its answer.
 pub(super) struct Poll {
@@ -95,7 +95,7 @@ impl Poll {
         seen.entry.show(&seen);
         shared.metrics.opened(Speech::Rest, None);
         let (profile, settings) = (Arc::clone(&client.profile), shared.session_settings());
-        let session = Session::new(Transport::Rest, profile, wrapping, settings, fastrand::u32(..));
+        let session = Session::new(ClientTransport::Rest, profile, wrapping, settings, fastrand::u32(..));
         signal.belongs_to(&client);
         Ok(Self { shared, session, client, seen, signal, met })
     }

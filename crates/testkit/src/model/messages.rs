@@ -135,7 +135,7 @@ impl Sent {
         self.body.is_none() && self.ttl.is_none()
     }
 
-    /// What the client tells it apart by.
+    /// What the client identifies it by.
     pub fn identity(&self) -> Identity {
         (self.name.clone(), self.constraints.clone())
     }

@@ -19,5 +19,5 @@ pub use change::Change;
 pub use client::{Client, Held, Identity};
 pub use messages::{Request, Response, Sent};
 pub use reference::Reference;
-pub use stream::{Bell, Making, NoCache, Polled, Stream};
+pub use stream::{Bell, Making, NoCache, Polled, ServerEnd};
 pub use world::World;

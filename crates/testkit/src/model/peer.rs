@@ -10,7 +10,7 @@ use weir_types::{DynamicParameters, Form, Kind, Selector, TypeUrl, VariantKey};
 
 use super::client::Client;
 use super::messages::{Request, Response};
-use super::stream::Stream;
+use super::stream::ServerEnd;
 use super::watch::{Shown, Watch};
 use super::{Identity, Reference};
 use crate::names::is_part_of;
@@ -20,7 +20,7 @@ pub(super) struct Peer {
     pub(super) client: Client,
     /// Whether it is sent times to live.
     pub(super) counts: bool,
-    pub(super) stream: Stream,
+    pub(super) stream: ServerEnd,
     /// Requests on their way.
     pub(super) up: VecDeque<Request>,
     /// Responses on their way.
@@ -43,7 +43,7 @@ impl Peer {
         Self {
             client: Client::new(dialect, parameters),
             counts,
-            stream: Stream::new(database, dialect, profile, counts),
+            stream: ServerEnd::new(database, dialect, profile, counts),
             up: VecDeque::new(),
             down: VecDeque::new(),
             watches: BTreeMap::new(),

@@ -9,8 +9,8 @@ use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_protocol::server::{Logical, View as _};
 use weir_session::{
-    Attached, ClientProfile, EncodedResponse, Env, InitialVersions, Made, ResponseCache, ResponseKey,
-    Responses, Session, Transport, Wrapping,
+    Attached, ClientProfile, ClientTransport, EncodedResponse, Env, InitialVersions, Made, ResponseCache,
+    ResponseKey, Responses, Session, Wrapping,
 };
 use weir_types::{ApiVersion, KnownVersions, Selector, TypeUrl};
 use weir_wire::discovery::DiscoveryRequest;
@@ -102,7 +102,7 @@ pub struct Polled {
 }
 
 /// The server's end of one stream.
-pub struct Stream {
+pub struct ServerEnd {
     session: Session,
     dialect: Dialect,
     database: Database,
@@ -113,13 +113,13 @@ pub struct Stream {
     counts: bool,
 }
 
-impl Stream {
+impl ServerEnd {
     /// A stream of `client` to the server of `database`. Only incremental clients cannot do without times to live.
     pub fn new(database: &Database, dialect: Dialect, client: ClientProfile, counts: bool) -> Self {
         let counts = counts || dialect == Dialect::Delta;
         let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
         let wrapping = Wrapping { always: true, for_ttl: counts };
-        let transport = Transport::Grpc(service, dialect);
+        let transport = ClientTransport::Grpc(service, dialect);
         let session = Session::new(transport, Arc::new(client), wrapping, Arc::default(), 0);
         let bell: Arc<Bell> = Arc::default();
         let subscriber: Arc<dyn Subscriber> = bell.clone();

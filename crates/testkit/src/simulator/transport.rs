@@ -9,7 +9,7 @@ use weir_session::{ClientKind, ClientProfile};
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
 use super::manners::{Customs, Manners};
-use crate::model::{Making, NoCache, Request, Response, Stream};
+use crate::model::{Making, NoCache, Request, Response, ServerEnd};
 
 /// One direction of a stream: what is sent arrives in order.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ pub(super) struct Transport {
 struct Connection {
     /// Never given twice: what travels on an older one is lost.
     number: u64,
-    server: Stream,
+    server: ServerEnd,
     dialect: Dialect,
     manners: Manners,
     /// Whether there may be something to send though the bell did not ring.
@@ -82,7 +82,7 @@ impl Transport {
         let client = ClientProfile { kind, parameters, takes_any_size, ..ClientProfile::default() };
         self.connection = Some(Connection {
             number,
-            server: Stream::new(database, dialect, client, !self.timeless),
+            server: ServerEnd::new(database, dialect, client, !self.timeless),
             dialect,
             manners: Manners::new(self.customs),
             attentive: false,

@@ -17,7 +17,7 @@ use weir_database::Subscriber;
 use weir_downstream::{Bounds, Client, Messages, NodeRules};
 use weir_protocol::Dialect;
 use weir_protocol::server::View as _;
-use weir_session::{Env, Limits, Request, Session, SessionSettings, Transport, Wrapping};
+use weir_session::{ClientTransport, Env, Limits, Request, Session, SessionSettings, Wrapping};
 use weir_testkit::model::Bell;
 use weir_types::xdstp::collections_of;
 use weir_types::{ApiVersion, Form, Selector, TypeUrl, Variant};
@@ -129,7 +129,7 @@ impl<R: Request> Hostile<R> {
         if self.session.is_none() {
             let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
             let client = Client::new(request.node(), &RULES).ok()?;
-            let transport = Transport::Grpc(service, R::DIALECT);
+            let transport = ClientTransport::Grpc(service, R::DIALECT);
             let settings = Arc::clone(&SETTINGS);
             self.session = Some(Session::new(transport, client.profile, Wrapping::default(), settings, 0));
         }
