@@ -2,7 +2,7 @@
 
 use weir_testkit::{XdsClient, node, type_url};
 
-use crate::withstands;
+use crate::assert_withstands;
 
 /// How many clients there are.
 const CLIENTS: usize = 20;
@@ -11,7 +11,7 @@ const STATED: usize = 4 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_client_states_of_itself_is_kept_within_limits() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut clients = Vec::new();
         for i in 0..CLIENTS {
             let notes = format!("{i}{}", "x".repeat(STATED));
@@ -28,7 +28,7 @@ async fn what_a_client_states_of_itself_is_kept_within_limits() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_client_states_of_a_rejection_is_not_all_logged() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut client = XdsClient::delta(weir.address(), &node("talks")).await;
         client.subscribe(type_url("cds"), &[]);
         let received = client.receive().await;

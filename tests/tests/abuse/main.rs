@@ -52,18 +52,18 @@ async fn flood(attacker: &mut TcpStream, chunk: &[u8]) {
 }
 
 /// Panics if an attack costs a Weir memory, or keeps it from serving others. What it gives back is held until then.
-async fn withstands<T>(attack: impl AsyncFnOnce(&Weir) -> T) {
+async fn assert_withstands<T>(attack: impl AsyncFnOnce(&Weir) -> T) {
     let weir = Weir::builder().downstream("receive_timeout = \"2s\"").resources(&[eds_cluster("c")]);
     let weir = weir.start().await;
     let memory = Memory::of(&weir).await;
     let _held = attack(&weir).await;
-    memory.is_flat().await;
+    memory.assert_flat().await;
     serves(&weir).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slowloris_is_cut_off_wherever_it_stops() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut attackers = Vec::new();
         for begun in ["", "P", "PRI * HTTP", "POST /v3/discovery:clusters HTTP/1.1\r\nhost: x\r\n"] {
             let mut attacker = connect(weir).await;
@@ -84,7 +84,7 @@ async fn slowloris_is_cut_off_wherever_it_stops() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slowloris_that_never_stops_is_cut_off_too() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut attacker = connect(weir).await;
         attacker.write_all(b"POST / HTTP/1.1\r\n").await.expect("write");
         let mut pace = interval(Duration::from_millis(20));
@@ -104,7 +104,7 @@ async fn slowloris_that_never_stops_is_cut_off_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_header_is_refused() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut first = connect(weir).await;
         first.write_all(b"POST / HTTP/1.1\r\nhost: x\r\na: ").await.expect("write");
         flood(&mut first, &[b'a'; 16 << 10]).await;
@@ -120,7 +120,7 @@ async fn a_huge_header_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_pings_holds_up_who_sends_it() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut attacker = connect_http2(weir).await;
         flood(&mut attacker, &frame(PING, 0, 0, &[7; 8]).repeat(1000)).await;
         attacker
@@ -130,7 +130,7 @@ async fn a_flood_of_pings_holds_up_who_sends_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_settings_holds_up_who_sends_it() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let mut attacker = connect_http2(weir).await;
         flood(&mut attacker, &frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]).repeat(1000)).await;
         attacker
@@ -140,7 +140,7 @@ async fn a_flood_of_settings_holds_up_who_sends_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_resets_stream_after_stream_is_cut_off() {
-    withstands(async |weir| {
+    assert_withstands(async |weir| {
         let (mut answers, mut attacker) = connect_http2(weir).await.into_split();
         let reading = tokio::spawn(async move { answers.read_to_end(&mut Vec::new()).await });
         let open = request();

@@ -28,7 +28,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Panics if it has grown by more than an attack may cost, beside `allowed` bytes, and does not shrink again.
-    pub async fn is_within(&self, allowed: usize) {
+    pub async fn assert_within(&self, allowed: usize) {
         until(format!("memory within {FLAT} + {allowed} bytes, not {}", self.growth()), async || {
             (self.growth() <= FLAT + allowed).then_some(())
         })
@@ -36,7 +36,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Panics if it has grown by more than an attack may cost.
-    pub async fn is_flat(&self) {
-        self.is_within(0).await;
+    pub async fn assert_flat(&self) {
+        self.assert_within(0).await;
     }
 }

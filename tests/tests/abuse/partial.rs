@@ -55,7 +55,7 @@ async fn the_halves_of_many_requests_take_no_more_than_their_budget() {
         assert!(memory.growth() < 4 * BUDGET, "{} bytes after {} clients", memory.growth(), clients.len());
     }
     weir.child().wait_for_line(&["clients rejected: limit reached", "limits.max_partial_requests"]).await;
-    memory.is_within(BUDGET).await;
+    memory.assert_within(BUDGET).await;
     serves(&weir).await;
     let turned_away = "weir_downstream_admission_rejections_total{reason=\"partial_requests\"}";
     until("refusals to be counted", async || {

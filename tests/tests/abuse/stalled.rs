@@ -62,7 +62,7 @@ async fn who_does_not_read_costs_one_response_and_is_cut_off() {
         })
         .await;
         // A stream for itself would have a response of its own: a hundred megabytes.
-        memory.is_flat().await;
+        memory.assert_flat().await;
         closed(attacker).await;
         serves(&weir).await;
     }

@@ -10,9 +10,9 @@ async fn where_there_is_nothing_yet_the_page_states_what_to_do() {
     let weir = Weir::builder().resources(&[]).start().await;
     let Some(page) = Page::open(weir.admin_address()).await else { return };
     page.sends("0", "0", "0").await;
-    page.states("#panel", "Nobody is connected yet").await;
-    page.states("#panel", "weir get cds --server").await;
-    page.states("#panel", "No client has rejected anything").await;
+    page.assert_shows("#panel", "Nobody is connected yet").await;
+    page.assert_shows("#panel", "weir get cds --server").await;
+    page.assert_shows("#panel", "No client has rejected anything").await;
     page.has_row("1 Weir 0 clients", "").await;
     for (address, words) in [
         ("client/7", "no open stream has the id 7"),
@@ -23,7 +23,7 @@ async fn where_there_is_nothing_yet_the_page_states_what_to_do() {
         ("%zz/%", "How long changes take"),
     ] {
         page.0.run(&format!("location.hash = '#/{address}'")).await;
-        page.states("#panel", words).await;
+        page.assert_shows("#panel", words).await;
     }
 }
 
@@ -42,10 +42,10 @@ async fn where_a_token_is_taken_the_page_asks_for_it_and_keeps_it() {
     let weir = Weir::with_config(&config, listen, admin).await;
     assert_eq!(weir.admin("/events").await.status, 401);
     let Some(page) = Page::open(admin).await else { return };
-    page.states("#token", "this takes a token").await;
+    page.assert_shows("#token", "this takes a token").await;
     page.0.write("another").await;
     page.0.press(&[key::ENTER]).await;
-    page.states("#token", "Weir refuses this token").await;
+    page.assert_shows("#token", "Weir refuses this token").await;
     page.0.press(&[key::ESCAPE]).await;
     let asks = "return document.getElementById('token').open && document.activeElement.id === 'token-field'";
     page.0.until("the dialog to stay", asks).await;

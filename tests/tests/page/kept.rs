@@ -25,16 +25,16 @@ async fn what_a_client_may_not_have_is_shown_with_it() {
     page.toggle("2 clusters").await;
     page.has_row("3 open and 1 more 1 denied", "").await;
     page.0.run("location.hash = '#/client/1'").await;
-    page.states("#panel", "What is kept from it").await;
-    page.states("#panel", "secret cds denied").await;
-    page.states("#panel", "the access rules of this proxy do not give it to this client").await;
-    page.states("#panel", "number 1, one of 2 of this node").await;
+    page.assert_shows("#panel", "What is kept from it").await;
+    page.assert_shows("#panel", "secret cds denied").await;
+    page.assert_shows("#panel", "the access rules of this proxy do not give it to this client").await;
+    page.assert_shows("#panel", "number 1, one of 2 of this node").await;
     page.0
         .run("[...document.querySelectorAll('#panel a')].find((a) => a.innerText === 'secret').click()")
         .await;
-    page.states("#panel", "the access rules do not give it to this client").await;
+    page.assert_shows("#panel", "the access rules do not give it to this client").await;
     page.0.run("location.hash = '#/client/2'").await;
-    page.states("#panel", "number 2, one of 2 of this node").await;
+    page.assert_shows("#panel", "number 2, one of 2 of this node").await;
     let shown = page.0.run("return document.querySelector('#panel').innerText").await;
     assert!(!shown.as_str().unwrap().contains("kept from it"), "{shown}");
     page.expect_no_complaints().await;

@@ -10,8 +10,8 @@ async fn who_is_in_sync_behind_and_rejecting_is_shown_as_it_changes() {
     page.0.run("window.untouched = true").await;
     page.has_row("1 Control planes", "in sync").await;
     page.has_row("1 Weir 3 clients", "1 rejecting 1 behind 1 in sync").await;
-    page.states("#panel", "web-2 rejected clusters").await;
-    page.states("#panel", "no such thing here").await;
+    page.assert_shows("#panel", "web-2 rejected clusters").await;
+    page.assert_shows("#panel", "no such thing here").await;
 
     page.toggle("1 Control planes").await;
     let plane = bed.control_plane().uri();
@@ -49,11 +49,11 @@ async fn what_is_shown_while_weir_is_away_is_stated_to_be_old() {
     let Some(page) = Page::open(bed.weir.admin_address()).await else { return };
     page.sends("1", "1", "1").await;
     bed.weir.kill().await;
-    page.states("#banner", "What is shown is how it was at").await;
-    page.states("#connection", "Connection lost").await;
+    page.assert_shows("#banner", "What is shown is how it was at").await;
+    page.assert_shows("#connection", "Connection lost").await;
     page.sends("1", "1", "1").await;
     bed.weir.restart().await;
     page.0.until("the page to be live again", "return document.getElementById('banner').hidden").await;
     page.sends("0", "0", "0").await;
-    page.states("#panel", "Nobody is connected yet").await;
+    page.assert_shows("#panel", "Nobody is connected yet").await;
 }

@@ -20,7 +20,7 @@ async fn who_is_late_who_rejects_and_who_is_away_is_marked() {
         let marks = format!("return document.querySelectorAll('.chart .mark.{outcome}').length >= {least}");
         page.0.until(&format!("{least} marks of what is {outcome}"), &marks).await;
     }
-    page.states("#panel", "edge-3 rejected clusters").await;
+    page.assert_shows("#panel", "edge-3 rejected clusters").await;
     page.toggle("1 Control planes").await;
     page.has_row("2 not connected lab.example", "disconnected").await;
     page.toggle("2 clusters").await;

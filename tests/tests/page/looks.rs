@@ -65,7 +65,7 @@ async fn all_of_it_can_be_read_in_dark_and_light_and_on_a_phone() {
         ("resource", "resource/cds/backend?param=env%3Dprod", "And why not another"),
     ] {
         page.0.run(&format!("location.hash = '#/{address}'")).await;
-        page.states("#panel", words).await;
+        page.assert_shows("#panel", words).await;
         for (screen, width, height, dark) in [
             ("light", 1280, 800, false),
             ("dark", 1280, 800, true),

@@ -54,7 +54,7 @@ impl Page {
     }
 
     /// Waits until something is written in a part of the page.
-    async fn states(&self, part: &str, text: &str) {
+    async fn assert_shows(&self, part: &str, text: &str) {
         let script = format!(
             "return document.querySelector({part:?})?.innerText.replace(/\\s+/g, ' ').includes({text:?})"
         );

@@ -83,15 +83,15 @@ async fn ten_thousand_clients_do_not_make_ten_thousand_rows() {
 
     page.0.press(&["/"]).await;
     page.0.write("web-0999").await;
-    page.states("#found", "web-0999").await;
+    page.assert_shows("#found", "web-0999").await;
     page.0.press(&[ESCAPE]).await;
     page.0.run("location.hash = '#/clients/in-sync'").await;
-    page.states("#panel", "web-0").await;
+    page.assert_shows("#panel", "web-0").await;
     let elements = page.0.run("return document.querySelectorAll('*').length").await;
     assert!(elements.as_u64().is_some_and(|elements| elements < ELEMENTS), "{elements} elements");
     page.expect_no_complaints().await;
     page.0.run("location.hash = '#/'").await;
-    page.states("#panel", "Latest rejections").await;
+    page.assert_shows("#panel", "Latest rejections").await;
     page.0.screen(1280, 800, true).await;
     page.take_picture("many").await;
 }
