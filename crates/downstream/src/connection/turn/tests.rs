@@ -141,8 +141,8 @@ fn begin(within: &Within, left: usize, begun: &Arc<AtomicUsize>) {
     }));
 }
 
-#[test]
-fn what_begins_at_the_end_of_a_turn_is_for_the_next() {
+#[tokio::test(start_paused = true)]
+async fn what_begins_at_the_end_of_a_turn_is_for_the_next() {
     let mut turned = Turned::new();
     let begun = Arc::new(AtomicUsize::new(0));
     begin(&turned.turns.within.clone(), ROUNDS + 1, &begun);
