@@ -73,6 +73,13 @@ impl TypeCache {
         ids
     }
 
+    /// Whether there is something for a locator that came by asking for just it.
+    fn selects_named(&mut self, id: SelectionId) -> bool {
+        let locator = &self.selections[id].locator;
+        let there = self.variants.answer(&locator.name, &locator.parameters);
+        there.is_some_and(|variant| self.variants.has(&variant, Reach::Named))
+    }
+
     /// The selections of names that upstream has yet to decide on.
     fn undecided(&self, undecided: &[Undecided]) -> Vec<SelectionId> {
         let asked = |Undecided { name, scope }: &Undecided| {
@@ -175,7 +182,9 @@ impl Transaction<'_> {
             }
             let asked = self.cache.selections.of_name(name).map(|set| set.covered_by(scope));
             for id in asked.into_iter().flatten() {
-                self.cache.selections[id].hear(true);
+                // Absent and brought, perhaps by another name, is brought.
+                let brought = self.cache.selects_named(id);
+                self.cache.selections[id].hear(!brought);
             }
             heard.extend(self.cache.variants.listing(name).chain([name]).cloned());
         }

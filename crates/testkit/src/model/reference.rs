@@ -69,9 +69,6 @@ impl Reference {
                 None => variant,
             });
             if of_type.is_wanted(&variant, change.reach) {
-                if change.reach == Reach::Named {
-                    of_type.undeny(&variant);
-                }
                 let variants = of_type.resources.entry((change.reach, key.name.clone())).or_default();
                 variants.insert(key.constraints.clone(), variant);
             }
@@ -166,11 +163,6 @@ fn answers_to(variant: &Variant, name: &Name) -> bool {
 }
 
 impl OfType {
-    /// Notes that something was received for a name by asking for just it.
-    fn undeny(&mut self, variant: &Variant) {
-        self.denied.retain(|locator| !answers_to(variant, &locator.name));
-    }
-
     fn remove(&mut self, key: &VariantKey, reach: Reach) {
         if let Some(variants) = self.resources.get_mut(&(reach, key.name.clone())) {
             variants.remove(&key.constraints);
@@ -227,7 +219,19 @@ impl OfType {
                 self.denied.insert(locator.clone());
             }
         }
+        // Absent and brought, perhaps by another name, is brought.
+        let mut denied = std::mem::take(&mut self.denied);
+        denied.retain(|locator| !self.selects_named(locator));
+        self.denied = denied;
         self.evict();
+    }
+
+    /// Whether there is something for a locator that came by asking for just it.
+    fn selects_named(&self, locator: &ResourceLocator) -> bool {
+        self.selected(locator).iter().any(|variant| {
+            let named = self.resources.get(&(Reach::Named, variant.name().clone()));
+            named.is_some_and(|variants| variants.contains_key(&variant.key().constraints))
+        })
     }
 
     fn evict(&mut self) {
