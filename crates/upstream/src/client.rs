@@ -7,15 +7,15 @@ use weir_protocol::client::{Naming, UpstreamSession};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use crate::Lane;
-use crate::acknowledgement::Waiting;
 use crate::codec::Writer;
-use crate::debounce::Collected;
-use crate::link::{Command, Link};
+use crate::driver::{Command, Link};
 use crate::node::introduce;
+use crate::stream::acknowledgement::Waiting;
+use crate::stream::debounce::Collected;
 
-pub use crate::acknowledgement::Release;
 pub use crate::arrival::Arrival;
-pub use crate::link::Event;
+pub use crate::driver::Event;
+pub use crate::stream::acknowledgement::Release;
 pub use weir_protocol::client::{Applied, Rejected, Reported};
 
 /// A client, connected or trying to be, until it is dropped.

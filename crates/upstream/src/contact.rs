@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connector::Connector;
-use crate::link::chain;
+use crate::driver::chain;
 use crate::status::LinkStatus;
 use crate::{Services, Settings};
 

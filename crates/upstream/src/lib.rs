@@ -3,7 +3,6 @@
 //! Owns the streams to control planes, how demand is spread over them, and the reading of resource files. Turns
 //! what they send into batches for the database, and never withdraws anything because a source is away.
 
-mod acknowledgement;
 mod arrival;
 mod assignment;
 mod backoff;
@@ -12,40 +11,35 @@ pub mod codec;
 mod connector;
 mod contact;
 mod credentials;
-mod debounce;
-mod event_sink;
-mod failover;
+mod driver;
 pub mod files;
-mod link;
 mod links;
 mod lookup;
-mod memory;
 mod metrics;
 mod node;
 mod pace;
 mod prefetch;
-mod probe;
 mod propagation;
 mod refusal;
 mod rest;
 mod router;
-mod session;
 mod settings;
 mod status;
+mod stream;
 mod supervisor;
 mod transport;
 
-pub use acknowledgement::{Acknowledge, AfterSubscribers, NackUpstream};
 pub use assignment::{Lane, Role};
 pub use backoff::Backoff;
 pub use credentials::Credentials;
-pub use debounce::Debounce;
-pub use failover::Trial;
 pub use node::{NodeTemplate, escape};
 pub use prefetch::Prefetch;
 pub use propagation::Propagated;
 pub use rest::Polling;
 pub use settings::{Naming, Services, Settings};
 pub use status::{LinkFailure, LinkState, Status, WithheldRemovals};
+pub use stream::acknowledgement::{Acknowledge, AfterSubscribers, NackUpstream};
+pub use stream::debounce::Debounce;
+pub use stream::failover::Trial;
 pub use supervisor::{Change, Error, Source, run};
 pub use weir_protocol::client::ShrinkGuard;

@@ -15,20 +15,20 @@ use weir_protocol::client::{self, UpstreamSession};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use self::set::LinkSet;
-use crate::acknowledgement::Waiting;
 use crate::assignment::{Lane, Role};
 use crate::codec::Writer;
 use crate::contact::Contact;
-use crate::debounce::Collected;
-use crate::event_sink::{EventSink, Name};
-use crate::link::{Answered, Command, Link};
-use crate::memory::{Archive, Memory};
+use crate::driver::database_sink::{EventSink, Name};
+use crate::driver::{Answered, Command, Link};
 use crate::metrics::Metrics;
 use crate::node::introduce;
 use crate::prefetch::Prefetcher;
 use crate::propagation::Propagation;
 use crate::refusal::refuse;
 use crate::status::Status;
+use crate::stream::acknowledgement::Waiting;
+use crate::stream::debounce::Collected;
+use crate::stream::memory::{Archive, Memory};
 use crate::{Naming, Settings};
 
 /// All streams to one control plane.

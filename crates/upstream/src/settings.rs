@@ -11,7 +11,7 @@ use weir_wire::discovery::Node;
 use weir_wire::rest;
 use weir_wire::services::Service;
 
-use crate::failover::Failover;
+use crate::stream::failover::Failover;
 use crate::transport::Method;
 use crate::{
     Acknowledge, Backoff, Credentials, Debounce, Lane, NodeTemplate, Polling, Prefetch, Role, Trial,

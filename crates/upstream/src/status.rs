@@ -14,8 +14,8 @@ use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use self::readiness::Start;
 use crate::Lane;
+use crate::driver::Command;
 use crate::files::Problem;
-use crate::link::Command;
 use crate::propagation::{Propagated, Recent};
 
 /// How one stream is doing.

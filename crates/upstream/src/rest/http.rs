@@ -14,7 +14,7 @@ use tonic::Status;
 use super::Polling;
 use crate::arrival::{self, Moment};
 use crate::connector::Connector;
-use crate::link::chain;
+use crate::driver::chain;
 use crate::{Credentials, Settings};
 
 /// How much of the body of an error is shown, in characters.

@@ -8,13 +8,13 @@ use weir_database::{Database, Watch};
 use weir_protocol::client::{Applied, Outcome, Reported, Shrink};
 use weir_types::{DynamicParameters, TypeUrl};
 
-use crate::acknowledgement::Release;
 use crate::arrival::Arrival;
-use crate::link::{Answered, Event};
-use crate::memory::Archive;
+use crate::driver::{Answered, Event};
 use crate::metrics::Metrics;
 use crate::propagation::{Propagation, Trace, Waiter};
 use crate::status::LinkStatus;
+use crate::stream::acknowledgement::Release;
+use crate::stream::memory::Archive;
 use crate::{Acknowledge, Lane};
 
 /// Carries what happens on a stream to the database, the log, and whoever watches.

@@ -2,6 +2,10 @@
 //!
 //! Owns which endpoint is tried when, and obeys commands at any time, connected or not.
 
+pub(crate) mod database_sink;
+pub(crate) mod exchange;
+mod probe;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,13 +16,13 @@ use weir_database::{Observer, Watch};
 use weir_protocol::client::{Applied, Handover, Shrink, UpstreamSession};
 use weir_types::{Batch, DynamicParameters, ResourceLocator, TypeUrl, with_causes};
 
-use crate::acknowledgement::{About, Release, Waiting};
 use crate::arrival::Arrival;
 use crate::codec::Writer;
-use crate::debounce::Collected;
-use crate::failover::Failover;
-use crate::memory::Memory;
-use crate::session::{End, Place};
+use crate::driver::exchange::{End, Place};
+use crate::stream::acknowledgement::{About, Release, Waiting};
+use crate::stream::debounce::Collected;
+use crate::stream::failover::Failover;
+use crate::stream::memory::Memory;
 use crate::transport::Method;
 use crate::{Acknowledge, Settings};
 

@@ -10,7 +10,7 @@ use weir_protocol::client::{Request, UpstreamSession};
 
 use crate::Settings;
 use crate::codec::Writer;
-use crate::link::{chain, describe};
+use crate::driver::{chain, describe};
 use crate::transport::{self, Method, Open, Peer, Responses};
 
 /// A try of one endpoint.

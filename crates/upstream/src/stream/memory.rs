@@ -11,7 +11,7 @@ use weir_protocol::client;
 use weir_store::{Origin, Past, Store};
 use weir_types::{Batch, ResourceLocator, TypeUrl};
 
-use crate::link::{Event, Link};
+use crate::driver::{Event, Link};
 
 /// The store, as one upstream stream has it.
 #[derive(Clone, Debug)]

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use weir_database::Watch;
 
-use crate::link::{Event, Link, Needs, chain, describe};
-use crate::probe::Probe;
+use crate::driver::probe::Probe;
+use crate::driver::{Event, Link, Needs, chain, describe};
 use crate::transport::{self, Open, Peer};
 
 /// How long a growing list of subscriptions is collected before it is sent.
