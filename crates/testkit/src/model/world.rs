@@ -115,7 +115,7 @@ impl World {
 
     /// Has a change come in the middle of the next framing, before or after the difference is taken.
     pub fn interrupt(&mut self, change: Change, before: bool) {
-        self.midway = Some((Change { received: Some(self.now), ..change }, before));
+        self.midway = Some((change, before));
     }
 
     /// Has a client do something: what it sends is on its way then.
@@ -180,6 +180,9 @@ impl World {
         let rang = peer.stream.bell.take();
         let timed_out = peer.stream.time_out(self.now);
         let due = rang || std::mem::take(&mut peer.handled) || timed_out;
+        if let Some((change, _)) = &mut self.midway {
+            change.received = Some(self.now);
+        }
         let midway = self.midway.as_ref().map(|(change, when)| (&self.database, change, *when));
         // Every other client is sent everything in small parts.
         let limit = if who % 2 == 1 { SMALL } else { usize::MAX };
