@@ -53,6 +53,10 @@ const ARROWS: &[(&str, &[&str])] = &[
 const WITHOUT_IO: &[&str] = &["weir-types", "weir-protocol", "weir-database", "weir-session"];
 const IO: &[&str] = &["tokio", "tokio-stream", "tokio-util", "tonic", "hyper", "axum"];
 
+/// Folders without IO in crates that have it, and what must not occur in them.
+const FOLDERS_WITHOUT_IO: &[&str] = &["crates/upstream/src/stream"];
+const IO_IN_TEXT: &[&str] = &["tokio::net", "tokio::time", "tokio::spawn", "tonic::", "async fn", ".await"];
+
 /// Packages that no shipped code may contain.
 const DEV_ONLY: &[&str] = &["weir-testkit", "envoy-types"];
 
@@ -145,6 +149,20 @@ fn machines_have_no_io() {
     for name in WITHOUT_IO {
         for used in packages[*name].uses() {
             assert!(!IO.contains(&used), "{name} may not use {used}");
+        }
+    }
+}
+
+#[test]
+fn folders_of_machines_have_no_io() {
+    for folder in FOLDERS_WITHOUT_IO {
+        let mut files = Vec::new();
+        collect_sources(&root().join(folder), &mut files);
+        assert!(!files.is_empty(), "{folder} is there");
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("sources are text");
+            let found = IO_IN_TEXT.iter().find(|io| text.contains(**io));
+            assert_eq!(found, None, "{} may not use it", file.display());
         }
     }
 }

@@ -201,14 +201,14 @@ impl<'a> Subscription<'a> {
     fn handle(&mut self, event: Event) -> Result<()> {
         match event {
             // Resources that do not come are given up after the timeout, counted from the request.
-            Event::Connected { .. } => self.deadline = Some(Instant::now() + self.wanted.timeout + MARGIN),
+            Event::Connected => self.deadline = Some(Instant::now() + self.wanted.timeout + MARGIN),
             Event::Disconnected { endpoint, reason } if self.wanted.watch => {
                 note(&format!("{endpoint}: {reason}; trying again"));
             }
             Event::Disconnected { endpoint, reason } => {
                 bail!("{endpoint}: {reason}{}", self.wanted.hint.of(&reason))
             }
-            Event::Applied(Applied { batch, rejected, errors, .. }, _) => {
+            Event::Applied(Applied { batch, rejected, errors, .. }) => {
                 rejected.iter().for_each(|rejected| note(&format!("rejected: {rejected}")));
                 for Reported { key, code, message } in errors {
                     note(&format!("{}: {code}: {message}", key.name));
@@ -222,7 +222,7 @@ impl<'a> Subscription<'a> {
             Event::Known(batch) if !self.answered && is_silence(&batch) => {
                 bail!("{}: no answer within {:?}", self.wanted.server, self.wanted.timeout);
             }
-            Event::Known(batch) | Event::Remembered(batch) => {
+            Event::Known(batch) => {
                 let changes = self.held.apply(batch);
                 self.send(&changes)?;
             }
@@ -231,14 +231,7 @@ impl<'a> Subscription<'a> {
                 self.progress = None;
                 self.sink.all(&self.held)?;
             }
-            Event::InSync(_)
-            | Event::Held
-            | Event::Released(_)
-            | Event::Unfit { .. }
-            | Event::Shrink(_)
-            | Event::Unconfirmed(..)
-            | Event::Debounced(_)
-            | Event::Adjusted(_) => {}
+            Event::InSync(_) => {}
         }
         Ok(())
     }

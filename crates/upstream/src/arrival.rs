@@ -25,7 +25,7 @@ impl Moment {
 
 /// How a response came.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     /// When all of its bytes were there.
     pub(crate) at: Moment,
     /// When they were taken apart.

@@ -3,20 +3,60 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use weir_database::Watch;
 use weir_protocol::client::{Naming, UpstreamSession};
-use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
+use weir_types::{Batch, DynamicParameters, Form, ResourceLocator, TypeUrl};
 
 use crate::Lane;
+use crate::arrival::Arrival;
 use crate::codec::Writer;
-use crate::driver::{Command, Link};
+use crate::driver::Driver;
 use crate::node::introduce;
-use crate::stream::acknowledgement::Waiting;
-use crate::stream::debounce::Collected;
+use crate::stream::{self, Command, EventSink, UpstreamStream};
 
-pub use crate::arrival::Arrival;
-pub use crate::driver::Event;
-pub use crate::stream::acknowledgement::Release;
 pub use weir_protocol::client::{Applied, Rejected, Reported};
+
+/// What happens to a client.
+#[derive(Debug)]
+pub enum Event {
+    /// There is a connection to an endpoint.
+    Connected,
+    /// The connection or the stream is gone, or could not be made. Another one will be tried.
+    Disconnected {
+        /// The address of the endpoint.
+        endpoint: Arc<str>,
+        /// Why.
+        reason: String,
+    },
+    /// A response came.
+    Applied(Applied),
+    /// Something became known without a response, or some time after it.
+    Known(Batch),
+    /// Whether something is known of everything that is subscribed.
+    InSync(bool),
+}
+
+/// Sends what happens to whoever looks.
+struct ChannelSink(mpsc::UnboundedSender<Event>);
+
+impl EventSink for ChannelSink {
+    fn apply(&mut self, applied: Applied, _: Arrival) -> Option<Watch> {
+        // Whoever does not look any more has dropped the client, which ends the stream.
+        _ = self.0.send(Event::Applied(applied));
+        None
+    }
+
+    fn note(&mut self, event: stream::Event) {
+        let event = match event {
+            stream::Event::Connected { .. } => Event::Connected,
+            stream::Event::Disconnected { endpoint, reason } => Event::Disconnected { endpoint, reason },
+            stream::Event::Known(batch) => Event::Known(batch),
+            stream::Event::InSync(in_sync) => Event::InSync(in_sync),
+            _ => return,
+        };
+        _ = self.0.send(event);
+    }
+}
 
 /// A client, connected or trying to be, until it is dropped.
 #[derive(Debug)]
@@ -51,26 +91,12 @@ impl Client {
         let (sender, events) = mpsc::unbounded_channel();
         // Whatever is subscribed, one stream carries it.
         let Some(method) = settings.method(lane) else { return Self { commands, events } };
-        let link = Link {
-            method,
-            writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
-            failover: settings.failover(),
-            away: false,
-            collected: Collected::default(),
-            last: None,
-            memory: None,
-            settings: Arc::new(settings),
-            stream: UpstreamSession::new(machine),
-            commands: receiver,
-            waiting: Waiting::default(),
-            answered: Arc::default(),
-            on_event: move |event| {
-                // Whoever does not look any more has dropped the client, which ends the link.
-                _ = sender.send(event);
-                None
-            },
-        };
-        tokio::spawn(link.run());
+        let writer = Writer { form, node: introduce(node), node_always: false };
+        let (settings, sink) = (Arc::new(settings), ChannelSink(sender));
+        let stream = UpstreamStream::new(UpstreamSession::new(machine), settings, false, sink);
+        let (subscribers_done, archive) = Default::default();
+        let driver = Driver { stream, method, writer, commands: receiver, subscribers_done, archive };
+        tokio::spawn(driver.run());
         Self { commands, events }
     }
 

@@ -5,7 +5,7 @@
 
 mod set;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc, watch};
@@ -18,17 +18,14 @@ use self::set::LinkSet;
 use crate::assignment::{Lane, Role};
 use crate::codec::Writer;
 use crate::contact::Contact;
-use crate::driver::database_sink::{EventSink, Name};
-use crate::driver::{Answered, Command, Link};
+use crate::driver::{Archive, DatabaseSink, Destinations, Driver, StreamName};
 use crate::metrics::Metrics;
 use crate::node::introduce;
 use crate::prefetch::Prefetcher;
 use crate::propagation::Propagation;
 use crate::refusal::refuse;
 use crate::status::Status;
-use crate::stream::acknowledgement::Waiting;
-use crate::stream::debounce::Collected;
-use crate::stream::memory::{Archive, Memory};
+use crate::stream::{Command, UpstreamStream};
 use crate::{Naming, Settings};
 
 /// All streams to one control plane.
@@ -212,45 +209,24 @@ impl Context {
         let machine = settings.machine(naming);
         let archive =
             settings.store.clone().map(|store| Archive { store, origin: settings.origin(parameters) });
-        let versions = settings.versions_last();
-        let answered: Arc<Answered> = Arc::default();
         let status = self.status.register(&settings.authority, set.clone(), lane.clone());
         status.obeys(&commands);
-        let mut sink = EventSink {
+        let name = StreamName { authority: settings.authority.clone(), parameters: set, lane: lane.clone() };
+        let propagation =
+            Propagation::new(&settings.authority, settings.propagation_deadline, self.status.recent());
+        let to = Destinations {
             database: self.database.clone(),
-            metrics: self.metrics.clone(),
             status,
-            name: Name { authority: settings.authority.clone(), parameters: set, lane: lane.clone() },
-            propagation: Propagation::new(
-                &settings.authority,
-                settings.propagation_deadline,
-                self.status.recent(),
-            ),
-            acknowledge: settings.acknowledge,
-            answered: Arc::clone(&answered),
-            held: 0,
-            reported: false,
-            index: None,
             tried: Arc::clone(&self.tried),
             archive: archive.clone(),
-            unconfirmed: BTreeMap::new(),
         };
-        let link = Link {
-            method,
-            settings: Arc::clone(settings),
-            writer: Writer { form, node: introduce(node), node_always: !settings.node_on_first_message_only },
-            stream: UpstreamSession::new(machine),
-            commands: receiver,
-            waiting: Waiting::default(),
-            answered,
-            failover: settings.failover(),
-            away: false,
-            collected: Collected::default(),
-            last: None,
-            memory: archive.map(|archive| Memory::new(archive, versions)),
-            on_event: move |event| sink.handle(event),
-        };
-        self.tasks.spawn(link.run());
+        let sink = DatabaseSink::new(name, settings, to, self.metrics.clone(), propagation);
+        let subscribers_done = sink.subscribers_done();
+        let session = UpstreamSession::new(machine);
+        let stream = UpstreamStream::new(session, Arc::clone(settings), archive.is_some(), sink);
+        let writer = Writer { form, node: introduce(node), node_always: false };
+        let driver = Driver { stream, method, writer, commands: receiver, subscribers_done, archive };
+        self.tasks.spawn(driver.run());
         commands
     }
 

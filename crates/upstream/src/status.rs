@@ -14,9 +14,9 @@ use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use self::readiness::Start;
 use crate::Lane;
-use crate::driver::Command;
 use crate::files::Problem;
 use crate::propagation::{Propagated, Recent};
+use crate::stream::Command;
 
 /// How one stream is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -332,7 +332,7 @@ async fn a_client_of_its_own_shows_what_comes() {
     client.subscribe(&cds, weir_types::ResourceLocator::new("*", weir_types::DynamicParameters::empty()));
     let applied = loop {
         match client.next().await.expect("goes on") {
-            Event::Applied(applied, _) => break applied,
+            Event::Applied(applied) => break applied,
             Event::Disconnected { reason, .. } => panic!("{reason}"),
             _ => {}
         }

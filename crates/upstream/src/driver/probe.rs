@@ -8,9 +8,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use weir_protocol::client::{Request, UpstreamSession};
 
+use super::{chain, describe};
 use crate::Settings;
 use crate::codec::Writer;
-use crate::driver::{chain, describe};
 use crate::transport::{self, Method, Open, Peer, Responses};
 
 /// A try of one endpoint.
@@ -20,7 +20,7 @@ pub(crate) struct Probe {
     pub(crate) method: Method,
     pub(crate) writer: Writer,
     /// Wants something that an endpoint has to answer. What comes is looked at by nobody.
-    pub(crate) stream: UpstreamSession,
+    pub(crate) session: UpstreamSession,
     /// How long a stream has to last once it has answered.
     pub(crate) lasting: Duration,
 }
@@ -37,7 +37,7 @@ impl Probe {
         let peer = peer.await.map_err(|error| chain(&*error))?;
         let Open { requests, mut responses } =
             transport::open(&self.settings, peer.clone(), &self.method, self.writer.clone());
-        self.stream.connected();
+        self.session.connected();
         let patience = self.settings.trial.answer;
         let (mut until, mut answered) = (Instant::now() + patience, false);
         loop {
@@ -59,7 +59,7 @@ impl Probe {
         requests: &mpsc::Sender<Request>,
         responses: &mut Responses,
     ) -> Result<bool, String> {
-        while let Some(request) = self.stream.poll_transmit(Instant::now().into_std()) {
+        while let Some(request) = self.session.poll_transmit(Instant::now().into_std()) {
             // A stream that takes no more shows it by its responses.
             _ = requests.send(request).await;
         }
@@ -68,7 +68,7 @@ impl Probe {
             Some(Err(status)) => Err(describe(&status)),
             Some(Ok(None)) => Ok(true),
             Some(Ok(Some((response, _)))) => {
-                Ok(self.stream.handle_response(response, Instant::now().into_std()).is_answer())
+                Ok(self.session.handle_response(response, Instant::now().into_std()).is_answer())
             }
         }
     }

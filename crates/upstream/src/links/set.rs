@@ -9,7 +9,7 @@ use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 use super::Context;
 use crate::Settings;
 use crate::assignment::{Assignment, Lane, Role};
-use crate::driver::Command;
+use crate::stream::Command;
 
 /// The streams for one parameter set, or for all of them.
 pub(super) struct LinkSet {

@@ -63,7 +63,7 @@ impl NackUpstream {
 
 /// Why an acknowledgement is not held back any longer.
 #[derive(Debug)]
-pub struct Release {
+pub(crate) struct Release {
     /// Which one.
     pub ticket: Ticket,
     /// The error that is sent to the control plane, if any.
