@@ -146,7 +146,7 @@ impl Verdicts {
         self.queue.iter_mut().find(|verdict| verdict.number == ticket.number)
     }
 
-    fn release(&mut self, ticket: &Ticket, rejection: Option<String>) {
+    fn complete(&mut self, ticket: &Ticket, rejection: Option<String>) {
         let deferred_until = self
             .find(ticket)
             .map(|verdict| verdict.received)
@@ -180,10 +180,10 @@ impl UpstreamSession {
         }
     }
 
-    /// Holds back the answer to a response, and with it those to later ones of its type, until it is released.
+    /// Defers the ACK of a response, and with it those of later ones of its type, until it is completed.
     /// To be called before the next [`poll_transmit`](Self::poll_transmit). Outlives the stream: what a new one
     /// brings is not answered before either.
-    pub fn hold(&mut self, ticket: &Ticket) {
+    pub fn defer_ack(&mut self, ticket: &Ticket) {
         let upstream_type = self.types.get_mut(&ticket.type_url);
         if let Some(verdict) =
             upstream_type.and_then(|upstream_type| upstream_type.per_stream.verdicts.find(ticket))
@@ -192,15 +192,15 @@ impl UpstreamSession {
         }
     }
 
-    /// Lets a held answer go: the response is accepted, or rejected for a reason. What it has brought is held
+    /// Completes a deferred ACK: the response is accepted, or rejected for a reason. What it has brought is held
     /// all the same, so that in SotW no version stands for that any more.
-    pub fn release(&mut self, ticket: &Ticket, rejection: Option<String>) {
+    pub fn complete_ack(&mut self, ticket: &Ticket, rejection: Option<String>) {
         let Some(upstream_type) = self.types.get_mut(&ticket.type_url) else { return };
         upstream_type.check(self.settings.dialect);
         if rejection.is_some() {
             upstream_type.version = None;
         }
-        upstream_type.per_stream.verdicts.release(ticket, rejection);
+        upstream_type.per_stream.verdicts.complete(ticket, rejection);
         upstream_type.per_stream.end_hold();
     }
 }

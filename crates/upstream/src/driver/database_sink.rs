@@ -13,7 +13,7 @@ use crate::arrival::Arrival;
 use crate::metrics::Metrics;
 use crate::propagation::{Propagation, Trace, Waiter};
 use crate::status::LinkStatus;
-use crate::stream::acknowledgement::Release;
+use crate::stream::acknowledgement::CompletedAck;
 use crate::stream::{Event, EventSink};
 use crate::{Acknowledge, Lane, Settings};
 
@@ -141,10 +141,10 @@ impl DatabaseSink {
         self.to.status.shrunk(shrink);
     }
 
-    fn released(&mut self, release: &Release) {
+    fn released(&mut self, release: &CompletedAck) {
         let StreamName { authority, parameters, .. } = &self.name;
         let parameters = parameters.as_ref().map(tracing::field::display);
-        let Release { ticket, rejection, held, late, tally } = release;
+        let CompletedAck { ticket, rejection, held, late, tally } = release;
         let type_url = ticket.type_url();
         self.gauges.completed();
         self.gauges.metrics.released(type_url, *held, *late, rejection.is_some());
@@ -215,8 +215,8 @@ impl EventSink for DatabaseSink {
                 self.reported = false;
                 self.to.status.disconnected();
             }
-            Event::Held => self.gauges.deferred(),
-            Event::Released(release) => self.released(&release),
+            Event::AckDeferred => self.gauges.deferred(),
+            Event::AckCompleted(release) => self.released(&release),
             Event::Wanted { .. } | Event::Outdated { .. } => {}
         }
     }

@@ -63,7 +63,7 @@ impl NackUpstream {
 
 /// Why an acknowledgement is not held back any longer.
 #[derive(Debug)]
-pub(crate) struct Release {
+pub(crate) struct CompletedAck {
     /// Which one.
     pub ticket: Ticket,
     /// The error that is sent to the control plane, if any.
@@ -78,7 +78,7 @@ pub(crate) struct Release {
 
 /// The acknowledgements of one stream that are held back.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Vec<Held>);
+pub(crate) struct DeferredAcks(Vec<Held>);
 
 #[derive(Debug)]
 struct Held {
@@ -124,9 +124,9 @@ impl About {
     }
 }
 
-// === impl Waiting ===
+// === impl DeferredAcks ===
 
-impl Waiting {
+impl DeferredAcks {
     pub(crate) fn add(
         &mut self,
         ticket: Ticket,
@@ -144,18 +144,18 @@ impl Waiting {
     }
 
     /// Takes out what need not wait any longer.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<Release> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<CompletedAck> {
         let due =
             self.0.extract_if(.., |held| held.watch.is_over() || held.since + held.policy.deadline <= now);
-        due.map(|held| held.release(now)).collect()
+        due.map(|held| held.complete(now)).collect()
     }
 }
 
 impl Held {
-    fn release(self, now: Instant) -> Release {
+    fn complete(self, now: Instant) -> CompletedAck {
         let tally = self.watch.tally();
         let rejected = self.policy.nack.applies(&tally);
-        Release {
+        CompletedAck {
             rejection: rejected.then(|| self.about.rejection(self.ticket.type_url(), &tally)),
             held: now.saturating_duration_since(self.since),
             late: !self.watch.is_over(),

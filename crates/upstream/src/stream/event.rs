@@ -7,7 +7,7 @@ use weir_database::Watch;
 use weir_protocol::client::{Applied, Shrink};
 use weir_types::{Batch, ResourceLocator, TypeUrl, VariantKey};
 
-use super::acknowledgement::Release;
+use super::acknowledgement::CompletedAck;
 use crate::Settings;
 use crate::arrival::Arrival;
 
@@ -44,9 +44,9 @@ pub(crate) enum Event {
         reason: String,
     },
     /// An acknowledgement waits for subscribers.
-    Held,
+    AckDeferred,
     /// An acknowledgement no longer waits.
-    Released(Release),
+    AckCompleted(CompletedAck),
     /// Something became known without a response, or some time after it.
     Known(Batch),
     /// A response has become part of a burst.

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use weir_protocol::client::{Applied, Request, Response, UpstreamSession};
 use weir_types::Batch;
 
-use self::acknowledgement::{About, Waiting};
+use self::acknowledgement::{About, DeferredAcks};
 pub(crate) use self::command::{Command, Needs};
 use self::debounce::Collected;
 pub(crate) use self::event::{Event, EventSink};
@@ -41,7 +41,7 @@ pub(crate) struct UpstreamStream<S> {
     sink: S,
     failover: Failover,
     /// Acknowledgements that wait for subscribers.
-    deferred: Waiting,
+    deferred: DeferredAcks,
     /// Changes that wait for more.
     collected: Collected,
     /// What outlives the process; none where nothing does.
@@ -171,8 +171,8 @@ impl<S: EventSink> UpstreamStream<S> {
         let due = self.deferred.take_due(now);
         let any = !due.is_empty();
         for release in due {
-            self.session.release(&release.ticket, release.rejection.clone());
-            self.sink.note(Event::Released(release));
+            self.session.complete_ack(&release.ticket, release.rejection.clone());
+            self.sink.note(Event::AckCompleted(release));
         }
         any
     }
@@ -262,9 +262,9 @@ impl<S: EventSink> UpstreamStream<S> {
         };
         let watch = self.sink.apply(applied, arrival).filter(|watch| watch.tally().subscribers > 0);
         if let (Some((ticket, about, policy)), Some(watch)) = (deferred, watch) {
-            self.session.hold(&ticket);
+            self.session.defer_ack(&ticket);
             self.deferred.add(ticket, about, watch, policy, now);
-            self.sink.note(Event::Held);
+            self.sink.note(Event::AckDeferred);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 fn held(dialect: Dialect) -> (Fixture, Ticket) {
     let mut f = Fixture::named(dialect).with(&eds(), &["a"], vec![variant("a", "1")]);
     let ticket = f.respond(&eds(), vec![variant("a", "2")], &[]).ticket.unwrap();
-    f.stream.hold(&ticket);
+    f.stream.defer_ack(&ticket);
     (f, ticket)
 }
 
@@ -23,10 +23,10 @@ fn u10_a_held_answer_is_given_when_it_is_released_and_later_ones_wait_their_turn
         assert_eq!(upserts(&second.batch).len(), 1, "applied at once");
         f.respond_with(&eds(), vec![rejected(Some("a"), "a: bad")], &[]);
         assert_eq!(f.sent(), [], "{dialect}: in order");
-        f.stream.release(&ticket, None);
+        f.stream.complete_ack(&ticket, None);
         let nack = Some("a: bad".to_owned());
         assert_eq!(answers(f.sent()), [("n2".into(), None), ("n3".into(), None), ("n4".into(), nack)]);
-        f.stream.release(&ticket, None);
+        f.stream.complete_ack(&ticket, None);
         assert_eq!(f.sent(), []);
     }
 }
@@ -47,7 +47,7 @@ fn u10_what_is_asked_meanwhile_acknowledges_nothing() {
     let request = f.request();
     assert_eq!((&*request.nonce, &*request.version), ("n1", "v1"), "what was accepted last");
     assert_eq!(request.subscribe, locators(&["a", "b"]));
-    f.stream.release(&ticket, None);
+    f.stream.complete_ack(&ticket, None);
     let request = f.request();
     assert_eq!((&*request.nonce, &*request.version), ("n2", "v2"));
     assert_eq!(request.subscribe, locators(&["a", "b"]), "for a server that would not listen before");
@@ -56,7 +56,7 @@ fn u10_what_is_asked_meanwhile_acknowledges_nothing() {
     f.subscribe(&eds(), &["b"]);
     let request = f.request();
     assert_eq!((&*request.nonce, request.subscribe), ("", locators(&["b"])));
-    f.stream.release(&ticket, None);
+    f.stream.complete_ack(&ticket, None);
     assert_eq!(answers(f.sent()), [("n2".into(), None)]);
 }
 
@@ -66,7 +66,7 @@ fn u10_what_was_given_up_and_wanted_again_meanwhile_is_left_out_where_the_server
     f.unsubscribe(&eds(), &["a"]);
     f.subscribe(&eds(), &["a"]);
     assert_eq!(f.request().subscribe, locators(&["a"]));
-    f.stream.release(&ticket, None);
+    f.stream.complete_ack(&ticket, None);
     let lists: Vec<_> = f.sent().into_iter().map(|request| request.subscribe).collect();
     assert_eq!(lists, [vec![], locators(&["a"])]);
 }
@@ -74,14 +74,14 @@ fn u10_what_was_given_up_and_wanted_again_meanwhile_is_left_out_where_the_server
 #[test]
 fn e04_a_rejection_by_others_is_a_nack_and_no_version_stands_for_what_is_held() {
     let (mut f, ticket) = held(Dialect::Sotw);
-    f.stream.release(&ticket, Some("no".into()));
+    f.stream.complete_ack(&ticket, Some("no".into()));
     let request = f.request();
     assert_eq!((&*request.nonce, request.nack.as_deref()), ("n2", Some("no")));
     assert_eq!(&*request.version, "v1", "the last accepted one");
     assert_eq!(&*f.connect()[0].version, "", "which would be wrong if the server went back to it");
 
     let (mut f, ticket) = held(Dialect::Delta);
-    f.stream.release(&ticket, Some("no".into()));
+    f.stream.complete_ack(&ticket, Some("no".into()));
     assert_eq!(answers(f.sent()), [("n2".into(), Some("no".into()))]);
     assert_eq!(f.connect()[0].initial_versions, [("a".into(), "2".into())], "what is held is held");
 }
@@ -94,7 +94,7 @@ fn u10_a_new_stream_does_not_outrun_what_an_old_one_waited_for() {
         assert_eq!((&*first.nonce, &*first.version, first.nack), ("", "", None), "{dialect}");
         f.respond(&eds(), vec![variant("a", "2")], &[]);
         assert_eq!(f.sent(), [], "{dialect}: the same content, of which others have yet to be received");
-        f.stream.release(&ticket, Some("no".into()));
+        f.stream.complete_ack(&ticket, Some("no".into()));
         assert_eq!(answers(f.sent()), [("n3".into(), None)], "{dialect}: the old stream is not answered");
     }
 }
