@@ -45,7 +45,7 @@ impl weir_admin::Instance for Instance {
     }
 
     fn upstreams(&self) -> Vec<Upstream> {
-        self.upstream.links().into_iter().map(upstreams::shown).collect()
+        self.upstream.streams().into_iter().map(upstreams::shown).collect()
     }
 
     fn confirm_removals(&self, upstream: u64, type_url: &TypeUrl) -> bool {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::connector::Connector;
 use crate::driver::chain;
-use crate::status::LinkStatus;
+use crate::status::StreamStatus;
 use crate::{Services, Settings};
 
 /// After how long the endpoints are tried anew: a peer that is gone without a word is not noticed on an idle
@@ -39,14 +39,14 @@ struct Connection {
 
 impl Contact {
     /// Starts to connect, and shows by `status` how that goes.
-    pub(crate) fn start(settings: Arc<Settings>, status: LinkStatus) -> Self {
+    pub(crate) fn start(settings: Arc<Settings>, status: StreamStatus) -> Self {
         let mut task = JoinSet::new();
         task.spawn(keep(settings, status));
         Self { _task: task }
     }
 }
 
-async fn keep(settings: Arc<Settings>, status: LinkStatus) {
+async fn keep(settings: Arc<Settings>, status: StreamStatus) {
     let mut failover = settings.failover();
     let mut held: Option<Connection> = None;
     let (mut reached, mut reported) = (false, false);

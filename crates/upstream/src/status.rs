@@ -20,7 +20,7 @@ use crate::stream::Command;
 
 /// How one stream is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkState {
+pub struct StreamState {
     /// What it is called in commands.
     pub id: u64,
     /// The authority that it is for.
@@ -40,7 +40,7 @@ pub struct LinkState {
     /// Since when it is connected, or not.
     pub since: SystemTime,
     /// What has last gone wrong; of files, what is wrong with them now.
-    pub last_failure: Option<LinkFailure>,
+    pub last_failure: Option<StreamFailure>,
     /// How many things are wrong with files now.
     pub problems: usize,
     /// How many resources of each type are served from the store, and not yet vouched for by the control plane.
@@ -62,7 +62,7 @@ pub struct WithheldRemovals {
     pub since: SystemTime,
 }
 
-impl LinkState {
+impl StreamState {
     /// Whether there is a connection.
     pub fn is_connected(&self) -> bool {
         self.endpoint.is_some()
@@ -71,7 +71,7 @@ impl LinkState {
 
 /// Why a connection could not be made or has ended, or why an endpoint that was tried beside it is of no use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkFailure {
+pub struct StreamFailure {
     /// Where.
     pub endpoint: String,
     /// What was wrong.
@@ -83,15 +83,15 @@ pub struct LinkFailure {
 /// The states of all streams. Cheap to clone; all clones show the same.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    links: Arc<Mutex<Links>>,
+    registry: Arc<Mutex<Registry>>,
     recent: Recent,
 }
 
 #[derive(Debug, Default)]
-struct Links {
+struct Registry {
     next: u64,
     /// By order of creation.
-    states: BTreeMap<u64, LinkState>,
+    states: BTreeMap<u64, StreamState>,
     commands: BTreeMap<u64, WeakUnboundedSender<Command>>,
     authorities: BTreeMap<String, Start>,
 }
@@ -100,19 +100,19 @@ struct Links {
 
 impl Status {
     /// Every stream that there is now; where nothing is wanted, a connection without one.
-    pub fn links(&self) -> Vec<LinkState> {
-        let links = self.links.lock();
-        let streams = links.states.values().filter(|link| !link.idle);
-        let with_streams: BTreeSet<&str> = streams.map(|link| &*link.authority).collect();
-        let shown = |link: &&LinkState| !link.idle || !with_streams.contains(&*link.authority);
-        links.states.values().filter(shown).cloned().collect()
+    pub fn streams(&self) -> Vec<StreamState> {
+        let registry = self.registry.lock();
+        let streams = registry.states.values().filter(|stream| !stream.idle);
+        let with_streams: BTreeSet<&str> = streams.map(|stream| &*stream.authority).collect();
+        let shown = |stream: &&StreamState| !stream.idle || !with_streams.contains(&*stream.authority);
+        registry.states.values().filter(shown).cloned().collect()
     }
 
     /// Believes the removals of a type that a stream withholds. False where there are none.
     pub fn confirm_removals(&self, id: u64, type_url: &TypeUrl) -> bool {
-        let links = self.links.lock();
-        let waits = links.states.get(&id).is_some_and(|link| link.withheld.contains_key(type_url));
-        let stream = links.commands.get(&id).filter(|_| waits).and_then(WeakUnboundedSender::upgrade);
+        let registry = self.registry.lock();
+        let waits = registry.states.get(&id).is_some_and(|stream| stream.withheld.contains_key(type_url));
+        let stream = registry.commands.get(&id).filter(|_| waits).and_then(WeakUnboundedSender::upgrade);
         stream.is_some_and(|stream| stream.send(Command::ConfirmRemovals(type_url.clone())).is_ok())
     }
 
@@ -131,11 +131,11 @@ impl Status {
         authority: &str,
         parameters: Option<DynamicParameters>,
         lane: Lane,
-    ) -> LinkStatus {
-        let mut links = self.links.lock();
-        links.next += 1;
-        let (id, since) = (links.next, SystemTime::now());
-        let state = LinkState {
+    ) -> StreamStatus {
+        let mut registry = self.registry.lock();
+        registry.next += 1;
+        let (id, since) = (registry.next, SystemTime::now());
+        let state = StreamState {
             id,
             authority: authority.to_owned(),
             parameters,
@@ -150,18 +150,18 @@ impl Status {
             unconfirmed: BTreeMap::new(),
             withheld: BTreeMap::new(),
         };
-        links.states.insert(id, state);
-        LinkStatus { status: self.clone(), id }
+        registry.states.insert(id, state);
+        StreamStatus { status: self.clone(), id }
     }
 
     /// A connection that carries nothing. Until it is known better, it is where the streams before it were.
-    pub(crate) fn register_contact(&self, authority: &str) -> LinkStatus {
-        let mut before = self.links();
-        before.retain(|link| link.authority == authority && link.is_connected());
+    pub(crate) fn register_contact(&self, authority: &str) -> StreamStatus {
+        let mut before = self.streams();
+        before.retain(|stream| stream.authority == authority && stream.is_connected());
         let contact = self.register(authority, None, Lane::default());
         contact.change(|state| {
             state.idle = true;
-            if let Some(LinkState { endpoint, index, since, .. }) = before.pop() {
+            if let Some(StreamState { endpoint, index, since, .. }) = before.pop() {
                 (state.endpoint, state.index, state.since) = (endpoint, index, since);
                 state.in_sync = true;
             }
@@ -172,20 +172,20 @@ impl Status {
 
 /// The entry of one stream; taken out when dropped.
 #[derive(Debug)]
-pub(crate) struct LinkStatus {
+pub(crate) struct StreamStatus {
     status: Status,
     id: u64,
 }
 
-// === impl LinkStatus ===
+// === impl StreamStatus ===
 
-impl LinkStatus {
-    fn change(&self, change: impl FnOnce(&mut LinkState)) {
-        let mut links = self.status.links.lock();
-        let Some(state) = links.states.get_mut(&self.id) else { return };
+impl StreamStatus {
+    fn change(&self, change: impl FnOnce(&mut StreamState)) {
+        let mut registry = self.status.registry.lock();
+        let Some(state) = registry.states.get_mut(&self.id) else { return };
         change(state);
         let authority = state.authority.clone();
-        links.note_answered(&authority, SystemTime::now());
+        registry.note_answered(&authority, SystemTime::now());
     }
 
     pub(crate) fn connected(&self, endpoint: &str, index: usize) {
@@ -206,7 +206,7 @@ impl LinkStatus {
     }
 
     pub(crate) fn failed(&self, endpoint: &str, reason: String) {
-        let failure = LinkFailure { endpoint: endpoint.to_owned(), reason, at: SystemTime::now() };
+        let failure = StreamFailure { endpoint: endpoint.to_owned(), reason, at: SystemTime::now() };
         self.change(|state| state.last_failure = Some(failure));
     }
 
@@ -223,14 +223,14 @@ impl LinkStatus {
                     more => format!(" (and {more} more)"),
                 };
                 let reason = format!("{}{more}", first.reason);
-                LinkFailure { endpoint: first.origin.to_string(), reason, at: SystemTime::now() }
+                StreamFailure { endpoint: first.origin.to_string(), reason, at: SystemTime::now() }
             });
         });
     }
 
     /// Has the stream obey operators.
     pub(crate) fn obeys(&self, commands: &UnboundedSender<Command>) {
-        self.status.links.lock().commands.insert(self.id, commands.downgrade());
+        self.status.registry.lock().commands.insert(self.id, commands.downgrade());
     }
 
     pub(crate) fn shrunk(&self, shrink: Shrink) {
@@ -254,11 +254,11 @@ impl LinkStatus {
     }
 }
 
-impl Drop for LinkStatus {
+impl Drop for StreamStatus {
     fn drop(&mut self) {
-        let mut links = self.status.links.lock();
-        links.states.remove(&self.id);
-        links.commands.remove(&self.id);
+        let mut registry = self.status.registry.lock();
+        registry.states.remove(&self.id);
+        registry.commands.remove(&self.id);
     }
 }
 
@@ -275,15 +275,15 @@ mod tests {
             let file = std::path::Path::new("dir/a.yaml").into();
             Problem { origin: Origin { file, line: Some(line) }, reason: reason.to_owned() }
         };
-        let failure = || status.links().remove(0).last_failure;
+        let failure = || status.streams().remove(0).last_failure;
         files.read("dir", &[problem(3, "no such field"), problem(9, "no name")]);
         let found = failure().map(|failure| format!("{}: {}", failure.endpoint, failure.reason));
         assert_eq!(found.as_deref(), Some("dir/a.yaml:3: no such field (and 1 more)"));
-        assert_eq!(status.links()[0].problems, 2);
+        assert_eq!(status.streams()[0].problems, 2);
         assert!(status.is_connected(""), "what is good of them is served");
-        let since = status.links()[0].since;
+        let since = status.streams()[0].since;
         files.read("dir", &[]);
-        assert_eq!((failure(), status.links()[0].since), (None, since));
-        assert_eq!(status.links()[0].problems, 0);
+        assert_eq!((failure(), status.streams()[0].since), (None, since));
+        assert_eq!(status.streams()[0].problems, 0);
     }
 }

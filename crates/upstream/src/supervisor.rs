@@ -10,9 +10,9 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use weir_database::{Database, DemandChange};
 
-use crate::links::Links;
 use crate::pace::Pace;
 use crate::router::Router;
+use crate::streams::Streams;
 use crate::{Lane, Settings, Status, files};
 
 /// How often the database is asked to give up what is idle.
@@ -140,9 +140,9 @@ impl Supervisor {
             Source::ControlPlane(settings) => {
                 status.expect(&authority, settings.prefetch.len(), settings.does_not_exist);
                 let (settings, followed) = watch::channel(Arc::from(settings));
-                let links = Links::new(database, Arc::clone(&settings.borrow()), status);
+                let streams = Streams::new(database, Arc::clone(&settings.borrow()), status);
                 self.tasks.spawn(async move {
-                    links.run(wanted, followed).await;
+                    streams.run(wanted, followed).await;
                     drop(over);
                     Ok(())
                 });

@@ -57,7 +57,7 @@ async fn u02_what_nobody_wants_any_more_is_unsubscribed() {
     upstream.wait_for_request("an unsubscription", |r| r.unsubscribed == ["a"]).await;
     drop(b);
     upstream.wait_until_alone().await;
-    assert!(world.status.links().iter().all(|link| link.idle));
+    assert!(world.status.streams().iter().all(|stream| stream.idle));
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn p15_each_parameter_set_has_a_stream_with_a_node_of_its_own() {
         });
         assert_eq!(ids, ["weir-1-prod", "weir-1-test"]);
         drop(test);
-        world.until("its stream is closed", |w| w.status.links().len() == 1).await;
+        world.until("its stream is closed", |w| w.status.streams().len() == 1).await;
     }
 }
 
@@ -264,7 +264,7 @@ async fn w01_names_of_a_type_with_a_wildcard_go_on_a_stream_of_their_own() {
         wildcard.until_shows(&[("a", "1")]).await;
         let assignments = world.view("eds", &["a"]);
         assignments.until_shows(&[("a", "1")]).await;
-        world.until("both streams are in sync", |w| w.status.links().len() == 2 && w.is_in_sync()).await;
+        world.until("both streams are in sync", |w| w.status.streams().len() == 2 && w.is_in_sync()).await;
         upstream.set(cluster("a", "2"));
         named.until_shows(&[("a", "2")]).await;
         wildcard.until_shows(&[("a", "2")]).await;

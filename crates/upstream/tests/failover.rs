@@ -30,7 +30,7 @@ fn preferring(first: String, second: &FakeControlPlane, dialect: Dialect) -> Set
 
 /// On which endpoint the only stream is.
 fn place(world: &World) -> Option<usize> {
-    world.status.links().first().filter(|link| link.in_sync).map(|link| link.index)
+    world.status.streams().first().filter(|stream| stream.in_sync).map(|stream| stream.index)
 }
 
 /// How often a control plane was connected to.
@@ -55,7 +55,7 @@ async fn u04_a_stream_falls_back_and_returns_and_asks_for_everything_there() {
         first.stop().await;
         view.until_shows(&[("a", "1"), ("b", "second")]).await;
         world.until("the fallback is in use", |w| place(w) == Some(1)).await;
-        let failure = world.status.links().remove(0).last_failure.expect("there is a reason");
+        let failure = world.status.streams().remove(0).last_failure.expect("there is a reason");
         assert!(first.uri().contains(&failure.endpoint), "{failure:?}");
         first.restart().await;
         view.until_shows(&[("a", "1"), ("b", "first")]).await;
@@ -256,14 +256,14 @@ async fn u11_an_operator_sees_what_is_withheld_and_confirms_it() {
     let view = world.view("cds", &["*"]);
     view.until_shows(&names.map(|name| (name, "1"))).await;
     upstream.change(|published| published.truncate(1));
-    world.until("they are withheld", |w| !w.status.links()[0].withheld.is_empty()).await;
+    world.until("they are withheld", |w| !w.status.streams()[0].withheld.is_empty()).await;
     view.shows(&names.map(|name| (name, "1")));
-    let link = world.status.links().remove(0);
-    let (cds, removals) = link.withheld.first_key_value().expect("they wait");
+    let stream = world.status.streams().remove(0);
+    let (cds, removals) = stream.withheld.first_key_value().expect("they wait");
     assert_eq!((removals.count, removals.of, removals.names.len()), (3, 4, 3));
     let others = weir_types::TypeUrl::new(type_url("eds"));
-    assert!(!world.status.confirm_removals(link.id, &others) && !world.status.confirm_removals(99, cds));
-    assert!(world.status.confirm_removals(link.id, cds));
+    assert!(!world.status.confirm_removals(stream.id, &others) && !world.status.confirm_removals(99, cds));
+    assert!(world.status.confirm_removals(stream.id, cds));
     view.until_shows(&[("a", "1")]).await;
-    world.until("nothing is withheld", |w| w.status.links()[0].withheld.is_empty()).await;
+    world.until("nothing is withheld", |w| w.status.streams()[0].withheld.is_empty()).await;
 }

@@ -28,16 +28,16 @@ async fn u03_an_upstream_is_connected_to_before_anybody_asks_and_again_when_it_i
     assert_eq!(upstream.look(|state| state.streams.len()), 0);
     upstream.stop().await;
     world.until("the outage is noticed", |w| !w.status.is_connected("")).await;
-    let failure = world.status.links()[0].last_failure.clone().expect("a reason");
+    let failure = world.status.streams()[0].last_failure.clone().expect("a reason");
     assert!(!failure.reason.is_empty(), "{failure:?}");
     upstream.restart().await;
     world.until("the connection", |w| w.status.is_connected("")).await;
 
     let view = world.view("cds", &["a"]);
     view.until_shows(&[("a", "1")]).await;
-    world.until("a stream in its place", |w| w.status.links().iter().all(|link| !link.idle)).await;
+    world.until("a stream in its place", |w| w.status.streams().iter().all(|stream| !stream.idle)).await;
     drop(view);
-    world.until("the connection alone", |w| w.status.links().iter().all(|link| link.idle)).await;
+    world.until("the connection alone", |w| w.status.streams().iter().all(|stream| stream.idle)).await;
     assert!(world.status.is_connected(""), "it never was away");
 }
 
@@ -47,10 +47,10 @@ async fn u03_an_endpoint_that_does_not_resolve_is_not_connected() {
     let settings = streams(&upstream, Dialect::Delta, &[]);
     let endpoints = vec!["http://no-such-host.invalid:1".to_owned()];
     let world = World::start(vec![Settings { endpoints, ..settings }]);
-    let failed = |w: &World| w.status.links().iter().any(|link| link.last_failure.is_some());
+    let failed = |w: &World| w.status.streams().iter().any(|stream| stream.last_failure.is_some());
     world.until("the reason", failed).await;
     assert!(!world.status.is_connected("") && !world.status.has_answered(""));
-    let failure = world.status.links()[0].last_failure.clone().expect("a reason");
+    let failure = world.status.streams()[0].last_failure.clone().expect("a reason");
     assert!(failure.reason.starts_with("look up no-such-host.invalid"), "{failure:?}");
 }
 

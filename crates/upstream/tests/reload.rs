@@ -37,7 +37,7 @@ async fn another_endpoint_is_sent_nothing_of_versions_and_brings_what_differs() 
         view.until_shows(&[("other", "2"), ("same", "1")]).await;
         assert_eq!(view.changed_since(before), ["other"], "{dialect}: nobody is sent what is the same");
         first.wait_until_alone().await;
-        assert_eq!(world.status.links()[0].endpoint.as_deref(), Some(&*second.uri()));
+        assert_eq!(world.status.streams()[0].endpoint.as_deref(), Some(&*second.uri()));
     }
 }
 
@@ -50,7 +50,9 @@ async fn a_control_plane_that_cannot_be_reached_takes_new_settings_at_once() {
     (wrong.backoff.base, wrong.backoff.max) = (HOUR, HOUR);
     let world = World::start(vec![wrong]);
     let view = world.view("cds", &["a"]);
-    world.until("it has failed", |w| w.status.links().iter().any(|link| link.last_failure.is_some())).await;
+    world
+        .until("it has failed", |w| w.status.streams().iter().any(|stream| stream.last_failure.is_some()))
+        .await;
     world.change(put(streams(&right, Dialect::Delta, &[])));
     view.until_shows(&[("a", "1")]).await;
 }
@@ -90,7 +92,9 @@ async fn without_its_guard_what_was_withheld_is_believed() {
     let view = world.view("cds", &["*"]);
     view.until_shows(&[("a", "1"), ("b", "1")]).await;
     upstream.remove(type_url("cds"), "b");
-    world.until("it is withheld", |w| w.status.links().iter().any(|link| !link.withheld.is_empty())).await;
+    world
+        .until("it is withheld", |w| w.status.streams().iter().any(|stream| !stream.withheld.is_empty()))
+        .await;
     view.shows(&[("a", "1"), ("b", "1")]);
     world.change(put(streams(&upstream, Dialect::Delta, &[])));
     view.until_shows(&[("a", "1")]).await;
@@ -118,7 +122,7 @@ async fn an_authority_that_comes_is_asked_for_what_was_refused_and_one_that_goes
         world.until("it is refused again", |_| located.is_settled()).await;
     }
     plain.shows(&[("a", "1")]);
-    world.until("one link to be left", |w| w.status.links().len() == 1).await;
+    world.until("one stream to be left", |w| w.status.streams().len() == 1).await;
 }
 
 /// A stream that nobody wants any more finds a better endpoint, which is not among the new settings' when it is wanted

@@ -122,15 +122,15 @@ async fn first_life(control_plane: &mut FakeControlPlane, uses: Uses, ends: Ends
 
 /// Until upstream has answered everything, and no collection may have more.
 async fn until_in_sync(weir: &Weir) {
-    let in_sync = || weir.status.links().iter().all(|link| link.is_connected() && link.in_sync);
+    let in_sync = || weir.status.streams().iter().all(|stream| stream.is_connected() && stream.in_sync);
     until("upstream to have answered", || ready(in_sync().then_some(()))).await;
 }
 
 /// Until a store has what was sent last, whenever that came.
 async fn until_unconfirmed(weir: &Weir, count: usize) {
     until(format!("{count} resources that upstream has not vouched for"), || {
-        let links = weir.status.links();
-        let unconfirmed: usize = links.iter().flat_map(|link| link.unconfirmed.values()).sum();
+        let streams = weir.status.streams();
+        let unconfirmed: usize = streams.iter().flat_map(|stream| stream.unconfirmed.values()).sum();
         ready((unconfirmed == count).then_some(()))
     })
     .await;
@@ -159,8 +159,9 @@ async fn u09_with_upstream_away_clients_get_everything_but_secrets_at_once() {
                 expect_nothing_else(&mut client).await;
             }
         }
-        let unconfirmed: usize = weir.status.links().iter().flat_map(|link| link.unconfirmed.values()).sum();
-        assert!(unconfirmed > 5, "{:?}", weir.status.links());
+        let unconfirmed: usize =
+            weir.status.streams().iter().flat_map(|stream| stream.unconfirmed.values()).sum();
+        assert!(unconfirmed > 5, "{:?}", weir.status.streams());
 
         let mut client = weir.client(ends.downstream, "prod").await;
         client.subscribe(sds, &["s"]);

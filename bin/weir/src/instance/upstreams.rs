@@ -1,12 +1,12 @@
 //! Streams to control planes, and files.
 
 use weir_admin::{Propagated, Upstream, WithheldRemovals};
-use weir_upstream::{LinkFailure, LinkState, Role};
+use weir_upstream::{Role, StreamFailure, StreamState};
 
 /// As the admin server shows it.
-pub(super) fn shown(link: LinkState) -> Upstream {
-    let carries = match (link.lane.role, link.lane.type_url) {
-        _ if link.idle => "nothing: no client has subscribed".to_owned(),
+pub(super) fn shown(stream: StreamState) -> Upstream {
+    let carries = match (stream.lane.role, stream.lane.type_url) {
+        _ if stream.idle => "nothing: no client has subscribed".to_owned(),
         (Role::Primary, None) => "wildcards, and names of types without one".to_owned(),
         (Role::Secondary, None) => "names of types with a wildcard".to_owned(),
         (Role::Primary, Some(type_url)) => format!("{}, or its names", type_url.short_name()),
@@ -17,20 +17,20 @@ pub(super) fn shown(link: LinkState) -> Upstream {
         WithheldRemovals { type_url, count, of, names, since }
     };
     Upstream {
-        id: link.id,
-        authority: link.authority,
-        parameters: link.parameters,
+        id: stream.id,
+        authority: stream.authority,
+        parameters: stream.parameters,
         carries,
-        endpoint: link.endpoint,
-        in_sync: link.in_sync,
-        since: link.since,
-        last_error: link.last_failure.map(|failure| {
-            let LinkFailure { endpoint, reason, at } = failure;
+        endpoint: stream.endpoint,
+        in_sync: stream.in_sync,
+        since: stream.since,
+        last_error: stream.last_failure.map(|failure| {
+            let StreamFailure { endpoint, reason, at } = failure;
             (format!("{endpoint}: {reason}"), at)
         }),
-        problems: link.problems,
-        unconfirmed: link.unconfirmed.into_iter().filter(|(_, count)| *count > 0).collect(),
-        withheld: link.withheld.into_iter().map(withheld).collect(),
+        problems: stream.problems,
+        unconfirmed: stream.unconfirmed.into_iter().filter(|(_, count)| *count > 0).collect(),
+        withheld: stream.withheld.into_iter().map(withheld).collect(),
     }
 }
 

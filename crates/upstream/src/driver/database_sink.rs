@@ -12,7 +12,7 @@ use super::Archive;
 use crate::arrival::Arrival;
 use crate::metrics::Metrics;
 use crate::propagation::{Propagation, Trace, Waiter};
-use crate::status::LinkStatus;
+use crate::status::StreamStatus;
 use crate::stream::acknowledgement::CompletedAck;
 use crate::stream::{Event, EventSink};
 use crate::{Acknowledge, Lane, Settings};
@@ -32,7 +32,7 @@ pub(crate) struct DatabaseSink {
 /// Where the events of a stream go, beside the log and the metrics.
 pub(crate) struct Destinations {
     pub(crate) database: Database,
-    pub(crate) status: LinkStatus,
+    pub(crate) status: StreamStatus,
     /// Notified when there is a connection, or there could be none.
     pub(crate) tried: Arc<Notify>,
     /// Leaves what upstream sends to the next process.

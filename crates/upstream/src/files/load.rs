@@ -95,7 +95,7 @@ struct Listing {
     /// GlobIndex that could not be listed.
     unreadable: Vec<PathBuf>,
     problems: Vec<Problem>,
-    /// GlobIndex that were visited: a symbolic link may lead back.
+    /// The directories that were visited: a symbolic link may lead back.
     visited: BTreeSet<PathBuf>,
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use opentelemetry::KeyValue;
 
-use super::{LinkState, Status};
+use super::{Status, StreamState};
 
 const AWAY: &str = "away";
 /// Something that was asked for is not answered yet.
@@ -13,7 +13,7 @@ const CONNECTED: &str = "connected";
 const IN_SYNC: &str = "in_sync";
 const STATES: [&str; 3] = [AWAY, CONNECTED, IN_SYNC];
 
-impl LinkState {
+impl StreamState {
     fn state(&self) -> &'static str {
         match (self.is_connected(), self.in_sync) {
             (false, _) => AWAY,
@@ -62,10 +62,10 @@ impl Status {
     /// because it sends nothing.
     fn by_state(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut counts = BTreeMap::new();
-        for link in self.links.lock().states.values().filter(|link| !link.idle) {
+        for stream in self.registry.lock().states.values().filter(|stream| !stream.idle) {
             for state in STATES {
-                *counts.entry((link.authority.clone(), state)).or_default() +=
-                    u64::from(link.state() == state);
+                *counts.entry((stream.authority.clone(), state)).or_default() +=
+                    u64::from(stream.state() == state);
             }
         }
         counts
@@ -73,28 +73,30 @@ impl Status {
 
     /// For how long some stream of each authority has been away.
     fn staleness(&self, now: SystemTime) -> BTreeMap<String, Duration> {
-        let away = |link: &LinkState| match link.is_connected() {
+        let away = |stream: &StreamState| match stream.is_connected() {
             true => Duration::ZERO,
-            false => now.duration_since(link.since).unwrap_or_default(),
+            false => now.duration_since(stream.since).unwrap_or_default(),
         };
         self.each_authority(away, Duration::max)
     }
 
     /// For how long no stream of each authority was connected or lost.
     fn age(&self, now: SystemTime) -> BTreeMap<String, Duration> {
-        self.each_authority(|link| now.duration_since(link.since).unwrap_or_default(), Duration::min)
+        self.each_authority(|stream| now.duration_since(stream.since).unwrap_or_default(), Duration::min)
     }
 
     /// What the streams of each authority come to.
     fn each_authority(
         &self,
-        of: impl Fn(&LinkState) -> Duration,
+        of: impl Fn(&StreamState) -> Duration,
         both: impl Fn(Duration, Duration) -> Duration,
     ) -> BTreeMap<String, Duration> {
         let mut all: BTreeMap<String, Duration> = BTreeMap::new();
-        for link in self.links.lock().states.values() {
-            let of = of(link);
-            all.entry(link.authority.clone()).and_modify(|others| *others = both(*others, of)).or_insert(of);
+        for stream in self.registry.lock().states.values() {
+            let of = of(stream);
+            all.entry(stream.authority.clone())
+                .and_modify(|others| *others = both(*others, of))
+                .or_insert(of);
         }
         all
     }
@@ -102,9 +104,9 @@ impl Status {
     /// How many removals wait, by authority and type.
     fn withheld(&self) -> BTreeMap<(String, &'static str), u64> {
         let mut counts = BTreeMap::new();
-        for link in self.links.lock().states.values() {
-            for (type_url, removals) in &link.withheld {
-                *counts.entry((link.authority.clone(), type_url.short_name())).or_default() +=
+        for stream in self.registry.lock().states.values() {
+            for (type_url, removals) in &stream.withheld {
+                *counts.entry((stream.authority.clone(), type_url.short_name())).or_default() +=
                     removals.count as u64;
             }
         }
@@ -134,7 +136,7 @@ mod tests {
         let away = status.staleness(later)["a"];
         assert!(away > Duration::from_secs(50) && away <= Duration::from_secs(60), "{away:?}");
         let hour = Duration::from_secs(3600);
-        status.links.lock().states.last_entry().unwrap().get_mut().since -= hour;
+        status.registry.lock().states.last_entry().unwrap().get_mut().since -= hour;
         other.disconnected();
         assert!(status.staleness(later)["a"] >= hour, "a failed attempt to come back is no new loss");
     }
@@ -146,9 +148,9 @@ mod tests {
             (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
         old.connected("http://x", 0);
         let hour = Duration::from_secs(3600);
-        let links: Vec<u64> = status.links.lock().states.keys().copied().collect();
-        for (id, ago) in links.iter().zip([2 * hour, hour]) {
-            status.links.lock().states.get_mut(id).unwrap().since = SystemTime::now() - ago;
+        let streams: Vec<u64> = status.registry.lock().states.keys().copied().collect();
+        for (id, ago) in streams.iter().zip([2 * hour, hour]) {
+            status.registry.lock().states.get_mut(id).unwrap().since = SystemTime::now() - ago;
         }
         let age = status.age(SystemTime::now())["a"];
         assert!(age >= hour && age < 2 * hour, "{age:?}");

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{LinkState, Links, Status};
+use super::{Registry, Status, StreamState};
 
 /// What is expected of an upstream at the start, and what has become of it.
 #[derive(Clone, Copy, Debug)]
@@ -22,18 +22,18 @@ pub(super) struct Start {
     stored: bool,
 }
 
-impl Links {
-    fn of(&self, authority: &str) -> impl Iterator<Item = &LinkState> {
-        self.states.values().filter(move |link| link.authority == authority)
+impl Registry {
+    fn of(&self, authority: &str) -> impl Iterator<Item = &StreamState> {
+        self.states.values().filter(move |stream| stream.authority == authority)
     }
 
     /// Some stream is connected; where none was tried yet, what is kept in place of them.
     fn is_connected(&self, authority: &str) -> bool {
-        let tried = |link: &&LinkState| link.is_connected() || link.last_failure.is_some();
-        let mut streams = self.of(authority).filter(|link| !link.idle).filter(tried).peekable();
+        let tried = |stream: &&StreamState| stream.is_connected() || stream.last_failure.is_some();
+        let mut streams = self.of(authority).filter(|stream| !stream.idle).filter(tried).peekable();
         match streams.peek() {
-            Some(_) => streams.any(LinkState::is_connected),
-            None => self.of(authority).any(|link| link.idle && link.is_connected()),
+            Some(_) => streams.any(StreamState::is_connected),
+            None => self.of(authority).any(|stream| stream.idle && stream.is_connected()),
         }
     }
 
@@ -46,12 +46,12 @@ impl Links {
         }
         let reached = match start.prefetch {
             0 => self.is_connected(authority),
-            _ => self.of(authority).any(|link| !link.idle && link.is_connected()),
+            _ => self.of(authority).any(|stream| !stream.idle && stream.is_connected()),
         };
-        let confirmed = self.of(authority).all(|link| {
-            let since = now.duration_since(link.since).unwrap_or_default();
-            link.unconfirmed.values().all(|count| *count == 0)
-                || (link.is_connected() && since >= start.patience)
+        let confirmed = self.of(authority).all(|stream| {
+            let since = now.duration_since(stream.since).unwrap_or_default();
+            stream.unconfirmed.values().all(|count| *count == 0)
+                || (stream.is_connected() && since >= start.patience)
         });
         if reached
             && confirmed
@@ -66,51 +66,51 @@ impl Status {
     /// Whether the upstream of `authority` is reached: some stream is connected or, where there is none yet, a connection
     /// could be made.
     pub fn is_connected(&self, authority: &str) -> bool {
-        self.links.lock().is_connected(authority)
+        self.registry.lock().is_connected(authority)
     }
 
     /// Whether the upstream of `authority` has answered, once, what is subscribed to at the start.
     pub fn has_answered(&self, authority: &str) -> bool {
-        let mut links = self.links.lock();
-        links.note_answered(authority, SystemTime::now());
-        links.authorities.get(authority).is_some_and(|start| start.answered)
+        let mut registry = self.registry.lock();
+        registry.note_answered(authority, SystemTime::now());
+        registry.authorities.get(authority).is_some_and(|start| start.answered)
     }
 
     /// Whether an earlier process has left resources of `authority` in the store.
     pub fn is_stored(&self, authority: &str) -> bool {
-        self.links.lock().authorities.get(authority).is_some_and(|start| start.stored)
+        self.registry.lock().authorities.get(authority).is_some_and(|start| start.stored)
     }
 
     /// An upstream is there, with so many subscriptions before any client asks.
     pub(crate) fn expect(&self, authority: &str, prefetch: usize, patience: Duration) {
         let start = Start { prefetch, waiting: prefetch, patience, answered: false, stored: false };
-        self.links.lock().authorities.insert(authority.to_owned(), start);
+        self.registry.lock().authorities.insert(authority.to_owned(), start);
     }
 
     /// The upstream of `authority` is gone.
     pub(crate) fn forget(&self, authority: &str) {
-        self.links.lock().authorities.remove(authority);
+        self.registry.lock().authorities.remove(authority);
     }
 
     /// So many subscriptions are made at the start, and of so many of them something is not answered.
     pub(crate) fn prefetched(&self, authority: &str, (prefetch, waiting): (usize, usize)) {
-        let mut links = self.links.lock();
-        if let Some(start) = links.authorities.get_mut(authority) {
+        let mut registry = self.registry.lock();
+        if let Some(start) = registry.authorities.get_mut(authority) {
             (start.prefetch, start.waiting) = (prefetch, waiting);
-            links.note_answered(authority, SystemTime::now());
+            registry.note_answered(authority, SystemTime::now());
         }
     }
 
     pub(crate) fn stored(&self, authority: &str, stored: bool) {
-        if let Some(start) = self.links.lock().authorities.get_mut(authority) {
+        if let Some(start) = self.registry.lock().authorities.get_mut(authority) {
             start.stored = stored;
         }
     }
 
     /// How many subscriptions that are made at the start wait for an answer, by authority; for those that have any.
     pub(super) fn waiting(&self) -> Vec<(String, u64)> {
-        let links = self.links.lock();
-        let prefetching = links.authorities.iter().filter(|(_, start)| start.prefetch > 0);
+        let registry = self.registry.lock();
+        let prefetching = registry.authorities.iter().filter(|(_, start)| start.prefetch > 0);
         prefetching.map(|(authority, start)| (authority.clone(), start.waiting as u64)).collect()
     }
 }
@@ -178,9 +178,9 @@ mod tests {
         stream.unconfirmed(&[(TypeUrl::new("acme.Widget"), 1)].into());
         status.prefetched("a", (2, 0));
         let answered_at = |now| {
-            let mut links = status.links.lock();
-            links.note_answered("a", now);
-            links.authorities["a"].answered
+            let mut registry = status.registry.lock();
+            registry.note_answered("a", now);
+            registry.authorities["a"].answered
         };
         assert!(!answered_at(SystemTime::now() + PATIENCE / 2));
         assert!(answered_at(SystemTime::now() + PATIENCE * 2));

@@ -71,7 +71,7 @@ impl World {
 
     /// Whether every stream has answered everything.
     pub(crate) fn is_in_sync(&self) -> bool {
-        self.status.links().iter().all(|link| link.is_connected() && link.in_sync)
+        self.status.streams().iter().all(|stream| stream.is_connected() && stream.in_sync)
     }
 
     /// Has the sources change.

@@ -14,7 +14,7 @@ use weir_database::{Database, DemandChange};
 use weir_protocol::client::{self, UpstreamSession};
 use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 
-use self::set::LinkSet;
+use self::set::StreamSet;
 use crate::assignment::{Lane, Role};
 use crate::codec::Writer;
 use crate::contact::Contact;
@@ -29,9 +29,9 @@ use crate::stream::{Command, UpstreamStream};
 use crate::{Naming, Settings};
 
 /// All streams to one control plane.
-pub(crate) struct Links {
+pub(crate) struct Streams {
     context: Context,
-    sets: HashMap<DynamicParameters, LinkSet>,
+    sets: HashMap<DynamicParameters, StreamSet>,
     /// Types, by their short names, without a service that could carry them, of which that was logged.
     unserved: HashSet<&'static str>,
     /// What there is before there are streams.
@@ -49,9 +49,9 @@ struct Context {
     tried: Arc<Notify>,
 }
 
-// === impl Links ===
+// === impl Streams ===
 
-impl Links {
+impl Streams {
     pub(crate) fn new(database: Database, settings: Arc<Settings>, status: Status) -> Self {
         let metrics = Metrics::new(&settings.authority, settings.speech());
         let (tasks, tried) = (JoinSet::new(), Arc::default());
@@ -106,14 +106,14 @@ impl Links {
 
     /// Goes by other settings of the same control plane: every stream is opened anew, and what it holds stays.
     fn adjust(&mut self, settings: Arc<Settings>) {
-        let links = || self.sets.values().flat_map(|set| set.links.values());
+        let streams = || self.sets.values().flat_map(|set| set.streams.values());
         tracing::info!(
             authority = settings.authority,
-            streams = links().count(),
+            streams = streams().count(),
             "upstream settings changed"
         );
-        for link in links() {
-            _ = link.send(Command::Adjust(Arc::clone(&settings)));
+        for stream in streams() {
+            _ = stream.send(Command::Adjust(Arc::clone(&settings)));
         }
         self.context.settings = settings;
         if self.contact.take().is_some() {
@@ -135,7 +135,7 @@ impl Links {
         }
         let (set, addressed) = self.addressed(&locator);
         let context = &mut self.context;
-        let set = self.sets.entry(set).or_insert_with_key(|parameters| LinkSet::new(parameters.clone()));
+        let set = self.sets.entry(set).or_insert_with_key(|parameters| StreamSet::new(parameters.clone()));
         set.want(type_url, addressed, locator.parameters, context).await;
     }
 
@@ -246,21 +246,21 @@ mod tests {
     use super::*;
     use crate::NodeTemplate;
 
-    fn links() -> Links {
+    fn streams() -> Streams {
         let keys: Arc<[Arc<str>]> = Arc::default();
         let node = NodeTemplate::usual(&weir_wire::discovery::Node::default(), &keys);
         let naming = Naming::Streams { keys, node };
         let settings = Settings::new("shop.example", vec!["http://127.0.0.1:1".to_owned()], naming);
         let database = Database::new(weir_database::Settings::default());
-        Links::new(database, Arc::new(settings), Status::default())
+        Streams::new(database, Arc::new(settings), Status::default())
     }
 
     #[tokio::test]
     async fn names_are_not_waited_for_from_a_stream_that_has_ended() {
-        let mut links = links();
-        let mut set = LinkSet::new(DynamicParameters::empty());
+        let mut streams = streams();
+        let mut set = StreamSet::new(DynamicParameters::empty());
         let (commands, mut stream) = mpsc::unbounded_channel();
-        set.links.insert(Lane::default(), commands);
+        set.streams.insert(Lane::default(), commands);
         let cds = TypeUrl::from_short_name("cds").unwrap();
         // What it is sent while it ends stays unread, and is not dropped before the sender is.
         let ends = async {
@@ -269,7 +269,7 @@ mod tests {
             }
             stream.close();
         };
-        let displaced = async { tokio::join!(set.displace(&cds, &mut links.context), ends) };
+        let displaced = async { tokio::join!(set.displace(&cds, &mut streams.context), ends) };
         within("the names, or that they do not come", displaced).await;
     }
 
@@ -278,10 +278,10 @@ mod tests {
         let log = tempfile::NamedTempFile::new().unwrap();
         let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(log.reopen().unwrap())).finish();
         let _subscriber = tracing::subscriber::set_default(subscriber);
-        let mut links = links();
-        let (_settings, settings) = watch::channel(Arc::clone(&links.context.settings));
+        let mut streams = streams();
+        let (_settings, settings) = watch::channel(Arc::clone(&streams.context.settings));
         let (demand, changes) = mpsc::unbounded_channel();
-        links.context.tasks.spawn(async { panic!("it cannot be so") });
+        streams.context.tasks.spawn(async { panic!("it cannot be so") });
         let is_logged = async {
             loop {
                 let text = std::fs::read_to_string(log.path()).unwrap();
@@ -291,7 +291,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        let running = tokio::spawn(links.run(changes, settings));
+        let running = tokio::spawn(streams.run(changes, settings));
         let text = within("an error", is_logged).await;
         assert!(text.contains("shop.example") && text.contains("it cannot be so"), "{text}");
         drop(demand);

@@ -12,20 +12,20 @@ use crate::assignment::{Assignment, Lane, Role};
 use crate::stream::Command;
 
 /// The streams for one parameter set, or for all of them.
-pub(super) struct LinkSet {
+pub(super) struct StreamSet {
     parameters: DynamicParameters,
     assignment: Assignment,
     /// The commands of each stream; one ends when they are dropped.
-    pub(super) links: HashMap<Lane, mpsc::UnboundedSender<Command>>,
+    pub(super) streams: HashMap<Lane, mpsc::UnboundedSender<Command>>,
     pub(super) wanted: HashMap<(TypeUrl, ResourceLocator), usize>,
 }
 
-// === impl LinkSet ===
+// === impl StreamSet ===
 
-impl LinkSet {
+impl StreamSet {
     pub(super) fn new(parameters: DynamicParameters) -> Self {
-        let (assignment, links, wanted) = (Assignment::default(), HashMap::new(), HashMap::new());
-        Self { parameters, assignment, links, wanted }
+        let (assignment, streams, wanted) = (Assignment::default(), HashMap::new(), HashMap::new());
+        Self { parameters, assignment, streams, wanted }
     }
 
     /// Wants `locator`, for a client whose own parameters are `asker`.
@@ -57,12 +57,12 @@ impl LinkSet {
         let (to, from) = oneshot::channel();
         let [primary, secondary] =
             [Role::Primary, Role::Secondary].map(|role| context.settings.lane(role, type_url));
-        let link = self.send(primary, Command::HandOver(type_url.clone(), to), context);
+        let stream = self.send(primary, Command::HandOver(type_url.clone(), to), context);
         let handover = tokio::select! {
             biased;
             handover = from => handover.ok().flatten(),
             // What comes while it ends stays unread.
-            () = link.closed() => None,
+            () = stream.closed() => None,
         };
         if let Some(handover) = handover {
             self.send(secondary, Command::TakeOver(Box::new(handover)), context);
@@ -78,27 +78,27 @@ impl LinkSet {
         }
         self.wanted.remove(&key);
         let (type_url, locator) = key;
-        if let Some(link) = self.link(&type_url, &locator, settings) {
-            _ = link.send(Command::Unsubscribe(type_url.clone(), locator));
+        if let Some(stream) = self.stream(&type_url, &locator, settings) {
+            _ = stream.send(Command::Unsubscribe(type_url.clone(), locator));
         }
         self.assignment.give_up(&type_url);
     }
 
     pub(super) fn renew(&self, type_url: TypeUrl, locator: ResourceLocator, settings: &Settings) {
-        if let Some(link) = self.link(&type_url, &locator, settings) {
-            _ = link.send(Command::Renew(type_url, locator));
+        if let Some(stream) = self.stream(&type_url, &locator, settings) {
+            _ = stream.send(Command::Renew(type_url, locator));
         }
     }
 
     /// The stream that carries what was subscribed before.
-    fn link(
+    fn stream(
         &self,
         type_url: &TypeUrl,
         locator: &ResourceLocator,
         settings: &Settings,
     ) -> Option<&mpsc::UnboundedSender<Command>> {
         let role = self.assignment.role(type_url, locator.is_wildcard());
-        self.links.get(&settings.lane(role, type_url))
+        self.streams.get(&settings.lane(role, type_url))
     }
 
     /// Sends a command to a stream that ends only after us, but for a fault, and starts it where there is none yet.
@@ -108,14 +108,14 @@ impl LinkSet {
         command: Command,
         context: &mut Context,
     ) -> &mpsc::UnboundedSender<Command> {
-        let link = match self.links.entry(lane) {
+        let stream = match self.streams.entry(lane) {
             Entry::Occupied(started) => started.into_mut(),
             Entry::Vacant(vacant) => {
-                let link = context.start(&self.parameters, vacant.key());
-                vacant.insert(link)
+                let stream = context.start(&self.parameters, vacant.key());
+                vacant.insert(stream)
             }
         };
-        _ = link.send(command);
-        link
+        _ = stream.send(command);
+        stream
     }
 }
