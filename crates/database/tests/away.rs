@@ -39,7 +39,7 @@ fn u14_it_is_no_answer_and_is_told_to_those_who_want_to_know_but_not_of_wildcard
     let before = stream.attachment.unsettled();
     assert_eq!((before.names, before.collections, before.away), (2, 2, away(0, 0, 0)));
     for _ in 0..2 {
-        say(&f, ResourceError::away);
+        say(&f, ResourceError::unavailable);
         assert_eq!(stream.attachment.unsettled(), Unsettled { away: away(2, 1, 1), ..before });
     }
     assert_eq!(told(&stream, true, &[]), ["a", "b", GLOB]);
@@ -51,21 +51,21 @@ fn u14_it_is_no_answer_and_is_told_to_those_who_want_to_know_but_not_of_wildcard
 fn u14_it_is_over_when_somebody_can_be_asked_and_with_any_answer() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a"), plain("b"), plain(GLOB), plain(WILDCARD)]);
-    say(&f, ResourceError::away);
+    say(&f, ResourceError::unavailable);
     f.put(Reach::Named, anyone("a"), "1");
     assert_eq!(stream.attachment.unsettled().away, away(1, 1, 1));
     f.put(Reach::Named, anyone("xdstp://x/envoy.config.cluster.v3.Cluster/all/c"), "1");
     f.answer(&plain(GLOB));
     assert_eq!(stream.attachment.unsettled().away, away(1, 0, 1));
     stream.step(Shape::Changes, false);
-    say(&f, ResourceError::away);
+    say(&f, ResourceError::unavailable);
     assert!(told(&stream, true, &[plain("a"), plain(GLOB)]).is_empty(), "something is known of them");
-    say(&f, ResourceError::back);
+    say(&f, ResourceError::available);
     assert_eq!(stream.attachment.unsettled().away, away(0, 0, 0));
     assert!(told(&stream, true, &[plain("b")]).is_empty());
     let late = f.attach(&[plain("b")]);
     assert_eq!(late.attachment.unsettled().away, away(0, 0, 0));
-    say(&f, ResourceError::away);
+    say(&f, ResourceError::unavailable);
     assert_eq!(late.attachment.unsettled().away, away(1, 0, 0));
     let later = f.attach(&[plain("b"), plain(WILDCARD)]);
     assert_eq!(later.attachment.unsettled().away, away(1, 0, 1), "who comes later finds it");

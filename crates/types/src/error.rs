@@ -62,44 +62,73 @@ impl fmt::Display for Code {
     }
 }
 
+/// What an error means for a resource of which nothing is cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// A control plane has answered that it cannot deliver the resource.
+    Undeliverable,
+    /// No control plane is reachable. That is no answer.
+    Unavailable,
+    /// A control plane is reachable again: the resource is no longer unavailable.
+    Available,
+}
+
 /// Why a resource is not delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ResourceError {
+    /// What it means.
+    pub kind: ErrorKind,
     /// The variants that it is about; without constraints, whatever the name stands for.
     pub constraints: Constraints,
-    /// What kind of error it is.
+    /// The status code.
     pub code: Code,
-    /// What is wrong, for people.
+    /// The message, for people.
     pub message: Arc<str>,
 }
 
-/// The error for every name that is unknown while no control plane is reachable. Its text never changes: a client is sent it once, and a
-/// Weir in front of another one recognises it.
-const AWAY: &str = "the control plane cannot be reached";
+/// The error for every name that is unknown while no control plane is reachable. Its text never changes: a client is
+/// sent it, and a Weir in front of another one recognises it.
+const UNAVAILABLE: &str = "the control plane cannot be reached";
 
 impl ResourceError {
-    /// That a resource, of which nothing is known, cannot be had while no control plane can be reached.
-    pub fn away(constraints: Constraints) -> Self {
-        Self { constraints, code: Code::UNAVAILABLE, message: AWAY.into() }
-    }
-
-    /// That a control plane can be reached again.
-    pub fn back(constraints: Constraints) -> Self {
-        Self { constraints, code: Code::OK, message: Arc::default() }
-    }
-
-    /// Whether it is the error for names that are unknown while no control plane is reachable.
-    pub fn is_away(&self) -> bool {
-        self.code == Code::UNAVAILABLE && *self.message == *AWAY
-    }
-
     /// An error about whatever a name stands for.
     pub fn new(code: Code, message: impl Into<Arc<str>>) -> Self {
-        Self { constraints: Constraints::unconstrained(), code, message: message.into() }
+        let constraints = Constraints::unconstrained();
+        Self { kind: ErrorKind::Undeliverable, constraints, code, message: message.into() }
+    }
+
+    /// An error that a control plane has sent. That of another Weir may be that it cannot reach its own.
+    pub fn reported(constraints: Constraints, code: Code, message: Arc<str>) -> Self {
+        let kind = match code {
+            Code::UNAVAILABLE if *message == *UNAVAILABLE => ErrorKind::Unavailable,
+            Code::OK => ErrorKind::Available,
+            _ => ErrorKind::Undeliverable,
+        };
+        Self { kind, constraints, code, message }
+    }
+
+    /// The error for a resource of which nothing is cached, while no control plane is reachable.
+    pub fn unavailable(constraints: Constraints) -> Self {
+        Self {
+            kind: ErrorKind::Unavailable,
+            constraints,
+            code: Code::UNAVAILABLE,
+            message: UNAVAILABLE.into(),
+        }
+    }
+
+    /// The end of [`Self::unavailable`].
+    pub fn available(constraints: Constraints) -> Self {
+        Self { kind: ErrorKind::Available, constraints, code: Code::OK, message: Arc::default() }
+    }
+
+    /// Whether no control plane is reachable.
+    pub fn is_unavailable(&self) -> bool {
+        self.kind == ErrorKind::Unavailable
     }
 }
 
-/// Upstream's word that the locators of a name get an error.
+/// An error for the locators of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// The name that was asked for.
@@ -113,6 +142,23 @@ pub struct Failed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn e01_the_sentence_of_another_weir_is_recognised() {
+        let reported = |code, message: &str| {
+            ResourceError::reported(Constraints::unconstrained(), code, message.into()).kind
+        };
+        assert_eq!(
+            reported(Code::UNAVAILABLE, "the control plane cannot be reached"),
+            ErrorKind::Unavailable
+        );
+        assert_eq!(reported(Code::UNAVAILABLE, "try again"), ErrorKind::Undeliverable);
+        assert_eq!(
+            reported(Code::NOT_FOUND, "the control plane cannot be reached"),
+            ErrorKind::Undeliverable
+        );
+        assert_eq!(reported(Code::OK, ""), ErrorKind::Available);
+    }
 
     #[test]
     fn e01_only_data_errors_are_not_transient() {

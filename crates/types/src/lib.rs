@@ -29,7 +29,7 @@ pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Reach, Scope, Undec
 pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
 pub use dialect::Dialect;
-pub use error::{Code, Failed, ResourceError};
+pub use error::{Code, ErrorKind, Failed, ResourceError};
 pub use error_chain::with_causes;
 pub use file_format::FileFormat;
 pub use glob_index::GlobIndex;

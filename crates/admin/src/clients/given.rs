@@ -49,7 +49,7 @@ pub(crate) struct Given {
 /// What keeps a resource from a client, whatever upstream has.
 fn obstacle(shown: &Shown) -> Option<&'static str> {
     let nothing = shown.variant.is_none() && shown.absence == Absence::Unknown;
-    let is_away = shown.error.as_ref().is_some_and(|error| error.is_away());
+    let is_away = shown.error.as_ref().is_some_and(|error| error.is_unavailable());
     let barred = shown.selector.locator.parameters.why_withheld().map(obstacle_of);
     barred.or_else(|| (nothing && is_away).then_some(AWAY))
 }

@@ -24,7 +24,7 @@ async fn e01_what_is_kept_from_a_client_is_listed_with_the_reason() {
     let ResourceLocator { name, parameters } = &locator.locator;
     batch.fail(
         &ResourceLocator::new(name.clone(), parameters.clone()),
-        ResourceError::away(Constraints::unconstrained()),
+        ResourceError::unavailable(Constraints::unconstrained()),
     );
     fake.database.commit(batch);
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Code, Commit, ResourceError};
+use weir_types::{Absence, Commit, ErrorKind, ResourceError};
 
 use super::{Change, Selection};
 
@@ -22,14 +22,14 @@ impl Selection {
 
     /// Whether nothing is known but that upstream cannot tell for now.
     pub(crate) fn is_failing(&self) -> bool {
-        let failure = self.failure().filter(|failure| !failure.error.is_away());
+        let failure = self.failure().filter(|failure| !failure.error.is_unavailable());
         let transient = failure.is_some_and(|failure| failure.error.code.is_transient());
         transient && self.live.is_empty() && self.resolution.absence() == Absence::Unknown
     }
 
     /// Whether nothing is known, and there is nobody to ask. That is no answer: it is settled no more than before.
     pub(crate) fn is_away(&self) -> bool {
-        !self.is_settled() && self.failure().is_some_and(|failure| failure.error.is_away())
+        !self.is_settled() && self.failure().is_some_and(|failure| failure.error.is_unavailable())
     }
 
     /// Notes an error. It answers whoever has nothing else; beside content it waits for what others need more,
@@ -38,12 +38,13 @@ impl Selection {
         if self.failure().is_some_and(|failure| failure.error == *error) {
             return None;
         }
-        if error.code == Code::OK {
-            self.is_away().then(|| self.failure = None)?;
-            return Some(Change::Refreshed);
-        }
-        if error.is_away() && self.is_settled() {
-            return None;
+        match error.kind {
+            ErrorKind::Available => {
+                self.is_away().then(|| self.failure = None)?;
+                return Some(Change::Refreshed);
+            }
+            ErrorKind::Unavailable if self.is_settled() => return None,
+            ErrorKind::Unavailable | ErrorKind::Undeliverable => {}
         }
         self.failure = Some(Failure { error: Arc::clone(error), since: at });
         if self.let_go(at) {
@@ -52,7 +53,7 @@ impl Selection {
         if !self.live.is_empty() {
             return Some(Change::Removed);
         }
-        if !error.is_away() {
+        if error.kind == ErrorKind::Undeliverable {
             self.resolution.receive_error(at);
         }
         Some(Change::Added)

@@ -31,14 +31,14 @@ impl Settings {
 }
 
 impl UpstreamSession {
-    /// That nothing can be had for the moment of what is wanted and not known. One batch for each type.
-    pub fn away(&self) -> Vec<Batch> {
-        self.of_unknown(ResourceError::away)
+    /// The errors of subscribed locators that are unknown while no control plane is reachable. One batch for each type.
+    pub fn unavailable(&self) -> Vec<Batch> {
+        self.of_unknown(ResourceError::unavailable)
     }
 
-    /// Ends the errors of [`Self::away`].
-    pub fn back(&self) -> Vec<Batch> {
-        self.of_unknown(ResourceError::back)
+    /// Ends the errors of [`Self::unavailable`].
+    pub fn available(&self) -> Vec<Batch> {
+        self.of_unknown(ResourceError::available)
     }
 
     fn of_unknown(&self, error: fn(Constraints) -> ResourceError) -> Vec<Batch> {
@@ -71,7 +71,7 @@ impl ResponseApplication<'_> {
         let brought = self.brought_by_name();
         for Reported { key, code, message } in reported.iter().filter(|r| &*r.key.name != WILDCARD) {
             let constraints = self.settings.naming.stored(key).constraints;
-            let error = Arc::new(ResourceError { constraints, code: *code, message: Arc::clone(message) });
+            let error = Arc::new(ResourceError::reported(constraints, *code, Arc::clone(message)));
             let brought = brought.get(&key.name).map(Vec::as_slice).unwrap_or_default();
             for parameters in self.concerned(key, brought) {
                 let locator = ResourceLocator::new(key.name.clone(), parameters.clone());

@@ -104,7 +104,7 @@ impl<S: EventSink> UpstreamStream<S> {
     /// Notes a connection to an endpoint, on which a stream is opened.
     pub(crate) fn handle_connected(&mut self, endpoint: &Arc<str>, index: usize, now: Instant) {
         if std::mem::take(&mut self.unavailable) {
-            let back = self.session.back();
+            let back = self.session.available();
             self.commit(back);
         }
         self.sink.note(Event::Connected { endpoint: Arc::clone(endpoint), index });
@@ -213,7 +213,7 @@ impl<S: EventSink> UpstreamStream<S> {
     /// Reports unknown locators as unavailable, while no endpoint is left. To be called after commands.
     pub(crate) fn report_unavailable(&mut self) {
         if self.unavailable {
-            let unavailable = self.session.away();
+            let unavailable = self.session.unavailable();
             self.commit(unavailable);
         }
     }

@@ -28,7 +28,7 @@ impl<'a> DiffBuilder<'a> {
         // Full state has to repeat the content, and "the set of resources with errors and the set of valid
         // resources must not intersect" (TP3, "Protocol Behavior").
         let repeated = self.query.shape == Shape::Everything && selection.live().next().is_some();
-        let is_told = |failure: &&Failure| !failure.error.is_away() || self.tells_away(selection);
+        let is_told = |failure: &&Failure| !failure.error.is_unavailable() || self.tells_away(selection);
         if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_told) {
             self.changed = true;
             let selector = Selector { locator: selection.locator.clone(), form };

@@ -146,17 +146,17 @@ fn u14_what_nothing_is_known_of_cannot_be_had_for_the_moment() {
         let errors = batches.iter().flat_map(|batch| &batch.errors);
         errors.map(|failed| (failed.name.to_string(), failed.error.code)).collect::<Vec<_>>()
     };
-    let mut all = failed(&f.stream.away());
+    let mut all = failed(&f.stream.unavailable());
     all.sort_unstable();
     let unavailable = |name: &str| (name.to_owned(), Code::UNAVAILABLE);
     assert_eq!(all, ["*", "a", "b"].map(unavailable));
     f.connect();
     f.respond(&eds(), vec![variant("a", "1")], &[]);
-    assert_eq!(failed(&f.stream.back()), ["*", "b"].map(|name| (name.to_owned(), Code::OK)));
+    assert_eq!(failed(&f.stream.available()), ["*", "b"].map(|name| (name.to_owned(), Code::OK)));
     f.stream.disconnected();
-    let batches = f.stream.away();
+    let batches = f.stream.unavailable();
     assert_eq!(failed(&batches), ["*", "b"].map(unavailable), "what is held is served");
     let errors: Vec<_> = batches.iter().flat_map(|batch| &batch.errors).collect();
-    assert!(errors.iter().all(|failed| failed.error.is_away()));
+    assert!(errors.iter().all(|failed| failed.error.is_unavailable()));
     assert_eq!(errors[0].error.constraints, key("x[env=prod]").constraints);
 }
