@@ -31,8 +31,8 @@ use crate::status::status;
 use weir_session::Limits;
 use weir_session::Request;
 
-/// About how many bytes a name has, in a request that has many.
-const BYTES_OF_A_NAME: usize = 32;
+/// How many bytes take about as long to decode as a name takes to subscribe to, at least.
+const BYTES_OF_A_NAME: usize = 64;
 
 /// How much is read.
 #[derive(Clone)]
