@@ -44,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("weir-config", &["weir-types"]),
-    ("weir-telemetry", &["weir-metrics"]),
+    ("weir-telemetry", &["weir-config", "weir-metrics"]),
     ("weir-admin", &["weir-types", "weir-metrics", "weir-wire", "weir-database", "weir-tls"]),
     ("weir-testkit", &["weir-types", "weir-wire", "weir-protocol", "weir-database", "weir-session"]),
 ];

@@ -7,7 +7,7 @@ mod upstream;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use weir_config::{CollectorProtocol, Config, Count, Level, LogFormat, PositiveDuration, Source};
+use weir_config::{Config, Count, PositiveDuration, Source};
 use weir_database::{ClientLimits, DemandLimits, ParameterSets};
 use weir_downstream::export::Export;
 use weir_downstream::{
@@ -15,42 +15,8 @@ use weir_downstream::{
     Patience, Rate,
 };
 use weir_store::{Key, Store};
-use weir_telemetry::{Collector, Format, Logs, Protocol};
 
 pub(crate) use upstream::source;
-
-/// What is logged, and how.
-pub(crate) fn logs(log: &weir_config::Log) -> Logs {
-    let level = match log.level {
-        Level::Error => "error",
-        Level::Warn => "warn",
-        Level::Info => "info",
-        Level::Debug => "debug",
-        Level::Trace => "trace",
-    };
-    let format = match log.format {
-        LogFormat::Auto => Format::Auto,
-        LogFormat::Text => Format::Text,
-        LogFormat::Json => Format::Json,
-    };
-    Logs { level, format }
-}
-
-/// Settings of the telemetry.
-pub(crate) fn collector(telemetry: &weir_config::Telemetry) -> Collector {
-    Collector {
-        endpoint: telemetry.endpoint.as_ref().map(|endpoint| endpoint.as_str().to_owned()),
-        protocol: match telemetry.protocol {
-            CollectorProtocol::Grpc => Protocol::Grpc,
-            CollectorProtocol::HttpProtobuf => Protocol::HttpProtobuf,
-        },
-        traces: telemetry.traces,
-        metrics: telemetry.metrics,
-        sample_ratio: telemetry.sample_ratio.get(),
-        service_name: telemetry.service_name.as_str().to_owned(),
-        attributes: telemetry.resource_attributes.clone(),
-    }
-}
 
 /// How long things are kept, and how much control planes may be asked for.
 pub(crate) fn database(config: &Config) -> weir_database::Settings {

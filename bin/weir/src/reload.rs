@@ -160,7 +160,7 @@ impl Reload {
         if let (Some(running), Some((tls, auth))) = (&parts.operators, operators) {
             running.follow(tls, auth);
         }
-        parts.level.configure(convert::logs(&next.log).level);
+        parts.level.configure(next.log.level);
         parts.clients.adjust(convert::downstream(&next));
         parts.upstreams.apply(upstreams, &next);
         let exports = convert::exports(&next);

@@ -49,7 +49,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let reload = Reload::of(&args.config)?;
-    let log_level = convert::logs(&reload.config().log).install()?;
+    let log_level = weir_telemetry::install_logs(&reload.config().log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().event_interval(EVENTS).build();
     let runtime = runtime.context("start the runtime")?;
     let served = runtime.block_on(serve(reload, &args.config, log_level));
@@ -68,7 +68,7 @@ struct Telemetry {
 async fn serve(reload: Reload, path: &Path, log_level: LogLevel) -> Result<()> {
     let (mut signals, hangups) = (Signals::listen()?, lifetime::hangups()?);
     let config = &reload.config().clone();
-    let collector = convert::collector(&config.telemetry).install()?;
+    let collector = weir_telemetry::Telemetry::install(&config.telemetry)?;
     let manager = ServiceManager::from_environment();
     let telemetry = Telemetry { metrics: collector.metrics().clone(), log_level, manager: manager.clone() };
     let store = convert::store(config)?;

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
+use weir_config::{CollectorEndpoint, CollectorProtocol, Telemetry};
+
 use crate::error::TelemetryError;
-use crate::settings::{Collector, Protocol};
 
 /// How long a collector may take, unless a variable overrides it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,8 +40,16 @@ impl Signal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) endpoint: String,
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: CollectorProtocol,
     pub(crate) timeout: Duration,
+}
+
+/// Where a collector is by convention.
+fn local(protocol: CollectorProtocol) -> &'static str {
+    match protocol {
+        CollectorProtocol::Grpc => "http://localhost:4317",
+        CollectorProtocol::HttpProtobuf => "http://localhost:4318",
+    }
 }
 
 /// The variables that are set. Empty ones are not, by the specification.
@@ -89,10 +98,11 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
     pub(crate) fn target(
         &self,
         signal: Signal,
-        configured: &Collector,
+        configured: &Telemetry,
     ) -> Result<Option<Target>, TelemetryError> {
         let specific = self.get(&format!("OTEL_EXPORTER_OTLP_{}_ENDPOINT", signal.variable()));
-        let general = self.get("OTEL_EXPORTER_OTLP_ENDPOINT").or_else(|| configured.endpoint.clone());
+        let key = configured.endpoint.as_ref().map(CollectorEndpoint::as_str);
+        let general = self.get("OTEL_EXPORTER_OTLP_ENDPOINT").or_else(|| key.map(str::to_owned));
         let wanted = match signal {
             Signal::Traces => configured.traces,
             Signal::Metrics => configured.metrics,
@@ -102,13 +112,15 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
             return Ok(None);
         }
         let protocol = self.protocol(signal)?.unwrap_or(configured.protocol);
-        let general = general.unwrap_or_else(|| protocol.local().to_owned());
+        let general = general.unwrap_or_else(|| local(protocol).to_owned());
         let endpoint = match (specific, protocol) {
             (Some(endpoint), _) => endpoint,
-            (None, Protocol::Grpc) => general,
-            (None, Protocol::HttpProtobuf) => format!("{}/{}", general.trim_end_matches('/'), signal.path()),
+            (None, CollectorProtocol::Grpc) => general,
+            (None, CollectorProtocol::HttpProtobuf) => {
+                format!("{}/{}", general.trim_end_matches('/'), signal.path())
+            }
         };
-        if protocol == Protocol::HttpProtobuf && endpoint.starts_with("https:") {
+        if protocol == CollectorProtocol::HttpProtobuf && endpoint.starts_with("https:") {
             return Err(TelemetryError::Encrypted(endpoint));
         }
         Ok(Some(Target { endpoint, protocol, timeout: self.timeout(signal)? }))
@@ -129,11 +141,12 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         Some(first == "otlp" || known.any(|exporter| exporter == "otlp"))
     }
 
-    fn protocol(&self, signal: Signal) -> Result<Option<Protocol>, TelemetryError> {
+    fn protocol(&self, signal: Signal) -> Result<Option<CollectorProtocol>, TelemetryError> {
         let Some((variable, value)) = self.of_signal(signal, "PROTOCOL") else { return Ok(None) };
-        match Protocol::ALL.into_iter().find(|protocol| protocol.as_str() == value) {
-            Some(protocol) => Ok(Some(protocol)),
-            None => Err(TelemetryError::Variable {
+        match &*value {
+            "grpc" => Ok(Some(CollectorProtocol::Grpc)),
+            "http/protobuf" => Ok(Some(CollectorProtocol::HttpProtobuf)),
+            _ => Err(TelemetryError::Variable {
                 variable,
                 value,
                 wanted: "allowed are grpc and http/protobuf",
@@ -166,8 +179,9 @@ mod tests {
         Environment(move |name: &str| set.get(name).map(|value| (*value).to_owned()))
     }
 
-    fn configured(endpoint: Option<&str>) -> Collector {
-        Collector { endpoint: endpoint.map(str::to_owned), ..Collector::default() }
+    fn configured(endpoint: Option<&str>) -> Telemetry {
+        let endpoint = endpoint.map(|endpoint| endpoint.parse().unwrap());
+        Telemetry { endpoint, ..Telemetry::default() }
     }
 
     fn endpoint(set: &[(&'static str, &'static str)], key: Option<&str>, signal: Signal) -> Option<String> {
@@ -213,8 +227,8 @@ mod tests {
             let target = environment(&set).target(signal, &configured(Some("http://x:1"))).unwrap().unwrap();
             (target.protocol, target.timeout.as_millis())
         };
-        assert_eq!(target(Signal::Traces), (Protocol::Grpc, 200));
-        assert_eq!(target(Signal::Metrics), (Protocol::HttpProtobuf, 1500));
+        assert_eq!(target(Signal::Traces), (CollectorProtocol::Grpc, 200));
+        assert_eq!(target(Signal::Metrics), (CollectorProtocol::HttpProtobuf, 1500));
     }
 
     #[test]

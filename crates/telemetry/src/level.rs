@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::{EnvFilter, Registry, reload};
+use weir_config::Level;
 
 /// By severity.
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
@@ -79,6 +80,12 @@ impl Filter {
     }
 }
 
+impl From<Level> for Filter {
+    fn from(level: Level) -> Self {
+        Self(level.as_str().to_owned())
+    }
+}
+
 /// Who chose what is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
@@ -130,12 +137,12 @@ impl LogLevel {
     /// # Errors
     /// When `variable` holds something that is no filter.
     pub(crate) fn new(
-        level: &'static str,
+        level: Level,
         variable: Option<String>,
     ) -> Result<(Self, reload::Layer<EnvFilter, Registry>), FilterError> {
         let environment = variable.filter(|value| !value.trim().is_empty());
         let environment = environment.map(|value| Filter::parse(&value)).transpose()?;
-        let choices = Choices { configuration: Filter(level.to_owned()), environment, operator: None };
+        let choices = Choices { configuration: level.into(), environment, operator: None };
         let (layer, handle) = reload::Layer::new(choices.best().0.build());
         Ok((Self { choices: Arc::new(Mutex::new(choices)), handle }, layer))
     }
@@ -164,8 +171,8 @@ impl LogLevel {
     }
 
     /// The configuration has changed. What the environment or an operator asks for stays in force.
-    pub fn configure(&self, level: &'static str) {
-        self.change(|choices| choices.configuration = Filter(level.to_owned()));
+    pub fn configure(&self, level: Level) {
+        self.change(|choices| choices.configuration = level.into());
     }
 
     fn change(&self, change: impl FnOnce(&mut Choices)) {
@@ -178,7 +185,6 @@ impl LogLevel {
 
 #[cfg(test)]
 mod tests {
-    use tracing::Level;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_is_no_filter_is_refused_and_changes_nothing() {
-        let (level, _layer) = LogLevel::new("info", None).unwrap();
+        let (level, _layer) = LogLevel::new(Level::Info, None).unwrap();
         for (text, error) in [
             ("loud", "\"loud\" is no log filter: there is no level \"loud\"; write it like "),
             ("", "\"\" is no log filter: there is no level \"\"; "),
@@ -215,37 +221,37 @@ mod tests {
 
     #[test]
     fn the_level_changes_while_the_process_runs() {
-        let (level, layer) = LogLevel::new("info", None).unwrap();
+        let (level, layer) = LogLevel::new(Level::Info, None).unwrap();
         let subscriber = tracing_subscriber::registry().with(layer);
         tracing::subscriber::with_default(subscriber, || {
-            let debugs = || tracing::enabled!(target: "weir_upstream", Level::DEBUG);
-            let warns = || tracing::enabled!(target: "weir_upstream", Level::WARN);
+            let debugs = || tracing::enabled!(target: "weir_upstream", tracing::Level::DEBUG);
+            let warns = || tracing::enabled!(target: "weir_upstream", tracing::Level::WARN);
             assert!(!debugs() && warns());
             level.set("info,weir_upstream=debug").unwrap();
             assert!(debugs());
-            assert!(!tracing::enabled!(target: "weir_downstream", Level::DEBUG));
-            level.configure("error");
+            assert!(!tracing::enabled!(target: "weir_downstream", tracing::Level::DEBUG));
+            level.configure(Level::Error);
             assert!(debugs(), "the operator's word stands");
             level.reset();
             assert!(!debugs() && !warns());
             level.set("trace").unwrap();
-            assert!(debugs() && !tracing::enabled!(target: "h2", Level::DEBUG));
+            assert!(debugs() && !tracing::enabled!(target: "h2", tracing::Level::DEBUG));
         });
     }
 
     #[test]
     fn the_environment_stands_before_the_configuration_and_after_the_operator() {
-        let (level, _layer) = LogLevel::new("info", Some("weir_upstream=debug".to_owned())).unwrap();
+        let (level, _layer) = LogLevel::new(Level::Info, Some("weir_upstream=debug".to_owned())).unwrap();
         let is = |filter: &str, by| assert_eq!(level.current(), (filter.to_owned(), by));
         is("weir_upstream=debug", ChosenBy::Environment);
-        level.configure("warn");
+        level.configure(Level::Warn);
         is("weir_upstream=debug", ChosenBy::Environment);
         level.set("error").unwrap();
         is("error", ChosenBy::Operator);
         level.reset();
         is("weir_upstream=debug", ChosenBy::Environment);
         assert_eq!(
-            LogLevel::new("info", Some(String::new())).unwrap().0.current().1,
+            LogLevel::new(Level::Info, Some(String::new())).unwrap().0.current().1,
             ChosenBy::Configuration
         );
     }

@@ -17,13 +17,11 @@ mod panics;
 mod printable;
 mod process;
 mod queue;
-mod settings;
 
 pub use collector::Telemetry;
 pub use error::TelemetryError;
 pub use level::{ChosenBy, FilterError, LogLevel};
-pub use logs::{Format, LogError, Logs};
+pub use logs::{LogError, install_logs};
 pub use metrics::{Metrics, MetricsError};
 pub use printable::printable;
 pub use queue::flush;
-pub use settings::{Collector, Protocol};

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use weir_config::{Log, LogFormat};
 
 use crate::level::{FilterError, LogLevel};
 use crate::limiter::Limiter;
@@ -13,27 +14,6 @@ use crate::queue::Queue;
 
 /// Overrides the configured level, for single modules too: `info,weir_upstream=debug`.
 const VARIABLE: &str = "WEIR_LOG";
-
-/// How log messages are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Text if standard error is a terminal, JSON otherwise.
-    #[default]
-    Auto,
-    /// Lines for people.
-    Text,
-    /// An object a line.
-    Json,
-}
-
-/// What is logged, and how.
-#[derive(Clone, Debug)]
-pub struct Logs {
-    /// The least severe messages: `error`, `warn`, `info`, `debug` or `trace`.
-    pub level: &'static str,
-    /// How they are written.
-    pub format: Format,
-}
 
 /// Why there are no logs.
 #[derive(Debug, thiserror::Error)]
@@ -49,59 +29,58 @@ pub enum LogError {
     Twice(#[from] TryInitError),
 }
 
-impl Logs {
-    /// Sends the events of this process to standard error from now on. The level can be changed later.
-    ///
-    /// # Errors
-    /// When the environment holds no filter, or there is a subscriber already.
-    pub fn install(&self) -> Result<LogLevel, LogError> {
-        let (level, filter) = LogLevel::new(self.level, std::env::var(VARIABLE).ok())?;
-        let terminal = std::io::stderr().is_terminal();
-        let limiter = Limiter::default();
-        let queue = Queue::install(limiter.clone()).map_err(LogError::Thread)?;
-        let layer = tracing_subscriber::fmt::layer().with_writer(queue);
-        let registry = tracing_subscriber::registry().with(filter).with(limiter);
-        if self.is_json(terminal) {
-            registry.with(layer.event_format(Json)).try_init()?;
-        } else {
-            let layer = layer.fmt_fields(TextFields).with_ansi(terminal);
-            registry.with(layer.event_format(Text::new())).try_init()?;
-        }
-        panics::log();
-        Ok(level)
+/// Sends the events of this process to standard error from now on. The level can be changed later.
+///
+/// # Errors
+/// When the environment holds no filter, or there is a subscriber already.
+pub fn install_logs(log: &Log) -> Result<LogLevel, LogError> {
+    let (level, filter) = LogLevel::new(log.level, std::env::var(VARIABLE).ok())?;
+    let terminal = std::io::stderr().is_terminal();
+    let limiter = Limiter::default();
+    let queue = Queue::install(limiter.clone()).map_err(LogError::Thread)?;
+    let layer = tracing_subscriber::fmt::layer().with_writer(queue);
+    let registry = tracing_subscriber::registry().with(filter).with(limiter);
+    if is_json(log.format, terminal) {
+        registry.with(layer.event_format(Json)).try_init()?;
+    } else {
+        let layer = layer.fmt_fields(TextFields).with_ansi(terminal);
+        registry.with(layer.event_format(Text::new())).try_init()?;
     }
+    panics::log();
+    Ok(level)
+}
 
-    fn is_json(&self, terminal: bool) -> bool {
-        match self.format {
-            Format::Auto => !terminal,
-            Format::Text => false,
-            Format::Json => true,
-        }
+fn is_json(format: LogFormat, terminal: bool) -> bool {
+    match format {
+        LogFormat::Auto => !terminal,
+        LogFormat::Text => false,
+        LogFormat::Json => true,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use weir_config::Level;
 
-    fn logs(level: &'static str, format: Format) -> Logs {
-        Logs { level, format }
-    }
+    use super::*;
 
     #[test]
     fn text_on_a_terminal_and_json_otherwise() {
         for (format, on_terminal, elsewhere) in
-            [(Format::Auto, false, true), (Format::Text, false, false), (Format::Json, true, true)]
+            [(LogFormat::Auto, false, true), (LogFormat::Text, false, false), (LogFormat::Json, true, true)]
         {
-            let logs = logs("info", format);
-            assert_eq!((logs.is_json(true), logs.is_json(false)), (on_terminal, elsewhere), "{format:?}");
+            assert_eq!(
+                (is_json(format, true), is_json(format, false)),
+                (on_terminal, elsewhere),
+                "{format:?}"
+            );
         }
     }
 
     #[test]
     fn a_variable_that_holds_no_filter_is_named() {
         let error =
-            LogError::from(LogLevel::new("info", Some("weir=loud".to_owned())).unwrap_err()).to_string();
+            LogError::from(LogLevel::new(Level::Info, Some("weir=loud".to_owned())).unwrap_err()).to_string();
         assert!(error.starts_with("WEIR_LOG=\"weir=loud\" is no log filter: "), "{error}");
     }
 }

@@ -1,6 +1,8 @@
 //! Where something is.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::str::FromStr;
 
 use http::Uri;
 
@@ -63,8 +65,10 @@ impl CollectorEndpoint {
     }
 }
 
-impl Form for CollectorEndpoint {
-    fn parse(text: &str) -> Result<Self, String> {
+impl FromStr for CollectorEndpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         let uri: Option<Uri> = text.parse().ok();
         match uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()) {
             // What is secret would be shown with the configuration.
@@ -78,8 +82,10 @@ impl Form for CollectorEndpoint {
             )),
         }
     }
+}
 
-    fn write(&self) -> String {
-        self.0.clone()
+impl fmt::Display for CollectorEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
