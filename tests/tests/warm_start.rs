@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use weir_store::{Origin, Settings, Store};
+use weir_store::{Origin, Store};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::process::{Backend, Envoy, EnvoyOptions, Load, Weir, WeirBuilder, free_port};
 use weir_testkit::resources::{assignment, eds_cluster, listener, published, routes};
@@ -30,7 +30,8 @@ async fn metric(weir: &Weir, name: &str) -> Option<f64> {
 /// Until the file has an answer to each of `asked`, by the short names of their types and by names, for clients with
 /// `parameters`. It is looked at beside the Weir that writes it.
 async fn until_stored(directory: &Path, mode: &str, parameters: &DynamicParameters, asked: &[(&str, &str)]) {
-    let store = Store::open(Settings::new(directory.join("store"))).expect("there is a thread");
+    let settings = weir_config::Store::at(directory.join("store"));
+    let store = Store::open(settings, None).expect("there is a thread");
     let (keys, set) = match mode {
         "native" => (None, DynamicParameters::empty()),
         _ => (Some(Arc::from(["env".into()])), parameters.clone()),

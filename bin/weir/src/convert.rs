@@ -145,17 +145,8 @@ pub(crate) fn admission(config: &Config) -> Admission {
 
 /// Opens what outlives the process, if anything does.
 pub(crate) fn store(config: &Config) -> Result<Option<Store>> {
-    let Some(weir_config::Store { path, max_size, keep_unwanted, .. }) = &config.store else {
-        return Ok(None);
-    };
-    let key = store_key(config)?;
-    let settings = weir_store::Settings {
-        path: path.clone(),
-        max_size: max_size.get() as u64,
-        keep_unwanted: *keep_unwanted,
-        key,
-    };
-    Store::open(settings).map(Some).context("start the store")
+    let Some(settings) = &config.store else { return Ok(None) };
+    Store::open(settings.clone(), store_key(config)?).map(Some).context("start the store")
 }
 
 /// With what the secrets in the store are encrypted, if they are stored.

@@ -2,8 +2,8 @@
 
 use parking_lot::Mutex;
 
+use crate::Status;
 use crate::pending::Pending;
-use crate::{Settings, Status};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -20,18 +20,18 @@ struct Fresh {
 }
 
 impl Shared {
-    /// Of a store with these settings, of which nothing is known yet.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// Of a store with these settings, of which nothing is known yet; whether it holds `secrets`.
+    pub(crate) fn new(settings: &weir_config::Store, secrets: bool) -> Self {
         let status = Status {
             path: settings.path.clone(),
             failure: None,
             size: 0,
-            max_size: settings.max_size,
+            max_size: settings.max_size.get() as u64,
             pending: 0,
             written: None,
             refused: 0,
             unreadable: 0,
-            secrets: settings.key.is_some(),
+            secrets,
         };
         Self { fresh: Mutex::default(), status: Mutex::new(status) }
     }

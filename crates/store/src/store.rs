@@ -15,7 +15,7 @@ use crate::lookup::Past;
 use crate::pending::Pending;
 use crate::shared::Shared;
 use crate::writer::{Task, Writer};
-use crate::{Origin, Partition, Settings, Status};
+use crate::{Key, Origin, Partition, Status};
 
 /// How long the past is waited for: a disk that does not answer must not stop a start, and one that is slow, or has
 /// much to write, must not be taken for such.
@@ -43,15 +43,15 @@ struct Inner {
 
 impl Store {
     /// Opens the file, or begins a new one. A file that cannot be used is set aside; where there can be none, the
-    /// store is empty, and stays so until there can.
+    /// store is empty, and stays so until there can. Secrets are encrypted with `key`; without it, they are not written.
     ///
     /// # Errors
     /// When there can be no thread that writes it.
-    pub fn open(settings: Settings) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(&settings));
+    pub fn open(settings: weir_config::Store, key: Option<Key>) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(&settings, key.is_some()));
         let (tasks, receiver) = channel();
         let (end, ended) = channel();
-        let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
+        let mut writer = Writer::new((settings, key), Arc::clone(&shared), receiver);
         writer.open();
         let run = move || {
             writer.run();

@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::pending::Pending;
 use crate::rows::{Rows, seconds};
 use crate::shared::Shared;
-use crate::{Origin, Partition, Settings, upkeep};
+use crate::{Key, Origin, Partition, upkeep};
 
 /// How long changes are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(100);
@@ -46,7 +46,9 @@ pub(crate) enum Task {
 }
 
 pub(crate) struct Writer {
-    settings: Settings,
+    settings: weir_config::Store,
+    /// What secrets are encrypted with; without it, they are not written.
+    key: Option<Key>,
     shared: Arc<Shared>,
     tasks: Receiver<Task>,
     metrics: Metrics,
@@ -64,10 +66,15 @@ pub(crate) struct Writer {
 // === impl Writer ===
 
 impl Writer {
-    pub(crate) fn new(settings: Settings, shared: Arc<Shared>, tasks: Receiver<Task>) -> Self {
+    pub(crate) fn new(
+        (settings, key): (weir_config::Store, Option<Key>),
+        shared: Arc<Shared>,
+        tasks: Receiver<Task>,
+    ) -> Self {
         let upkeep_at = Instant::now();
         Self {
             settings,
+            key,
             shared,
             tasks,
             metrics: Metrics::new(),
@@ -137,7 +144,9 @@ impl Writer {
             self.open();
         }
         let Some(file) = &mut self.file else { return self.write_later() };
-        let written = file.busy_timeout(patience).and_then(|()| write(file, &self.settings, &self.backlog));
+        let written = file.busy_timeout(patience).and_then(|()| {
+            write(file, self.settings.max_size.get() as u64, self.key.as_ref(), &self.backlog)
+        });
         match written {
             Ok(refused) => {
                 self.written(refused);
@@ -193,7 +202,7 @@ impl Writer {
         let now = Instant::now();
         if refused > 0 && self.warned.is_none_or(|at| now.saturating_duration_since(at) >= WARN) {
             self.warned = Some(now);
-            let (path, max_size) = (self.settings.path.display(), self.settings.max_size);
+            let (path, max_size) = (self.settings.path.display(), self.settings.max_size.get());
             tracing::warn!(%path, max_size, resources = refused, "store full: resources not stored");
         }
         self.stands(Some(SystemTime::now()));
@@ -216,7 +225,7 @@ impl Writer {
         // What changed just now counts, if it can be written without waiting for long.
         self.write(BRIEFLY);
         let Some(file) = &mut self.file else { return Vec::new() };
-        let key = self.settings.key.as_ref();
+        let key = self.key.as_ref();
         let looked_up = file.transaction().and_then(|transaction| {
             let mut reader = Reader { connection: &transaction, key, unreadable: 0 };
             reader.look_up(origin, locators).map(|pasts| (pasts, reader.unreadable))
@@ -294,9 +303,13 @@ impl Writer {
 }
 
 /// Writes `changes` to the file, all or nothing. How many resources were not kept for want of room.
-fn write(file: &mut Connection, settings: &Settings, changes: &Pending) -> rusqlite::Result<u64> {
-    let room = |connection: &Connection| Ok(upkeep::used(connection)? <= settings.max_size);
-    let key = settings.key.as_ref();
+fn write(
+    file: &mut Connection,
+    max_size: u64,
+    key: Option<&Key>,
+    changes: &Pending,
+) -> rusqlite::Result<u64> {
+    let room = |connection: &Connection| Ok(upkeep::used(connection)? <= max_size);
     for full in [false, true] {
         let transaction = file.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut rows = Rows { connection: &transaction, key, full, refused: 0 };
@@ -320,10 +333,10 @@ mod tests {
 
     #[test]
     fn e05_types_that_nobody_wants_any_more_are_forgotten() {
-        let settings = Settings::new("unused");
-        let shared = Arc::new(Shared::new(&settings));
+        let settings = weir_config::Store::at("unused");
+        let shared = Arc::new(Shared::new(&settings, false));
         let (_tasks, receiver) = std::sync::mpsc::channel();
-        let mut writer = Writer::new(settings, Arc::clone(&shared), receiver);
+        let mut writer = Writer::new((settings, None), Arc::clone(&shared), receiver);
         let parameters = DynamicParameters::empty();
         let origin = Arc::new(Origin { authority: String::new(), keys: None, parameters });
         let mut note = |number: usize, name: &str, wanted: bool| {

@@ -20,7 +20,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use weir_store::{Origin, Settings, Store};
+use weir_store::{Origin, Store};
 use weir_types::{
     Absence, Batch, Constraints, Content, DynamicParameters, Reach, ResourceLocator, TypeUrl, Variant,
     VariantKey, WILDCARD,
@@ -74,7 +74,7 @@ fn batch(round: u64) -> Batch {
 fn writer() {
     let Ok(task) = std::env::var(WRITE) else { return };
     let (first, path) = task.split_once(' ').expect("a round and a path");
-    let store = Store::open(Settings::new(path)).expect("there is a thread");
+    let store = Store::open(weir_config::Store::at(path), None).expect("there is a thread");
     for round in first.parse::<u64>().expect("a round").. {
         store.note(&origin(), &batch(round));
         // Some rounds are written with others, by the thread itself; some at once.
@@ -117,7 +117,7 @@ fn killed_after(path: &Path, first: u64, flushed: bool, moment: Duration) -> Opt
 
 /// The round that is found, if any.
 fn found(path: &Path) -> Option<u64> {
-    let store = Store::open(Settings::new(path)).expect("there is a thread");
+    let store = Store::open(weir_config::Store::at(path), None).expect("there is a thread");
     let status = store.status();
     assert_eq!((status.failure, status.unreadable), (None, 0));
     let past = store.look_up(&origin(), vec![(cds(), locator(WILDCARD))]).pop()?;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use weir_store::{Origin, Settings, Store};
+use weir_store::{Origin, Store};
 use weir_types::{
     Batch, Constraints, Content, DynamicParameters, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
     WILDCARD,
@@ -36,9 +36,9 @@ fn of_ten_thousand_resources() {
     let origin =
         Arc::new(Origin { authority: String::new(), keys: None, parameters: DynamicParameters::empty() });
     let directory = tempfile::tempdir().expect("a directory");
-    let settings = Settings::new(directory.path().join("store"));
+    let settings = weir_config::Store::at(directory.path().join("store"));
 
-    let store = Store::open(settings.clone()).expect("there is a thread");
+    let store = Store::open(settings.clone(), None).expect("there is a thread");
     let send = |what: &str, took: Duration| {
         println!(
             "{what}: {:.1} ms, {:.2} µs each",
@@ -57,7 +57,7 @@ fn of_ten_thousand_resources() {
     println!("the file: {} bytes in use", store.status().size);
     drop(store);
     let begun = Instant::now();
-    let store = Store::open(settings).expect("there is a thread");
+    let store = Store::open(settings, None).expect("there is a thread");
     send("opened and checked", begun.elapsed());
     let begun = Instant::now();
     let pasts = store.look_up(&origin, vec![(cds, everyone)]);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use weir_store::{Settings, Store};
+use weir_store::Store;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
@@ -24,7 +24,8 @@ impl Kept {
     }
 
     fn open(&self) -> Store {
-        Store::open(Settings::new(self.0.path().join("store"))).expect("there is a thread")
+        let settings = weir_config::Store::at(self.0.path().join("store"));
+        Store::open(settings, None).expect("there is a thread")
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Store {
     /// The file.
     pub path: PathBuf,
     /// How large it may become.
-    #[serde(default = "ByteSize::mib::<1024>")]
+    #[serde(default = "gibibyte")]
     pub max_size: ByteSize<MIN_SIZE>,
     /// How long something is kept after nobody wants it any more.
     #[serde(default = "week", with = "text")]
@@ -30,6 +30,10 @@ pub struct Store {
     pub persist_secrets: bool,
     /// The file with the key that they are encrypted with; there if they are stored.
     pub key_file: Option<PathBuf>,
+}
+
+fn gibibyte() -> ByteSize<MIN_SIZE> {
+    ByteSize::mib::<1024>()
 }
 
 fn week() -> Duration {
@@ -54,6 +58,17 @@ impl Section for Store {
 }
 
 impl Store {
+    /// The file at `path`, with the defaults.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            max_size: gibibyte(),
+            keep_unwanted: week(),
+            persist_secrets: false,
+            key_file: None,
+        }
+    }
+
     pub(crate) fn resolve(&mut self, directory: &Path) {
         resolve(directory, [&mut self.path].into_iter().chain(&mut self.key_file));
     }

@@ -62,7 +62,8 @@ impl fmt::Display for PositiveDuration {
 pub struct ByteSize<const MIN: usize = 1>(usize);
 
 impl<const MIN: usize> ByteSize<MIN> {
-    pub(crate) const fn mib<const N: usize>() -> Self {
+    /// So many MiB.
+    pub const fn mib<const N: usize>() -> Self {
         const { assert!(N << 20 >= MIN) };
         Self(N << 20)
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use weir_config::ByteSize;
 use weir_store::Store;
 use weir_types::{Absence, Reach, WILDCARD};
 
@@ -26,7 +27,7 @@ fn names(prefix: &str, count: usize) -> impl Iterator<Item = String> {
 #[test]
 fn u09_a_full_store_keeps_what_is_wanted_and_says_what_it_does_not_keep() {
     let mut place = Place::new();
-    place.settings.max_size = MEBIBYTE;
+    place.settings.max_size = ByteSize::mib::<1>();
     let store = place.open();
     note(&store, Reach::Wildcard, names("small", 100), 1000);
     store.note(&native(), &batch(Reach::Wildcard, |batch| batch.mark_answered(&locator(WILDCARD))));
@@ -55,7 +56,7 @@ fn u09_a_full_store_keeps_what_is_wanted_and_says_what_it_does_not_keep() {
 #[test]
 fn u09_what_nobody_wants_makes_room_for_what_somebody_does() {
     let mut place = Place::new();
-    place.settings.max_size = MEBIBYTE;
+    place.settings.max_size = ByteSize::mib::<1>();
     drop(place.after(|store| note(store, Reach::Named, names("old", 60), 10_000)));
     let store = place.open();
     store.want(&native(), &cds(), &locator("old7"), true);

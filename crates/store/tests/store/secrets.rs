@@ -19,7 +19,7 @@ fn key(digits: &str) -> Key {
 /// A place where a secret was noted, and a cluster that must not be cached.
 fn filled(key: Option<Key>) -> Place {
     let mut place = Place::new();
-    place.settings.key = key;
+    place.key = key;
     place.after(|store| {
         let secret = variant(&sds(), "a-secret-name", SECRET);
         store.note(&native(), &batch_of(&sds(), Reach::Named, |batch| batch.upserts.push(secret)));
@@ -82,7 +82,7 @@ fn u09_with_a_key_they_are_encrypted() {
 fn u09_with_another_key_or_none_they_are_as_if_they_were_not_there() {
     for other in [Some(key("60")), None] {
         let mut place = filled(Some(key("5f")));
-        place.settings.key = other;
+        place.key = other;
         let store = place.open();
         assert_eq!(look_up_of(&store, &native(), &sds(), [locator("a-secret-name")]), Known::default());
         assert_eq!(look_up(&store, [locator(WILDCARD)]).texts, texts([("open", "open")]));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use prost::Message as _;
 use tempfile::TempDir;
-use weir_store::{Origin, Settings, Store};
+use weir_store::{Key, Origin, Store};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Batch, Constraints, Content, DynamicParameters, Name, Reach, ResourceLocator, TypeUrl, Variant,
@@ -30,14 +30,15 @@ pub(crate) fn native() -> Arc<Origin> {
 /// A file that outlives the stores that are opened at it.
 pub(crate) struct Place {
     directory: TempDir,
-    pub(crate) settings: Settings,
+    pub(crate) settings: weir_config::Store,
+    pub(crate) key: Option<Key>,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let settings = Settings::new(directory.path().join("store"));
-        Self { directory, settings }
+        let settings = weir_config::Store::at(directory.path().join("store"));
+        Self { directory, settings, key: None }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -45,7 +46,7 @@ impl Place {
     }
 
     pub(crate) fn open(&self) -> Store {
-        Store::open(self.settings.clone()).expect("there is a thread")
+        Store::open(self.settings.clone(), self.key.clone()).expect("there is a thread")
     }
 
     /// Lets a process write and end, in good order.

@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 
-use weir_store::{Settings, Store};
+use weir_store::Store;
 use weir_types::{Absence, Reach, WILDCARD};
 
 use crate::support::*;
@@ -81,7 +81,7 @@ fn u09_a_row_that_has_changed_by_itself_is_not_believed() {
 fn u09_where_there_can_be_no_file_there_is_an_empty_store_until_there_can() {
     let directory = tempfile::tempdir().expect("a directory");
     let below = directory.path().join("below");
-    let store = Store::open(Settings::new(below.join("store"))).expect("there is a thread");
+    let store = Store::open(weir_config::Store::at(below.join("store")), None).expect("there is a thread");
     store.note(&native(), &batch(Reach::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
     assert!(!store.flush());
     let status = store.status();
