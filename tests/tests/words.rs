@@ -101,9 +101,7 @@ const LEFT: &[(&[&str], usize)] = &[
 /// settings of the crate that it is for, until there is one type for both, and answers of the admin interface beside what
 /// they are made from.
 const SHARED_NAMES: &[&str] = &[
-    "AccessRule",
     "Acknowledge",
-    "Admission",
     "AfterSubscribers",
     "Answer",
     "Applied",
@@ -114,14 +112,11 @@ const SHARED_NAMES: &[&str] = &[
     "ColdStarts",
     "Condition",
     "Connection",
-    "Csds",
     "Debounce",
     "Dialect",
-    "Drain",
     "DynamicParameters",
     "Error",
     "Explanation",
-    "Export",
     "Failing",
     "Held",
     "Identity",
@@ -134,7 +129,6 @@ const SHARED_NAMES: &[&str] = &[
     "NackUpstream",
     "Naming",
     "Node",
-    "NodeRule",
     "NodeTemplate",
     "Origin",
     "Part",

@@ -12,8 +12,7 @@ use opentelemetry::KeyValue;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 use weir_admin::Auth;
-use weir_config::{Config, Counts, SETTINGS};
-use weir_downstream::export::Export;
+use weir_config::{Config, Counts, Export, SETTINGS};
 use weir_telemetry::LogLevel;
 use weir_tls::Acceptor;
 use weir_watch::Watch;
@@ -161,13 +160,12 @@ impl Reload {
             running.follow(tls, auth);
         }
         parts.level.configure(next.log.level);
-        parts.clients.adjust(convert::downstream(&next));
+        parts.clients.adjust((&next).into());
         parts.upstreams.apply(upstreams, &next);
-        let exports = convert::exports(&next);
         parts.exports.send_if_modified(|current| {
             let differs = changed.contains(&"export");
             if differs {
-                *current = exports;
+                current.clone_from(&next.exports);
             }
             differs
         });

@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use weir_config::Config;
+use weir_config::{Config, Export};
 use weir_database::Database;
 use weir_downstream::Listener;
-use weir_downstream::export::{self, Export};
+use weir_downstream::export;
 use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
 
@@ -123,15 +123,14 @@ fn start(
     let upstream = weir_upstream::run(database.clone(), sources, changed, status.clone(), shutdown);
     tasks.spawn(async move { Ok(upstream.await?) });
 
-    let (exports, followed) = watch::channel(convert::exports(config));
+    let (exports, followed) = watch::channel(config.exports.clone());
     tasks.spawn(export(database.clone(), followed, stop.clone()));
 
     let draining = CancellationToken::new();
     let readiness = Arc::new(Readiness::new(config, status.clone(), database.clone(), draining.clone()));
     let healthy = Arc::clone(&readiness);
     let ready = move || healthy.pending().is_empty();
-    let settings = convert::downstream(config);
-    let server = weir_downstream::Server::with_readiness(settings, database.clone(), ready);
+    let server = weir_downstream::Server::with_readiness(config.into(), database.clone(), ready);
     let (control, clients) = (server.control(), server.registry());
     let manager = telemetry.manager.clone();
     let drain = Drain { draining, clients: control.clone(), patience: PATIENCE, manager };

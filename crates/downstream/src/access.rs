@@ -4,22 +4,11 @@
 
 use std::sync::Arc;
 
+use weir_config::AccessRule;
 use weir_tls::Identity;
-use weir_types::{DynamicParameters, Pattern, TypeUrl};
+use weir_types::{DynamicParameters, Pattern};
 
 use weir_session::{Grant, Rights};
-
-/// What some clients may have.
-#[derive(Clone, Debug)]
-pub struct AccessRule {
-    /// Patterns of which one has to match a name in the client's certificate; without them it is for every client,
-    /// with or without a certificate.
-    pub identities: Option<Vec<Pattern>>,
-    /// The types; where there is none, all but secrets.
-    pub types: Vec<TypeUrl>,
-    /// Patterns of the names of resources; where there is none, all names.
-    pub names: Vec<Pattern>,
-}
 
 /// The configured rules. Where there is none, everybody may have everything.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +48,8 @@ impl AccessRules {
 
 #[cfg(test)]
 mod tests {
+    use weir_types::TypeUrl;
+
     use super::*;
 
     fn rule(identities: Option<&[&str]>, types: &[&str], names: &[&str]) -> AccessRule {

@@ -12,37 +12,6 @@ use tokio_util::sync::CancellationToken;
 /// How much earlier or later than at its age a connection is asked to go, as a share of the age.
 const AGE_JITTER: f64 = 0.1;
 
-/// How clients are moved elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub struct Drain {
-    /// How long clients are still accepted once the server drains.
-    pub delay: Duration,
-    /// Over how long clients are spread as they are asked to go, from when the server drains.
-    pub over: Duration,
-    /// How long the streams of a client go on once it was asked.
-    pub grace: Duration,
-    /// After how long a client is asked although the server does not drain.
-    pub max_connection_age: Option<Duration>,
-}
-
-impl Default for Drain {
-    fn default() -> Self {
-        Self {
-            delay: Duration::ZERO,
-            over: Duration::from_secs(15),
-            grace: Duration::from_secs(1),
-            max_connection_age: None,
-        }
-    }
-}
-
-impl Drain {
-    /// The longest that a drain takes, if no client has to be cut off.
-    pub fn longest(&self) -> Duration {
-        self.delay + self.over + self.grace
-    }
-}
-
 /// Why a client was asked to go, as a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -115,13 +84,13 @@ mod tests {
     const AGE: Duration = Duration::from_secs(600);
 
     /// When each of many clients is asked to go; all of them for this reason.
-    async fn asked(phases: &Phases, drain: Drain, why: Reason) -> Vec<Duration> {
+    async fn asked(phases: &Phases, max_age: Option<Duration>, why: Reason) -> Vec<Duration> {
         let start = Instant::now();
         let mut clients = JoinSet::new();
         for _ in 0..300 {
             let phases = phases.clone();
             clients.spawn(async move {
-                assert_eq!(phases.time_to_go(drain.max_connection_age, || drain.over).await, why);
+                assert_eq!(phases.time_to_go(max_age, || OVER).await, why);
                 start.elapsed()
             });
         }
@@ -132,7 +101,7 @@ mod tests {
     async fn a_drain_is_spread_over_its_time() {
         let phases = Phases::default();
         phases.draining.cancel();
-        let asked = asked(&phases, Drain { over: OVER, ..Drain::default() }, Reason::Drain).await;
+        let asked = asked(&phases, None, Reason::Drain).await;
         for third in 0..3 {
             let part = OVER / 3 * third..OVER / 3 * (third + 1);
             let count = asked.iter().filter(|after| part.contains(*after)).count();
@@ -142,8 +111,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn connections_of_one_age_do_not_end_at_one_time() {
-        let drain = Drain { max_connection_age: Some(AGE), ..Drain::default() };
-        let asked = asked(&Phases::default(), drain, Reason::Age).await;
+        let asked = asked(&Phases::default(), Some(AGE), Reason::Age).await;
         for half in [AGE.mul_f64(0.9)..AGE, AGE..AGE.mul_f64(1.1)] {
             let count = asked.iter().filter(|after| half.contains(*after)).count();
             assert!((100..=200).contains(&count), "{count} in {half:?}");
@@ -155,7 +123,7 @@ mod tests {
         let phases = Phases::default();
         phases.draining.cancel();
         phases.stop.cancel();
-        let asked = asked(&phases, Drain { over: OVER, ..Drain::default() }, Reason::Stop).await;
+        let asked = asked(&phases, None, Reason::Stop).await;
         assert!(asked.iter().all(Duration::is_zero), "{asked:?}");
     }
 }

@@ -7,7 +7,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,27 +15,13 @@ use bytes::Bytes;
 use opentelemetry::metrics::Counter;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
+use weir_config::Export;
 use weir_database::{Attachment, Database, Query, Refused, Shape, Subscriber};
-use weir_types::{Cursor, DynamicParameters, FileFormat, Kind, Selector, TypeUrl, Version, WILDCARD};
+use weir_types::{Cursor, DynamicParameters, Kind, Selector, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
 /// How long after a failure a file is tried again, if nothing changes before.
 const RETRY: Duration = Duration::from_secs(5);
-
-/// One file.
-#[derive(Clone, Debug)]
-pub struct Export {
-    /// The type of the resources.
-    pub type_url: TypeUrl,
-    /// Their names; none is the wildcard.
-    pub names: Vec<String>,
-    /// For whom.
-    pub parameters: DynamicParameters,
-    /// Where it is written.
-    pub to: PathBuf,
-    /// In which format.
-    pub format: FileFormat,
-}
 
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +82,11 @@ struct Exporter {
 
 impl Exporter {
     fn new(database: &Database, export: Export) -> Result<Self, Refused> {
-        let changed = Arc::new(Signal { changed: Notify::new(), file: export.to.to_string_lossy().into() });
-        let selector = |name: &str| Selector::plain(name, export.parameters.clone());
+        let file = export.to.path().to_string_lossy().into();
+        let changed = Arc::new(Signal { changed: Notify::new(), file });
+        let parameters: DynamicParameters =
+            export.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let selector = |name: &str| Selector::plain(name, parameters.clone());
         let names: Vec<Selector> = match &export.names[..] {
             [] => vec![selector(WILDCARD)],
             names => names.iter().map(|name| selector(name)).collect(),
@@ -134,15 +123,14 @@ impl Exporter {
             self.answer();
             return false;
         };
-        let Export { to, format, type_url, .. } = &self.export;
-        let (to, format, type_url) = (to.clone(), *format, type_url.clone());
+        let Export { to, type_url, .. } = self.export.clone();
         let bytes = response.len();
         let writing = tokio::task::spawn_blocking(move || {
-            write(&to, &type_url, &write_as(format, response, version)?)?;
+            write(to.path(), &type_url, &write_as(to.format(), response, version)?)?;
             Ok::<_, ExportError>(())
         });
         let outcome = writing.await.map_err(ExportError::from).flatten();
-        let (file, type_url) = (self.export.to.display(), &self.export.type_url);
+        let (file, type_url) = (self.export.to.path().display(), &self.export.type_url);
         match outcome {
             Ok(()) => {
                 self.written = Some(version);
@@ -174,7 +162,7 @@ impl Exporter {
         let (kept, uncacheable): (Vec<_>, Vec<_>) =
             diff.resources.into_iter().partition(|(variant, _)| !variant.content().do_not_cache);
         for (variant, _) in uncacheable {
-            let (file, name) = (self.export.to.display(), variant.name());
+            let (file, name) = (self.export.to.path().display(), variant.name());
             tracing::warn!(%file, %name, "resource not exported: it must not be cached (do_not_cache)");
         }
         let (version, response) = response(&self.export.type_url, &kept);
@@ -219,9 +207,8 @@ mod tests {
         let export = Export {
             type_url: TypeUrl::new("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
             names: Vec::new(),
-            parameters: DynamicParameters::empty(),
-            to: to.to_owned(),
-            format: FileFormat::Binary,
+            parameters: Default::default(),
+            to: to.to_owned().try_into().unwrap(),
         };
         let exporter = Exporter::new(&database, export).unwrap();
         (database, exporter)

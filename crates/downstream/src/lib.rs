@@ -33,15 +33,11 @@ mod status;
 mod stream;
 mod tallies;
 
-pub use access::{AccessRule, AccessRules};
-pub use admission::{Admission, Rate};
-pub use drain::Drain;
+pub use access::AccessRules;
 pub use known::Statements;
 pub use messages::{Bounds, Messages};
 pub use node::Client;
 pub use recent_responses::RecentResponses;
-pub use rules::{Derived, NodeRule, NodeRules};
+pub use rules::{Derived, NodeRules};
 pub use server::{Control, Listener, Server, ServerError};
-pub use settings::{Csds, Settings};
-pub use weir_protocol::server::Patience;
-pub use weir_session::{ColdStart, ColdStarts, Limits};
+pub use settings::Settings;

@@ -23,7 +23,7 @@ use weir_protocol::Dialect;
 
 use self::frames::Frames;
 pub(crate) use self::whole::Whole;
-use crate::admission::{Admission, Gate};
+use crate::admission::{Gate, Room};
 use crate::apart::apart;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -50,9 +50,13 @@ pub struct Bounds {
 impl Bounds {
     /// As `settings` have it, for clients of `gate`.
     pub(crate) fn of(settings: &Settings, gate: &Gate) -> Self {
-        let Settings { limits, receive_timeout, .. } = settings;
-        let (message, names, gate) = (limits.message, limits.names, gate.clone());
-        Self { message, names, pace: *receive_timeout, gate }
+        let Settings { downstream, limits, .. } = settings;
+        Self {
+            message: downstream.max_request_size.get(),
+            names: limits.max_names.get(),
+            pace: downstream.receive_timeout.get(),
+            gate: gate.clone(),
+        }
     }
 
     /// Of what `limits` allow, 64 KiB of which take no longer than `pace`, for a client that is alone.
@@ -61,7 +65,7 @@ impl Bounds {
             message: limits.message,
             names: limits.names,
             pace,
-            gate: Gate::new(Admission::default(), Arc::new(Metrics::new())),
+            gate: Gate::new(Room::default(), Arc::new(Metrics::new())),
         }
     }
 }
@@ -128,7 +132,6 @@ mod tests {
     use super::*;
     use tokio::time::{Instant, Sleep, sleep};
 
-    use crate::admission::Admission;
     use crate::metrics::Metrics;
 
     /// A body that arrives in these pieces.
@@ -222,12 +225,14 @@ mod tests {
     }
 
     fn bounds(message: usize, partial_requests: usize) -> Bounds {
-        let admission = Admission { partial_requests, ..Admission::default() };
+        let max_partial_requests = partial_requests.try_into().unwrap();
+        let limits = weir_config::Limits { max_partial_requests, ..weir_config::Limits::default() };
+        let room = Room { limits, ..Room::default() };
         Bounds {
             message,
             names: 100,
             pace: Duration::from_secs(30),
-            gate: Gate::new(admission, Arc::new(Metrics::new())),
+            gate: Gate::new(room, Arc::new(Metrics::new())),
         }
     }
 

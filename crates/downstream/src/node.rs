@@ -103,10 +103,10 @@ fn kept(node: &Node) -> Arc<[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use weir_config::NodeRule;
     use weir_types::NodeField;
 
     use super::*;
-    use crate::rules::NodeRule;
     use crate::rules::tests::{node, rule};
     use weir_session::Wrapping;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prost_types::Struct;
 use prost_types::value::Kind;
-use regex::Regex;
+use weir_config::NodeRule;
 use weir_tls::Identity;
 use weir_types::{DynamicParameters, IdentityField, NodeField};
 use weir_wire::discovery::Node;
@@ -49,44 +49,25 @@ fn scalar(metadata: &Struct, path: &[String]) -> Option<String> {
     }
 }
 
-/// How one dynamic parameter is derived for clients that send none of their own.
-#[derive(Clone, Debug)]
-pub struct NodeRule {
-    /// The parameter's key.
-    pub key: String,
-    /// Where it comes from.
-    pub from: NodeField,
-    /// What to take of it: the first capture group, or the whole match. All of it when there is no pattern.
-    pub pattern: Option<Regex>,
-    /// The value when the field is missing or empty, or does not match.
-    pub default: Option<String>,
-    /// Whether clients that send locators are given the parameter too, where they omit its key.
-    pub fill_locators: bool,
-    /// Whether no client can choose the parameter itself: its locators are given it, and denied if they state another.
-    pub enforce: bool,
-}
-
-impl NodeRule {
-    fn derive(&self, node: &Node, identity: Option<&Identity>) -> Derived {
-        let fields = read(&self.from, node, identity);
-        let matched = fields.iter().find_map(|text| match &self.pattern {
-            None => Some(text.clone()),
-            Some(pattern) => {
-                let captures = pattern.captures(text)?;
-                captures.get(1).or_else(|| captures.get(0)).map(|m| m.as_str().to_owned())
-            }
-        });
-        let field = fields.into_iter().next();
-        let defaulted = matched.is_none();
-        let value = matched.or_else(|| self.default.clone());
-        Derived {
-            key: self.key.clone(),
-            from: self.from.clone(),
-            field,
-            value,
-            defaulted,
-            fills_locators: self.fill_locators || self.enforce,
+fn derive(rule: &NodeRule, node: &Node, identity: Option<&Identity>) -> Derived {
+    let fields = read(&rule.from, node, identity);
+    let matched = fields.iter().find_map(|text| match &rule.pattern {
+        None => Some(text.clone()),
+        Some(pattern) => {
+            let captures = pattern.captures(text)?;
+            captures.get(1).or_else(|| captures.get(0)).map(|m| m.as_str().to_owned())
         }
+    });
+    let field = fields.into_iter().next();
+    let defaulted = matched.is_none();
+    let value = matched.or_else(|| rule.default.clone());
+    Derived {
+        key: rule.key.clone(),
+        from: rule.from.clone(),
+        field,
+        value,
+        defaulted,
+        fills_locators: rule.fill_locators || rule.enforce,
     }
 }
 
@@ -124,7 +105,7 @@ impl NodeRules {
 
     /// What each rule makes of `node` and of the names in the client's certificate, in order.
     pub fn explain(&self, node: &Node, identity: Option<&Identity>) -> Vec<Derived> {
-        self.rules.iter().map(|rule| rule.derive(node, identity)).collect()
+        self.rules.iter().map(|rule| derive(rule, node, identity)).collect()
     }
 
     /// The parameters of a client that sends none.
@@ -138,7 +119,7 @@ impl NodeRules {
         identity: Option<&Identity>,
         which: impl Fn(&NodeRule) -> bool,
     ) -> DynamicParameters {
-        let derived = self.rules.iter().filter(|rule| which(rule)).map(|rule| rule.derive(node, identity));
+        let derived = self.rules.iter().filter(|rule| which(rule)).map(|rule| derive(rule, node, identity));
         // The last of equal keys stays, so the first rule has to come last.
         let mut pairs: Vec<_> = derived.filter_map(|derived| Some((derived.key, derived.value?))).collect();
         pairs.reverse();
@@ -173,7 +154,7 @@ pub(crate) mod tests {
         NodeRule {
             key: key.into(),
             from,
-            pattern: pattern.map(|p| Regex::new(p).unwrap()),
+            pattern: pattern.map(|pattern| pattern.parse().unwrap()),
             default: default.map(Into::into),
             fill_locators: false,
             enforce: false,

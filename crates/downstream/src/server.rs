@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinError, JoinSet};
+use weir_config::PositiveDuration;
 use weir_database::Database;
 use weir_tls::Acceptor;
 
@@ -202,14 +203,7 @@ impl Server {
         _connected: Connected,
     ) {
         let settings = self.shared.settings();
-        let age = settings.drain.max_connection_age;
-        let settings = connection::Settings {
-            keepalive_interval: settings.keepalive_interval,
-            keepalive_timeout: settings.keepalive_timeout,
-            receive_timeout: settings.receive_timeout,
-            stall_timeout: settings.stall_timeout,
-            max_streams: settings.max_streams_per_connection,
-        };
+        let age = settings.downstream.max_connection_age.map(PositiveDuration::get);
         let shared = Arc::clone(&self.shared);
         let metrics = Arc::clone(&shared.metrics);
         let peer = Arc::new(peer);
@@ -256,7 +250,7 @@ impl Control {
     }
 
     /// Has `settings` count from now on: limits of how many there are, and the drain, at once; everything else for who
-    /// comes. The identifier, `frame_cache` and `max_response_size` stay as they were at the start.
+    /// comes. The identifier, the cache and `max_response_size` stay as they were at the start.
     pub fn adjust(&self, settings: Settings) {
         self.shared.adjust(settings);
     }

@@ -23,6 +23,7 @@ use crate::settings::Settings;
 use crate::status::status;
 use crate::tallies;
 use weir_session::Denied;
+use weir_session::Limits;
 use weir_session::Responses;
 use weir_session::StreamError;
 use weir_session::Wrapping;
@@ -66,17 +67,19 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(settings: Settings, database: Database) -> Self {
-        let cache = RecentResponses::new(settings.frame_cache);
+        let cached = settings.cache.max_frames_size.get() as u64;
+        let cache = RecentResponses::new(cached);
         cache.observe();
-        let responses = Responses::new(settings.identifier.clone(), settings.max_response_size, now(), cache);
+        let largest = settings.downstream.max_response_size.get();
+        let responses = Responses::new(settings.identifier.clone(), largest, now(), cache);
         observe(&database);
         let metrics = Arc::new(Metrics::new());
         tallies::observe();
         Self {
             responses,
-            json: JsonFrames::new(settings.frame_cache),
+            json: JsonFrames::new(cached),
             statements: Statements::default(),
-            gate: Gate::new(settings.admission, Arc::clone(&metrics)),
+            gate: Gate::new((&settings).into(), Arc::clone(&metrics)),
             metrics,
             registry: Registry::default(),
             nodes: Interned::default(),
@@ -96,9 +99,14 @@ impl Shared {
         Arc::clone(&self.settings.read().session)
     }
 
+    /// How much a client may ask for that comes now.
+    pub(crate) fn limits(&self) -> Limits {
+        self.settings.read().session.limits
+    }
+
     /// Has `settings` count from now on, for who comes.
     pub(crate) fn adjust(&self, settings: Settings) {
-        self.gate.adjust(settings.admission);
+        self.gate.adjust((&settings).into());
         *self.settings.write() = settings.into();
     }
 
@@ -109,7 +117,8 @@ impl Shared {
         peer: &Peer,
         node: Option<&[u8]>,
     ) -> Result<(Client, Wrapping), Status> {
-        settings.limits.check_node(node.unwrap_or_default()).map_err(status)?;
+        let limits = self.limits();
+        limits.check_node(node.unwrap_or_default()).map_err(status)?;
         let mut client = Client::met(node, peer.identity.as_ref(), &settings.rules, &settings.access)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
         for (what, text) in [
@@ -117,10 +126,11 @@ impl Shared {
             ("node.cluster", &client.cluster),
             ("node.user_agent_name", &client.user_agent),
         ] {
-            settings.limits.check_text(&what, text).map_err(status)?;
+            limits.check_text(&what, text).map_err(status)?;
         }
         client.node = self.nodes.share(client.node);
-        let wrapping = Wrapping::of(&client.profile, settings.wrapping.get(&client.user_agent).copied());
+        let wrapped = settings.downstream.wrap_resources.get(&client.user_agent).copied();
+        let wrapping = Wrapping::of(&client.profile, wrapped);
         Ok((client, wrapping))
     }
 

@@ -1,7 +1,7 @@
 //! What clients get of whose questions nothing is cached, while there is nobody to ask: u14.
 
 use tonic::Code;
-use weir_downstream::{ColdStart, ColdStarts};
+use weir_config::{ColdStart, ColdStarts};
 use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
@@ -20,7 +20,7 @@ async fn cold(dialect: Dialect, envoy: ColdStart) -> (FakeControlPlane, Weir) {
         Uses::Nodes,
         |_| (),
         |settings| {
-            settings.downstream.cold_start =
+            settings.server.downstream.cold_start =
                 ColdStarts { envoy, other: ColdStart::Error, ..ColdStarts::default() };
         },
     );

@@ -16,7 +16,7 @@ fn limited(subscriptions: usize) -> impl Fn(&mut Settings) {
     move |settings| {
         let limits = DemandLimits { subscriptions: Some(subscriptions), ..DemandLimits::default() };
         settings.database.demand = [(String::new(), limits)].into();
-        settings.downstream.admission.retry_after = Duration::from_millis(20);
+        settings.server.admission.retry_after = Duration::from_millis(20);
     }
 }
 
@@ -143,7 +143,7 @@ async fn u12_a_client_that_asks_too_fast_is_served_bit_by_bit() {
     let rds = type_url("rds");
     let slow = |settings: &mut Settings| {
         settings.database.per_client = ClientLimits { new_names: Some(1), ..ClientLimits::default() };
-        settings.downstream.admission.retry_after = Duration::from_millis(20);
+        settings.server.admission.retry_after = Duration::from_millis(20);
     };
     in_each_dialect_with(slow, async |proxy, mut client| {
         let start = Instant::now();

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::future::ready;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tonic::Code;
+use weir_config::PositiveDuration;
 use weir_database::{Database, DemandChange};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::wait::until;
@@ -16,7 +17,7 @@ use weir_testkit::{Dialect, Published, XdsClient, node, type_url};
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
 
 use crate::observed;
-use crate::proxy::{IDLE, Origin, Proxy, env_from_metadata, in_each_dialect, in_each_dialect_with};
+use crate::proxy::{IDLE, Origin, Proxy, Settings, env_from_metadata, in_each_dialect, in_each_dialect_with};
 
 #[tokio::test]
 async fn d02_a_type_that_weir_does_not_know_works_over_ads() {
@@ -251,11 +252,9 @@ async fn d09_a_slow_client_delays_nobody_and_gets_one_coalesced_state() {
 
 /// A proxy whose demand the test itself takes, and that finds out soon who is dead.
 async fn attentive_proxy() -> Proxy {
-    let settings = weir_downstream::Settings {
-        keepalive_interval: Duration::from_secs(1),
-        keepalive_timeout: Duration::from_secs(1),
-        ..weir_downstream::Settings::default()
-    };
+    let Settings { server: mut settings, .. } = Settings::default();
+    settings.downstream.keepalive_interval = PositiveDuration::seconds::<1>();
+    settings.downstream.keepalive_timeout = PositiveDuration::seconds::<1>();
     let database = Database::new(weir_database::Settings { idle: IDLE, ..Default::default() });
     Proxy::serve(settings, database.clone(), Origin::idle(&database)).await
 }
@@ -331,7 +330,7 @@ async fn relay(server: SocketAddr) -> (SocketAddr, oneshot::Sender<()>) {
 
 #[tokio::test]
 async fn d11_responses_name_the_instance() {
-    let name = |settings: &mut crate::proxy::Settings| settings.downstream.identifier = "weir-7".to_owned();
+    let name = |settings: &mut Settings| settings.server.identifier = "weir-7".to_owned();
     in_each_dialect_with(name, async |proxy, mut client| {
         for short in ["cds", "rds"] {
             proxy.origin.set(Published::text(type_url(short), "a", "1"));

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use prost::Message as _;
 use tonic::{Code, Status};
+use weir_config::Count;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::locator;
 use weir_testkit::control_plane::State;
@@ -155,10 +156,10 @@ async fn e05_a_request_without_a_type_ends_the_stream() {
 }
 
 fn tight(settings: &mut Settings) {
-    settings.downstream.limits.name_length = 100;
-    settings.downstream.limits.node = 1000;
-    settings.downstream.limits.names = 10;
-    settings.downstream.limits.message = 4096;
+    settings.server.limits.max_name_length = Count::of::<100>();
+    settings.server.limits.max_node_size = 1000.try_into().expect("a size");
+    settings.server.limits.max_names = Count::of::<10>();
+    settings.server.downstream.max_request_size = 4096.try_into().expect("a size");
 }
 
 #[tokio::test]
@@ -224,7 +225,7 @@ async fn e05_a_node_over_the_limit_ends_the_stream() {
 
 #[tokio::test]
 async fn e05_a_request_of_many_fields_is_refused_before_it_is_read() {
-    let adjust = |settings: &mut Settings| settings.downstream.limits.names = 10;
+    let adjust = |settings: &mut Settings| settings.server.limits.max_names = Count::of::<10>();
     in_each_dialect_with(adjust, async |proxy, mut other| {
         // Empty names, of two bytes each.
         let names = Bytes::from([0x1a, 0].repeat(2000));
@@ -251,7 +252,7 @@ async fn e05_too_many_names_end_the_stream() {
 #[tokio::test]
 async fn e05_too_many_names_over_all_types_end_the_stream() {
     let six: Vec<_> = ["a", "b", "c", "d", "e", "f"].to_vec();
-    let adjust = |settings: &mut Settings| settings.downstream.limits.names_per_stream = 10;
+    let adjust = |settings: &mut Settings| settings.server.limits.max_names_per_stream = Count::of::<10>();
     in_each_dialect_with(adjust, async |proxy, mut other| {
         let mut client = proxy.client(other.dialect()).await;
         proxy.origin.set_all(six.iter().map(|name| Published::text(type_url("eds"), name, "1")));
@@ -273,7 +274,7 @@ async fn e05_too_many_names_over_all_types_end_the_stream() {
 
 #[tokio::test]
 async fn e05_types_without_names_count_too_and_made_up_ones_leave_nothing() {
-    let adjust = |settings: &mut Settings| settings.downstream.limits.names_per_stream = 10;
+    let adjust = |settings: &mut Settings| settings.server.limits.max_names_per_stream = Count::of::<10>();
     in_each_dialect_with(adjust, async |proxy, mut other| {
         let before = proxy.database.statistics_by_type().len();
         let mut client = proxy.client(other.dialect()).await;
@@ -295,7 +296,7 @@ async fn e05_types_without_names_count_too_and_made_up_ones_leave_nothing() {
 
 #[tokio::test]
 async fn e05_too_many_types_end_the_stream() {
-    let adjust = |settings: &mut Settings| settings.downstream.limits.types_per_stream = 3;
+    let adjust = |settings: &mut Settings| settings.server.limits.max_types_per_stream = Count::of::<3>();
     in_each_dialect_with(adjust, async |proxy, mut other| {
         let mut client = proxy.client(other.dialect()).await;
         for i in [0, 1, 2, 0, 3] {
@@ -310,7 +311,7 @@ async fn e05_too_many_types_end_the_stream() {
 
 #[tokio::test]
 async fn e05_too_many_locators_of_one_name_end_the_stream() {
-    let adjust = |settings: &mut Settings| settings.downstream.limits.locators_per_name = 3;
+    let adjust = |settings: &mut Settings| settings.server.limits.max_locators_per_name = Count::of::<3>();
     in_each_dialect_with(adjust, async |proxy, mut other| {
         let of = |name: &str, n: usize| locator(name, &[("env", &n.to_string())]);
         let mut client = proxy.client(other.dialect()).await;

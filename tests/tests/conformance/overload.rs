@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use tonic::{Code, Status};
-use weir_downstream::Rate;
+use weir_config::Count;
 use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, Published, Service, XdsClient, node, type_url};
@@ -11,8 +11,8 @@ use weir_testkit::{Dialect, Published, Service, XdsClient, node, type_url};
 use crate::observed;
 use crate::proxy::{Proxy, Settings};
 
-async fn proxy(adjust: impl FnOnce(&mut weir_downstream::Admission)) -> Proxy {
-    let proxy = Proxy::start_with(|settings: &mut Settings| adjust(&mut settings.downstream.admission)).await;
+async fn proxy(adjust: impl FnOnce(&mut weir_downstream::Settings)) -> Proxy {
+    let proxy = Proxy::start_with(|settings: &mut Settings| adjust(&mut settings.server)).await;
     proxy.origin.set(cluster("1"));
     proxy
 }
@@ -51,7 +51,7 @@ async fn is_served(client: &mut XdsClient) -> bool {
 #[tokio::test]
 async fn streams_that_there_is_no_room_for_are_refused_with_a_hint_and_those_that_run_go_on() {
     for dialect in DIALECTS {
-        let proxy = proxy(|admission| admission.streams = 1).await;
+        let proxy = proxy(|settings| settings.limits.max_streams = Count::of::<1>()).await;
         let mut running = proxy.client(dialect).await;
         assert!(is_served(&mut running).await);
         expect_refused(&mut proxy.client(dialect).await, "limits.max_streams").await;
@@ -69,7 +69,11 @@ async fn streams_that_there_is_no_room_for_are_refused_with_a_hint_and_those_tha
 
 #[tokio::test]
 async fn new_streams_over_the_rate_are_refused_with_a_hint() {
-    let proxy = proxy(|admission| admission.rate = Some(Rate { per_second: 1, burst: 2 })).await;
+    let proxy = proxy(|settings| {
+        settings.admission.new_streams_per_second = Some(Count::of::<1>());
+        settings.admission.new_streams_burst = Some(Count::of::<2>());
+    })
+    .await;
     // A connection that is there already.
     let connection = Connection::to(proxy.address()).await;
     let open = || connection.open(&Service::Ads.path(Dialect::Delta), Dialect::Delta, &node("n"));
@@ -91,7 +95,7 @@ async fn new_streams_over_the_rate_are_refused_with_a_hint() {
 #[tokio::test]
 async fn streams_of_one_node_are_limited_over_all_its_connections() {
     for dialect in DIALECTS {
-        let proxy = proxy(|admission| admission.streams_per_node = Some(1)).await;
+        let proxy = proxy(|settings| settings.limits.max_streams_per_node = Some(Count::of::<1>())).await;
         let mut running = proxy.client_of(dialect, &node("leaks")).await;
         assert!(is_served(&mut running).await);
         let counted = observed::metric("weir_downstream_admission_rejections_total");
@@ -118,7 +122,7 @@ async fn streams_of_one_node_are_limited_over_all_its_connections() {
 
 #[tokio::test]
 async fn connections_that_there_is_no_room_for_are_closed() {
-    let proxy = proxy(|admission| admission.connections_per_address = Some(1)).await;
+    let proxy = proxy(|settings| settings.limits.max_connections_per_address = Some(Count::of::<1>())).await;
     let mut running = proxy.client(Dialect::Delta).await;
     assert!(is_served(&mut running).await);
     let mut refused = tokio::net::TcpStream::connect(proxy.address()).await.unwrap();
@@ -130,7 +134,7 @@ async fn connections_that_there_is_no_room_for_are_closed() {
 
 #[tokio::test]
 async fn a_first_response_waits_for_its_turn_and_changes_do_not() {
-    let proxy = proxy(|admission| admission.first_responses = 1).await;
+    let proxy = proxy(|settings| settings.admission.max_first_responses = Count::of::<1>()).await;
     let mut running = proxy.client_of(Dialect::Delta, &node("running")).await;
     running.subscribe(type_url("cds"), &["a"]);
     running.accept(type_url("cds")).await;

@@ -1,6 +1,7 @@
 //! A Weir in this process: the database and the downstream server, and an [`Origin`] in place of upstreams.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use weir_config::NodeRule;
 use weir_database::{Database, DemandChange};
-use weir_downstream::{NodeRule, NodeRules, Server};
+use weir_downstream::{NodeRules, Server};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::node::NodeBuilder;
 use weir_testkit::resource::PROBE;
@@ -30,10 +32,18 @@ pub struct Proxy {
 }
 
 /// What a test may want to be different.
-#[derive(Default)]
 pub struct Settings {
-    pub downstream: weir_downstream::Settings,
+    pub server: weir_downstream::Settings,
     pub database: weir_database::Settings,
+}
+
+impl Default for Settings {
+    /// Those of a file that has nothing but what it needs.
+    fn default() -> Self {
+        let file = "downstream.listen = ['127.0.0.1:0']\n[[upstream]]\nfiles = '/'";
+        let config = weir_config::parse(file, Path::new("weir.toml")).expect("a configuration");
+        Self { server: (&config).into(), database: weir_database::Settings::default() }
+    }
 }
 
 impl Proxy {
@@ -49,7 +59,7 @@ impl Proxy {
         adjust(&mut settings);
         let database = Database::new(settings.database);
         let origin = Origin::answering(&database);
-        Self::serve(settings.downstream, database, origin).await
+        Self::serve(settings.server, database, origin).await
     }
 
     /// Serves `database`, whoever fills it.
@@ -116,7 +126,7 @@ pub fn rule_from_metadata(key: &str) -> NodeRule {
 
 /// Has `env` taken from the metadata of nodes.
 pub fn env_from_metadata(settings: &mut Settings) {
-    settings.downstream.rules = NodeRules::new(vec![rule_from_metadata("env")]);
+    settings.server.rules = NodeRules::new(vec![rule_from_metadata("env")]);
 }
 
 /// A source of resources that holds what the test puts there, answers what is wanted at once, and has every

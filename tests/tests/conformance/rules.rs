@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use weir_config::NodeRule;
 use weir_database::ParameterSets;
-use weir_downstream::{NodeRule, NodeRules};
+use weir_downstream::NodeRules;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::{all, locator, value};
 use weir_testkit::{Published, node, type_url};
@@ -43,7 +44,7 @@ fn rules(settings: &mut Settings) {
     let pattern = Some(r"^(prod|test)".parse().expect("a pattern"));
     let env = NodeRule { pattern, default: Some("prod".to_owned()), ..rule_from_metadata("env") };
     let zone = NodeRule { from: NodeField::Zone, fill_locators: true, ..rule_from_metadata("zone") };
-    settings.downstream.rules = NodeRules::new(vec![env, zone]);
+    settings.server.rules = NodeRules::new(vec![env, zone]);
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
 //! The services beside the aggregated one of v3: those of single types, and those of v2.
 
-use std::time::Duration;
-
 use tonic::Code;
+use weir_config::{Count, PositiveDuration};
 use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::{Dialect, Published, Received, Service, XdsClient, node, type_url, type_url_v2};
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
@@ -222,8 +221,8 @@ async fn d01_thousands_of_streams_share_a_connection() {
     let eds = type_url("eds");
     // On one connection, each request takes as long as all of them.
     let patient = |settings: &mut Settings| {
-        settings.downstream.receive_timeout = Duration::from_secs(600);
-        settings.downstream.max_streams_per_connection = 2 * STREAMS as u32;
+        settings.server.downstream.receive_timeout = PositiveDuration::seconds::<600>();
+        settings.server.limits.max_streams_per_connection = Count::of_u32::<{ 2 * STREAMS as u32 }>();
     };
     for dialect in DIALECTS {
         let proxy = Proxy::start_with(patient).await;

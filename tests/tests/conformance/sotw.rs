@@ -277,7 +277,8 @@ async fn s08_every_other_subscription_gets_everything_resent() {
 async fn s09_resources_are_wrapped_for_those_who_take_it_and_bare_for_others() {
     let rds = type_url("rds");
     let proxy = Proxy::start_with(|settings| {
-        settings.downstream.wrapping = [("wrapping".to_owned(), true), ("bare".to_owned(), false)].into();
+        settings.server.downstream.wrap_resources =
+            [("wrapping".to_owned(), true), ("bare".to_owned(), false)].into();
     })
     .await;
     proxy.origin.set(Published::text(rds, "a", "1"));

@@ -12,7 +12,7 @@ use crate::proxy::{Proxy, Settings, in_each_dialect, in_each_dialect_with};
 const LIMIT: usize = 2000;
 
 fn tight(settings: &mut Settings) {
-    settings.downstream.max_response_size = LIMIT;
+    settings.server.downstream.max_response_size = LIMIT.try_into().expect("a size");
 }
 
 /// Thirty resources of about 300 bytes.
@@ -83,7 +83,10 @@ async fn i08_a_large_change_comes_in_parts_that_say_what_one_response_would() {
 #[tokio::test]
 async fn i08_removals_come_in_parts_too() {
     let eds = type_url("eds");
-    let proxy = Proxy::start_with(|settings| settings.downstream.max_response_size = 500).await;
+    let proxy = Proxy::start_with(|settings| {
+        settings.server.downstream.max_response_size = 500.try_into().expect("a size");
+    })
+    .await;
     proxy.origin.set_all(names().iter().map(|name| Published::text(eds, name, "1")));
     let mut client = proxy.client(Dialect::Delta).await;
     subscribe(&mut client, eds);

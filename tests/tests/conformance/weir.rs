@@ -88,7 +88,7 @@ impl Weir {
         adjust(&mut upstream);
         serve(&mut settings);
         let database = Database::new(settings.database);
-        let proxy = Proxy::serve(settings.downstream, database.clone(), Origin::idle(&database)).await;
+        let proxy = Proxy::serve(settings.server, database.clone(), Origin::idle(&database)).await;
         let source = Source::ControlPlane(Box::new(upstream));
         let status = Status::default();
         let shown = status.clone();

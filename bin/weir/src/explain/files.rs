@@ -6,14 +6,13 @@ use anyhow::{Result, bail};
 use prost::Message;
 use serde_json::{Value, json};
 use weir_config::{Config, NodeRule, Source};
-use weir_downstream::{AccessRules, Client, Derived};
+use weir_downstream::{AccessRules, Client, Derived, NodeRules};
 use weir_tls::Identity;
 use weir_types::{DynamicParameters, authority};
 use weir_upstream::files::explain::{Explanation, explain as explain_files};
 use weir_upstream::files::{self, Loaded, Resource};
 
 use super::Args;
-use crate::convert;
 use crate::inputs::parameters;
 
 /// In the form in which the admin interface of an instance explains, with places in files.
@@ -44,7 +43,7 @@ fn files_of<'a>(config: &'a Config, authority: &str) -> Result<&'a Path> {
 /// The parameters of the client, and where each comes from.
 fn parameters_of(args: &Args, config: &Config) -> Result<(DynamicParameters, Value)> {
     let node = args.node.node()?;
-    let rules = convert::node_rules(config);
+    let rules = NodeRules::new(config.node_rules.clone());
     let (uris, dns) = args.identity.iter().cloned().partition(|name| name.contains('/'));
     let identity = Some(Identity::new(uris, dns)).filter(|_| !args.identity.is_empty());
     let identity = identity.as_ref();

@@ -29,3 +29,10 @@ impl Default for Drain {
 }
 
 impl Section for Drain {}
+
+impl Drain {
+    /// The longest that a drain takes, if no client has to be cut off.
+    pub fn longest(&self) -> Duration {
+        self.delay + self.over + self.grace
+    }
+}

@@ -14,12 +14,14 @@ use super::text::{Form, Text};
 pub struct PositiveDuration(Duration);
 
 impl PositiveDuration {
-    pub(crate) const fn millis<const N: u64>() -> Self {
+    /// So many milliseconds.
+    pub const fn millis<const N: u64>() -> Self {
         const { assert!(N > 0) };
         Self(Duration::from_millis(N))
     }
 
-    pub(crate) const fn seconds<const N: u64>() -> Self {
+    /// So many seconds.
+    pub const fn seconds<const N: u64>() -> Self {
         const { assert!(N > 0) };
         Self(Duration::from_secs(N))
     }
@@ -40,6 +42,14 @@ impl TryFrom<Text<Duration>> for PositiveDuration {
     type Error = &'static str;
 
     fn try_from(Text(duration): Text<Duration>) -> Result<Self, &'static str> {
+        Self::try_from(duration)
+    }
+}
+
+impl TryFrom<Duration> for PositiveDuration {
+    type Error = &'static str;
+
+    fn try_from(duration: Duration) -> Result<Self, &'static str> {
         if duration.is_zero() { Err("must be greater than zero (got 0s)") } else { Ok(Self(duration)) }
     }
 }
@@ -77,9 +87,17 @@ impl<const MIN: usize> ByteSize<MIN> {
 impl<const MIN: usize> TryFrom<Text<Bytes>> for ByteSize<MIN> {
     type Error = String;
 
-    fn try_from(Text(bytes): Text<Bytes>) -> Result<Self, String> {
-        let too_small = || format!("must be at least {} (got {})", Bytes(MIN).write(), bytes.write());
-        (bytes.0 >= MIN).then_some(Self(bytes.0)).ok_or_else(too_small)
+    fn try_from(Text(Bytes(bytes)): Text<Bytes>) -> Result<Self, String> {
+        Self::try_from(bytes)
+    }
+}
+
+impl<const MIN: usize> TryFrom<usize> for ByteSize<MIN> {
+    type Error = String;
+
+    fn try_from(bytes: usize) -> Result<Self, String> {
+        let too_small = || format!("must be at least {} (got {})", Bytes(MIN).write(), Bytes(bytes).write());
+        (bytes >= MIN).then_some(Self(bytes)).ok_or_else(too_small)
     }
 }
 
@@ -110,7 +128,8 @@ impl<N: Copy> Count<N> {
 macro_rules! counts {
     ($($of:ident: $number:ty),*) => {
         $(impl Count<$number> {
-            pub(crate) const fn $of<const N: $number>() -> Self {
+            /// So many.
+            pub const fn $of<const N: $number>() -> Self {
                 const { assert!(N > 0) };
                 Self(N)
             }

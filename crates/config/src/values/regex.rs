@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
-
-use super::text::Form;
+use std::str::FromStr;
 
 /// A regular expression. Two are equal if they are written alike.
 #[derive(Clone, Debug)]
@@ -29,16 +28,14 @@ impl fmt::Display for Regex {
     }
 }
 
-impl Form for Regex {
-    fn parse(text: &str) -> Result<Self, String> {
+impl FromStr for Regex {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         regex::Regex::new(text).map(Self).map_err(|error| {
             let error = error.to_string();
             let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
             format!("{text:?} is not a regular expression: {reason}")
         })
-    }
-
-    fn write(&self) -> String {
-        self.0.to_string()
     }
 }

@@ -151,7 +151,7 @@ macro_rules! as_displayed {
     };
 }
 
-as_displayed!(CollectorEndpoint, NodeField, Pattern, Template);
+as_displayed!(CollectorEndpoint, NodeField, Pattern, Regex, Template);
 
 impl Form for TypeUrl {
     fn parse(text: &str) -> Result<Self, String> {

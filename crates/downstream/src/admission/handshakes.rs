@@ -88,7 +88,7 @@ impl Handshake {
     /// Adds a handshake of a client at `address`.
     pub(super) fn begin(gate: &Gate, address: IpAddr) -> Self {
         let address = network(address);
-        let limit = gate.0.limits.read().handshakes;
+        let limit = gate.0.room.read().limits.max_handshakes.get();
         let (number, token, evicts) = gate.0.handshakes.lock().begin(address, limit);
         if evicts {
             // The client that is cut off cannot be sent a reason.
@@ -113,12 +113,15 @@ impl Drop for Handshake {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::Admission;
+    use weir_config::{Count, Limits};
+
+    use super::super::Room;
     use super::*;
     use crate::metrics::Metrics;
 
-    fn gate(handshakes: usize) -> Gate {
-        Gate::new(Admission { handshakes, ..Admission::default() }, Arc::new(Metrics::new()))
+    fn gate<const N: usize>() -> Gate {
+        let limits = Limits { max_handshakes: Count::of::<N>(), ..Limits::default() };
+        Gate::new(Room { limits, ..Room::default() }, Arc::new(Metrics::new()))
     }
 
     fn begin(gate: &Gate, address: &str) -> Handshake {
@@ -132,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_oldest_handshake_of_the_address_with_the_most_makes_room() {
-        let gate = gate(4);
+        let gate = gate::<4>();
         let mut open: Vec<_> =
             ["10.0.0.9", "10.0.0.1", "10.0.0.1", "10.0.0.2"].map(|address| begin(&gate, address)).into();
         assert!(evicted(&open).is_empty());
@@ -148,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_handshake_that_is_over_leaves_nothing() {
-        let gate = gate(2);
+        let gate = gate::<2>();
         let over = [begin(&gate, "10.0.0.1"), begin(&gate, "10.0.0.1"), begin(&gate, "10.0.0.1")];
         assert_eq!(gate.0.handshakes.lock().len, 2);
         drop(over);
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {
-        let gate = gate(2);
+        let gate = gate::<2>();
         let open = ["2001:db8::1", "::ffff:10.0.0.1", "2001:db8::2"].map(|address| begin(&gate, address));
         assert_eq!(evicted(&open), [0]);
         assert_eq!(network("::ffff:10.0.0.1".parse().unwrap()), "10.0.0.1".parse::<IpAddr>().unwrap());

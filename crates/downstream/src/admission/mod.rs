@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
+use weir_config::{Admission, Count, Limits};
 
 use self::bucket::Bucket;
 use self::counts::{Counts, Total};
@@ -29,55 +30,21 @@ pub(crate) use self::refusal::{Refusal, Shortage};
 pub(crate) use self::turn::Turn;
 use self::turn::Turns;
 use crate::metrics::Metrics;
+use crate::settings::Settings;
 
 /// How often at most it is stated that somebody was turned away.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// How much there is room for.
-#[derive(Clone, Copy, Debug)]
-pub struct Admission {
-    /// The most connections.
-    pub connections: usize,
-    /// The most connections of one address.
-    pub connections_per_address: Option<usize>,
-    /// The most connections that are in their TLS handshake.
-    pub handshakes: usize,
-    /// The most streams and polls.
-    pub streams: usize,
-    /// The most streams and polls of one node, over all connections.
-    pub streams_per_node: Option<usize>,
-    /// The most that is kept of requests that are not complete, of all clients together, in bytes.
-    pub partial_requests: usize,
-    /// How many new streams there may be.
-    pub rate: Option<Rate>,
-    /// How many streams may be sent their first response at once. The others wait, in order.
-    pub first_responses: usize,
-    /// The least that who is turned away is asked to wait; at most twice as long.
-    pub retry_after: Duration,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    pub(crate) limits: Limits,
+    pub(crate) admission: Admission,
 }
 
-/// How many new streams there may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// So many in a second, in the long run; not zero.
-    pub per_second: usize,
-    /// So many at once, after a quiet time; not zero.
-    pub burst: usize,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        Self {
-            connections: 100_000,
-            connections_per_address: None,
-            handshakes: 10_000,
-            streams: 1_000_000,
-            streams_per_node: None,
-            partial_requests: 256 << 20,
-            rate: None,
-            first_responses: 1024,
-            retry_after: Duration::from_secs(1),
-        }
+impl From<&Settings> for Room {
+    fn from(settings: &Settings) -> Self {
+        Self { limits: settings.limits, admission: settings.admission }
     }
 }
 
@@ -86,7 +53,7 @@ impl Default for Admission {
 pub(crate) struct Gate(Arc<Inner>);
 
 struct Inner {
-    limits: RwLock<Admission>,
+    room: RwLock<Room>,
     connections: Total,
     /// Of each address that has connections.
     of_address: Counts<IpAddr>,
@@ -104,16 +71,16 @@ struct Inner {
 }
 
 impl Gate {
-    pub(crate) fn new(limits: Admission, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(room: Room, metrics: Arc<Metrics>) -> Self {
         Self(Arc::new(Inner {
-            limits: RwLock::new(limits),
+            room: RwLock::new(room),
             connections: Total::default(),
             of_address: Counts::default(),
             handshakes: Mutex::default(),
             streams: Total::default(),
             of_node: Counts::default(),
             bucket: Mutex::default(),
-            turns: RwLock::new(Turns::new(limits.first_responses)),
+            turns: RwLock::new(Turns::new(room.admission.max_first_responses.get())),
             partial: Held::default(),
             logged: Mutex::default(),
             metrics,
@@ -151,16 +118,17 @@ impl Gate {
     }
 
     fn partial_requests(&self) -> usize {
-        self.0.limits.read().partial_requests
+        self.0.room.read().limits.max_partial_requests.get()
     }
 
-    /// Has `limits` count from now on. Who is over them stays.
-    pub(crate) fn adjust(&self, limits: Admission) {
-        let mut current = self.0.limits.write();
-        if limits.first_responses != current.first_responses {
-            *self.0.turns.write() = Turns::new(limits.first_responses);
+    /// Has the limits of `room` count from now on. Who is over them stays.
+    pub(crate) fn adjust(&self, room: Room) {
+        let mut current = self.0.room.write();
+        let most = room.admission.max_first_responses;
+        if most != current.admission.max_first_responses {
+            *self.0.turns.write() = Turns::new(most.get());
         }
-        *current = limits;
+        *current = room;
     }
 
     /// The turn of a new stream to be sent its first response.
@@ -177,18 +145,18 @@ impl Gate {
             *logged = Some(now);
             tracing::warn!(%shortage, "clients rejected: limit reached");
         }
-        let least = self.0.limits.read().retry_after;
+        let least = self.0.room.read().admission.retry_after;
         Refusal { shortage, retry_after: least.mul_f64(1.0 + fastrand::f64()) }
     }
 }
 
 impl Inner {
     fn connect(&self, address: IpAddr) -> Result<(), Shortage> {
-        let limits = *self.limits.read();
-        if !self.connections.enter(limits.connections) {
+        let Limits { max_connections, max_connections_per_address, .. } = self.room.read().limits;
+        if !self.connections.enter(max_connections.get()) {
             return Err(Shortage::Connections);
         }
-        if !self.of_address.enter(address, limits.connections_per_address) {
+        if !self.of_address.enter(address, max_connections_per_address.map(Count::get)) {
             self.connections.leave();
             return Err(Shortage::ConnectionsPerAddress);
         }
@@ -196,11 +164,13 @@ impl Inner {
     }
 
     fn open(&self, newcomer: bool, now: Instant) -> Result<(), Shortage> {
-        let limits = *self.limits.read();
-        if !self.streams.enter(limits.streams) {
+        let Room { limits, admission } = *self.room.read();
+        if !self.streams.enter(limits.max_streams.get()) {
             return Err(Shortage::Streams);
         }
-        if newcomer && limits.rate.is_some_and(|rate| !self.bucket.lock().take(rate, now)) {
+        let rate =
+            admission.new_streams_per_second.map(|rate| (rate, admission.new_streams_burst.unwrap_or(rate)));
+        if newcomer && rate.is_some_and(|(rate, burst)| !self.bucket.lock().take(rate, burst, now)) {
             self.streams.leave();
             return Err(Shortage::StreamRate);
         }
@@ -209,7 +179,7 @@ impl Inner {
 
     /// Whether it is counted from now on.
     fn meet(&self, node: &str) -> Result<bool, Shortage> {
-        let limit = self.limits.read().streams_per_node;
+        let limit = self.room.read().limits.max_streams_per_node.map(Count::get);
         let Some(limit) = limit.filter(|_| !node.is_empty()) else { return Ok(false) };
         let fits = self.of_node.enter(node.to_owned(), Some(limit));
         fits.then_some(true).ok_or(Shortage::StreamsPerNode(limit))
@@ -260,8 +230,16 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
-    fn gate(limits: Admission) -> Gate {
-        Gate::new(limits, Arc::new(Metrics::new()))
+    fn gate(limits: Limits) -> Gate {
+        Gate::new(room(limits), Arc::new(Metrics::new()))
+    }
+
+    fn room(limits: Limits) -> Room {
+        Room { limits, admission: Admission::default() }
+    }
+
+    fn streams<const N: usize>() -> Limits {
+        Limits { max_streams: Count::of::<N>(), ..Limits::default() }
     }
 
     fn shortage<T>(outcome: Result<T, Refusal>) -> Option<Shortage> {
@@ -270,8 +248,11 @@ mod tests {
 
     #[test]
     fn connections_are_limited_in_all_and_of_one_address() {
-        let gate =
-            gate(Admission { connections: 3, connections_per_address: Some(2), ..Admission::default() });
+        let gate = gate(Limits {
+            max_connections: Count::of::<3>(),
+            max_connections_per_address: Some(Count::of::<2>()),
+            ..Limits::default()
+        });
         let here = [gate.connect(HERE), gate.connect(HERE)];
         assert_eq!(shortage(gate.connect(HERE)), Some(Shortage::ConnectionsPerAddress));
         let there = gate.connect(THERE);
@@ -283,7 +264,7 @@ mod tests {
 
     #[test]
     fn streams_of_a_node_are_limited_over_all_connections() {
-        let gate = gate(Admission { streams_per_node: Some(2), ..Admission::default() });
+        let gate = gate(Limits { max_streams_per_node: Some(Count::of::<2>()), ..Limits::default() });
         let two = [gate.meet("a").unwrap(), gate.meet("a").unwrap()];
         assert_eq!(shortage(gate.meet("a")), Some(Shortage::StreamsPerNode(2)));
         let said = gate.meet("a").err().unwrap().status();
@@ -297,13 +278,13 @@ mod tests {
         }
         drop((two, other));
         assert!(gate.0.of_node.is_empty(), "who is gone is not remembered");
-        gate.adjust(Admission::default());
+        gate.adjust(Room::default());
         assert!(gate.meet("a").unwrap().is_none(), "there is no limit any more");
     }
 
     #[test]
     fn streams_are_limited_in_all() {
-        let gate = gate(Admission { streams: 1, ..Admission::default() });
+        let gate = gate(streams::<1>());
         let first = gate.open(true);
         for newcomer in [true, false] {
             assert_eq!(shortage(gate.open(newcomer)), Some(Shortage::Streams));
@@ -314,21 +295,25 @@ mod tests {
 
     #[test]
     fn new_limits_count_at_once_and_who_is_over_them_stays() {
-        let gate = gate(Admission { streams: 2, ..Admission::default() });
+        let gate = gate(streams::<2>());
         let running = [gate.open(true), gate.open(true)];
-        gate.adjust(Admission { streams: 1, ..Admission::default() });
+        gate.adjust(room(streams::<1>()));
         assert_eq!(gate.0.streams.open(), 2);
         drop(running);
         let _one = gate.open(true);
         assert_eq!(shortage(gate.open(true)), Some(Shortage::Streams));
-        gate.adjust(Admission { streams: 2, ..Admission::default() });
+        gate.adjust(room(streams::<2>()));
         assert_eq!(shortage(gate.open(true)), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_newcomers_count_in_the_rate() {
-        let rate = Some(Rate { per_second: 10, burst: 2 });
-        let gate = gate(Admission { rate, ..Admission::default() });
+        let admission = Admission {
+            new_streams_per_second: Some(Count::of::<10>()),
+            new_streams_burst: Some(Count::of::<2>()),
+            ..Admission::default()
+        };
+        let gate = Gate::new(Room { admission, ..Room::default() }, Arc::new(Metrics::new()));
         let opened: Vec<_> = (0..3).map(|_| shortage(gate.open(true))).collect();
         assert_eq!(opened, [None, None, Some(Shortage::StreamRate)]);
         assert_eq!(shortage(gate.open(false)), None);
@@ -339,8 +324,9 @@ mod tests {
 
     #[test]
     fn who_is_turned_away_is_not_asked_back_all_at_once() {
-        let gate =
-            gate(Admission { streams: 0, retry_after: Duration::from_secs(4), ..Admission::default() });
+        let admission = Admission { retry_after: Duration::from_secs(4), ..Admission::default() };
+        let gate = Gate::new(Room { limits: streams::<1>(), admission }, Arc::new(Metrics::new()));
+        let _one = gate.open(true);
         let waits: Vec<_> = (0..200).map(|_| gate.open(true).err().unwrap().retry_after).collect();
         assert!(waits.iter().all(|wait| (4.0..=8.0).contains(&wait.as_secs_f64())), "{waits:?}");
         let early = waits.iter().filter(|wait| wait.as_secs() < 6).count();

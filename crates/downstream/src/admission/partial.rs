@@ -83,14 +83,17 @@ impl Drop for Partial {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::Admission;
+    use weir_config::Limits;
+
+    use super::super::Room;
     use super::*;
     use crate::metrics::Metrics;
 
     const KIB: usize = 1 << 10;
 
     fn gate(limit: usize) -> Gate {
-        Gate::new(Admission { partial_requests: limit, ..Admission::default() }, Arc::new(Metrics::new()))
+        let limits = Limits { max_partial_requests: limit.try_into().unwrap(), ..Limits::default() };
+        Gate::new(Room { limits, ..Room::default() }, Arc::new(Metrics::new()))
     }
 
     /// Sends `bytes` in pieces; how many there is room for.

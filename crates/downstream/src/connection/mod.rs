@@ -11,7 +11,7 @@ mod turn;
 
 use std::io;
 use std::pin::Pin;
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
@@ -28,6 +28,7 @@ use self::turn::{Http, Turns};
 
 pub(crate) use self::stall::Watched;
 pub(crate) use self::turn::Within;
+use crate::settings::Settings;
 
 /// How many streams may be reset before they were looked at, until the connection is taken for an attack: that
 /// same Envoy closes a stream for each cluster that changes, many at a time.
@@ -42,21 +43,6 @@ const MAX_BUFFER: usize = 64 << 10;
 /// How much a stream may have waiting in the HTTP/2 library, in bytes, before it makes the next step. It is what
 /// a client that reads slowly gets of the past; less of it makes its next step a longer one.
 const MAX_SEND_BUFFER: usize = 16 << 10;
-
-/// How connections are served.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    /// After how much silence an HTTP/2 client is pinged.
-    pub(crate) keepalive_interval: Duration,
-    /// How long it may take to answer before it is taken for dead.
-    pub(crate) keepalive_timeout: Duration,
-    /// How long a client may take for its first bytes, and for the header of an HTTP/1.1 request.
-    pub(crate) receive_timeout: Duration,
-    /// How long a client may leave unread what it was sent.
-    pub(crate) stall_timeout: Duration,
-    /// How many streams an HTTP/2 client may have at once.
-    pub(crate) max_streams: u32,
-}
 
 /// Why a connection ended early.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +73,7 @@ pub(crate) enum ConnectionError {
 /// When the connection breaks.
 pub(crate) async fn serve<S, V, B>(
     stream: S,
-    settings: Settings,
+    settings: Arc<Settings>,
     service: impl FnOnce(Within) -> V,
     mut drain: BoxFuture<'static, ()>,
     then: BoxFuture<'static, ()>,
@@ -100,11 +86,13 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     Within: Http2ServerConnExec<V::Future, B>,
 {
+    let Settings { downstream, limits, .. } = &*settings;
+    let (receive_timeout, stall_timeout) = (downstream.receive_timeout.get(), downstream.stall_timeout.get());
     let socket = Socket::new(stream);
     let protocol = tokio::select! {
         biased;
         // Boxed, since it is over soon.
-        protocol = Box::pin(timeout(settings.receive_timeout, socket.protocol())) => protocol??,
+        protocol = Box::pin(timeout(receive_timeout, socket.protocol())) => protocol??,
         () = &mut drain => {
             Box::pin(socket.linger()).await;
             return Ok(());
@@ -117,24 +105,24 @@ where
         Protocol::Http1 => {
             let http = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(settings.receive_timeout)
+                .header_read_timeout(receive_timeout)
                 .max_buf_size(MAX_BUFFER)
                 .serve_connection(socket.clone(), service);
-            Turns::new(http, socket.clone(), within, settings.stall_timeout).await?;
+            Turns::new(http, socket.clone(), within, stall_timeout).await?;
         }
         Protocol::Http2 => {
             let http = http2::Builder::new(within.clone())
                 .timer(TokioTimer::new())
-                .max_concurrent_streams(settings.max_streams)
+                .max_concurrent_streams(limits.max_streams_per_connection.get())
                 .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
-                .keep_alive_interval(settings.keepalive_interval)
-                .keep_alive_timeout(settings.keepalive_timeout)
+                .keep_alive_interval(downstream.keepalive_interval.get())
+                .keep_alive_timeout(downstream.keepalive_timeout.get())
                 .max_header_list_size(MAX_HEADERS)
                 .max_send_buf_size(MAX_SEND_BUFFER)
                 // Nobody looks at it, and each connection's table of header fields would hold it.
                 .auto_date_header(false)
                 .serve_connection(socket.clone(), service);
-            Turns::new(http, socket.clone(), within, settings.stall_timeout).await?;
+            Turns::new(http, socket.clone(), within, stall_timeout).await?;
         }
     }
     Box::pin(socket.linger()).await;
@@ -183,14 +171,6 @@ mod tests {
 
     use super::*;
 
-    const SETTINGS: Settings = Settings {
-        keepalive_interval: Duration::from_secs(30),
-        keepalive_timeout: Duration::from_secs(10),
-        receive_timeout: Duration::from_secs(30),
-        stall_timeout: Duration::from_secs(300),
-        max_streams: 100,
-    };
-
     /// A client's end of a connection to a server that answers with what it is sent.
     fn connect(
         drain: impl Future<Output = ()> + Send + 'static,
@@ -200,7 +180,7 @@ mod tests {
             let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
             Ok::<_, Infallible>(Response::new(Full::new(body.unwrap_or_default())))
         });
-        (client, serve(ours, SETTINGS, move |_| echo, drain.boxed(), ready(()).boxed()))
+        (client, serve(ours, Arc::default(), move |_| echo, drain.boxed(), ready(()).boxed()))
     }
 
     #[tokio::test]

@@ -18,13 +18,14 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::service::Routes;
 use tower_service::Service as _;
+use weir_config::Csds;
 use weir_database::Database;
 
 use crate::admission::Opened;
 use crate::clients::Registry;
 use crate::messages::{Bounds, Whole};
 use crate::peer::Peer;
-use crate::settings::{Csds, Settings};
+use crate::settings::Settings;
 use crate::shared::Shared;
 
 use body::Ending;
@@ -45,7 +46,7 @@ const REFLECTION: &str = "/grpc.reflection.";
 impl Operations {
     /// Of the clients of a server, which is healthy while it is ready.
     pub(crate) fn new(shared: &Shared, readiness: Readiness) -> Self {
-        let limit = shared.settings().max_response_size;
+        let limit = shared.settings().downstream.max_response_size.get();
         let status = csds::service(shared.registry.clone(), shared.database.clone(), limit);
         Self {
             health: Routes::new(health::service(readiness)).prepare(),
@@ -107,12 +108,12 @@ impl Operations {
             return Ok(&self.health);
         }
         if path.starts_with(STATUS) {
-            return refusal(settings.csds, peer).map_or(Ok(&self.status), Err);
+            return refusal(settings.downstream.csds, peer).map_or(Ok(&self.status), Err);
         }
         let off = || Status::unimplemented("downstream.reflection is false");
         let made =
             || csds::reflection().inspect_err(|error| tracing::error!(%error, "there is no reflection"));
-        let reflection = settings.reflection.then(|| {
+        let reflection = settings.downstream.reflection.then(|| {
             self.reflection.get_or_init(|| made().ok().map(|service| Routes::new(service).prepare()))
         });
         reflection.and_then(Option::as_ref).ok_or_else(off)
@@ -200,7 +201,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn e05_a_request_that_does_not_go_on_is_not_waited_for() {
-        let (late, pace) = (Code::DeadlineExceeded as i32, Settings::default().receive_timeout.as_secs());
+        let (late, pace) =
+            (Code::DeadlineExceeded as i32, Settings::default().downstream.receive_timeout.get().as_secs());
         let half = &[0, 0, 0x10, 0, 0, 1, 2, 3];
         for (method, arrived, lasts) in
             [("Check", &[][..], false), ("Check", half, false), ("Watch", half, true)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use weir_config::{Count, NodeRule};
 use weir_database::{Database, DemandChange};
 use weir_types::constraints::Expr;
 use weir_types::{
@@ -13,8 +14,8 @@ use weir_types::{
 use weir_wire::json::any_from;
 
 use super::*;
+use crate::NodeRules;
 use crate::settings::Settings;
-use crate::{Admission, Limits, NodeRule, NodeRules, Rate};
 
 const CLUSTERS: &str = "/v3/discovery:clusters";
 const ENDPOINTS: &str = "/v3/discovery:endpoints";
@@ -32,10 +33,10 @@ fn peer() -> Arc<Peer> {
 
 impl Fixture {
     fn new() -> Self {
-        Self::admitting(Admission::default())
+        Self::admitting(|_| ())
     }
 
-    fn admitting(admission: Admission) -> Self {
+    fn admitting(adjust: impl FnOnce(&mut Settings)) -> Self {
         let env = NodeRule {
             key: "env".into(),
             from: NodeField::Metadata(vec!["env".into()]),
@@ -44,13 +45,13 @@ impl Fixture {
             fill_locators: false,
             enforce: false,
         };
-        let settings = Settings {
-            rest_hold: HOLD,
-            admission,
-            rules: NodeRules::new(vec![env]),
-            limits: Limits { message: 2000, names: 3, name_length: 100, node: 1000, ..Limits::default() },
-            ..Settings::default()
-        };
+        let mut settings = Settings { rules: NodeRules::new(vec![env]), ..Settings::default() };
+        settings.downstream.rest_hold = HOLD.try_into().unwrap();
+        settings.downstream.max_request_size = 2000.try_into().unwrap();
+        settings.limits.max_names = Count::of::<3>();
+        settings.limits.max_name_length = Count::of::<100>();
+        settings.limits.max_node_size = 1000.try_into().unwrap();
+        adjust(&mut settings);
         let database = Database::new(weir_database::Settings::default());
         answer_wildcards(database.clone());
         Self { shared: Arc::new(Shared::new(settings, database)), ending: CancellationToken::new() }
@@ -346,8 +347,9 @@ async fn r02_a_resource_without_a_json_form_is_an_error_and_not_left_out() {
 
 #[tokio::test(start_paused = true)]
 async fn polls_that_there_is_no_room_for_are_told_when_to_come_back() {
-    let rate = Some(Rate { per_second: 1, burst: 1 });
-    let fixture = Fixture::admitting(Admission { rate, ..Admission::default() });
+    let fixture = Fixture::admitting(|settings| {
+        settings.admission.new_streams_per_second = Some(Count::of::<1>());
+    });
     fixture.publish("cds", vec![cluster("a", "1s")]);
     let (status, first) = fixture.ask(CLUSTERS, &json!({})).await;
     assert_eq!(status, 200);
@@ -361,10 +363,9 @@ async fn polls_that_there_is_no_room_for_are_told_when_to_come_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_counts_as_a_poll_until_it_is_read() {
-    for admission in [
-        Admission { streams: 1, ..Admission::default() },
-        Admission { streams_per_node: Some(1), ..Admission::default() },
-    ] {
+    let of_all: fn(&mut Settings) = |settings| settings.limits.max_streams = Count::of::<1>();
+    let of_node: fn(&mut Settings) = |settings| settings.limits.max_streams_per_node = Some(Count::of::<1>());
+    for admission in [of_all, of_node] {
         let fixture = Fixture::admitting(admission);
         fixture.publish("cds", vec![cluster("a", "1s")]);
         let asked = json!({ "node": { "id": "n" } });

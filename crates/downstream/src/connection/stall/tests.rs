@@ -15,7 +15,8 @@ use tokio::io::duplex;
 use tokio::time::{advance, sleep, timeout};
 
 use super::*;
-use crate::connection::{self, ConnectionError, Settings, Within};
+use crate::connection::{self, ConnectionError, Within};
+use crate::settings::Settings;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -115,13 +116,11 @@ async fn it_is_too_long_when_nothing_was_taken_for_the_whole_time() {
     assert!(stall.poll(&mut cx(), Some(later)).is_ready());
 }
 
-const SETTINGS: Settings = Settings {
-    keepalive_interval: Duration::from_secs(30),
-    keepalive_timeout: Duration::from_secs(10),
-    receive_timeout: Duration::from_secs(30),
-    stall_timeout: LIMIT,
-    max_streams: 100,
-};
+fn settings() -> Arc<Settings> {
+    let mut settings = Settings::default();
+    settings.downstream.stall_timeout = LIMIT.try_into().unwrap();
+    Arc::new(settings)
+}
 
 /// What a client lets come before it reads, in bytes, where it states nothing else (RFC 9113, section 6.9.2).
 const DEFAULT_WINDOW: u32 = 65_535;
@@ -144,7 +143,7 @@ async fn serve<F: Future<Output = ()>>(
     let (ours, theirs) = duplex(4 << 10);
     let service =
         |within: Within| service_fn(move |_| ready(Ok::<_, Infallible>(Response::new(within.watch(body())))));
-    let server = connection::serve(ours, SETTINGS, service, pending().boxed(), ready(()).boxed());
+    let server = connection::serve(ours, settings(), service, pending().boxed(), ready(()).boxed());
     let asks = async {
         let mut http = http2::Builder::new(TokioExecutor::new());
         http.initial_stream_window_size(window).initial_connection_window_size(DEFAULT_WINDOW);
