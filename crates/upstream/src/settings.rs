@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_config::{Debounce, Polling};
 use weir_protocol::client::ShrinkGuard;
 use weir_protocol::{Dialect, client};
 use weir_store::{Origin, Store};
@@ -13,9 +14,7 @@ use weir_wire::services::Service;
 
 use crate::stream::failover::Failover;
 use crate::transport::Method;
-use crate::{
-    Acknowledge, Backoff, Credentials, Debounce, Lane, NodeTemplate, Polling, Prefetch, Role, Trial,
-};
+use crate::{Acknowledge, Backoff, Credentials, Lane, NodeTemplate, Prefetch, Role, Trial};
 
 /// The protocol.
 #[derive(Clone, Debug)]

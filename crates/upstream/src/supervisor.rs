@@ -28,7 +28,7 @@ pub enum Source {
         /// The authority whose names they hold; empty for names without one.
         authority: String,
         /// Which files.
-        settings: files::Settings,
+        settings: weir_config::Files,
     },
 }
 
@@ -206,7 +206,7 @@ impl Supervisor {
 async fn serve_files(
     database: Database,
     authority: &str,
-    settings: files::Settings,
+    settings: weir_config::Files,
     status: Status,
     demand: mpsc::UnboundedReceiver<DemandChange>,
 ) -> Result<(), Error> {

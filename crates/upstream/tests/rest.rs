@@ -5,10 +5,11 @@ mod world;
 
 use std::time::Duration;
 
+use weir_config::{Polling, PositiveDuration};
 use weir_protocol::Dialect;
 use weir_testkit::wait::until;
 use weir_testkit::{FakeControlPlane, Published, constraints, type_url};
-use weir_upstream::{Polling, Services, Settings, Trial};
+use weir_upstream::{Services, Settings, Trial};
 
 use crate::world::{World, native, streams};
 
@@ -20,7 +21,11 @@ fn cluster(name: &str, content: &str) -> Published {
 }
 
 fn polled(settings: Settings, interval: Duration) -> Settings {
-    let polling = Polling { interval, jitter: Duration::ZERO, timeout: Duration::from_secs(5) };
+    let polling = Polling {
+        refresh_interval: interval.try_into().expect("longer than nothing"),
+        refresh_jitter: Duration::ZERO,
+        request_timeout: PositiveDuration::seconds::<5>(),
+    };
     Settings { services: Services::Rest(polling), ..settings }
 }
 
@@ -172,7 +177,8 @@ async fn u01_a_poll_without_an_answer_is_given_up_in_time() {
     upstream.set(cluster("a", "1"));
     upstream.pause();
     let mut settings = by_node(&upstream, OFTEN);
-    settings.services = Services::Rest(Polling { timeout: Duration::from_millis(500), ..Polling::default() });
+    let request_timeout = PositiveDuration::millis::<500>();
+    settings.services = Services::Rest(Polling { request_timeout, ..Polling::default() });
     let world = World::start(vec![settings]);
     let view = world.view("cds", &["*"]);
     upstream.wait_for("three polls", |state| (state.requests.len() >= 3).then_some(())).await;

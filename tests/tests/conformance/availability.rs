@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use weir_config::{Debounce, PositiveDuration};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::Request;
 use weir_testkit::{Dialect, FakeControlPlane, Fault, FaultProxy, Published, XdsClient, type_url};
-use weir_upstream::{Debounce, ShrinkGuard, Trial};
+use weir_upstream::{ShrinkGuard, Trial};
 
 use crate::observed;
 use crate::weir::{Uses, Weir};
@@ -170,7 +171,7 @@ async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
         let control_plane = FakeControlPlane::start().await;
         control_plane.set_all([Published::text(cds, "a", "0"), Published::text(rds, "r", "0")]);
         // Nothing that waits would come while the test runs, but for so much silence.
-        let debounce = Debounce { quiet: Duration::from_secs(4), max: Duration::from_secs(60) };
+        let debounce = Debounce { quiet: PositiveDuration::seconds::<4>(), max: Duration::from_secs(60) };
         let weir = Weir::start_with(control_plane.address(), dialect, Uses::Nodes, |settings| {
             settings.debounce = Some(debounce);
         });
@@ -181,7 +182,7 @@ async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
         assert_eq!(client.accept(cds).await.resource("a").text(), "0");
         client.subscribe(rds, &["r"]);
         assert_eq!(client.accept(rds).await.resource("r").text(), "0");
-        assert!(start.elapsed() < debounce.quiet, "{:?}", start.elapsed());
+        assert!(start.elapsed() < debounce.quiet.get(), "{:?}", start.elapsed());
         for i in 1..=10 {
             control_plane.set(Published::text(cds, "a", &i.to_string()));
             control_plane.wait_for_ack(cds).await;

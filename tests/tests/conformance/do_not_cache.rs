@@ -8,7 +8,7 @@ use weir_testkit::constraints::{locator, value};
 use weir_testkit::node;
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, RestClient, XdsClient, type_url};
-use weir_upstream::{Polling, Services};
+use weir_upstream::Services;
 
 use crate::weir::{Ends, Uses, Weir, in_each_dialect};
 
@@ -214,7 +214,7 @@ async fn p17_who_asks_again_has_it_fetched_again_through_every_proxy() {
 async fn p17_each_poll_has_it_fetched() {
     let control_plane = FakeControlPlane::start().await;
     let weir = Weir::start_with(control_plane.address(), Dialect::Sotw, Uses::Nodes, |settings| {
-        settings.services = Services::Rest(Polling::default());
+        settings.services = Services::Rest(weir_config::Polling::default());
     })
     .await;
     control_plane.set(uncacheable("cds", "a", "1"));

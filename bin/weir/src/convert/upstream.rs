@@ -1,15 +1,13 @@
 //! Where resources come from.
 
 use anyhow::Result;
-use weir_config::{
-    Config, ControlPlane, DataError, Exchange, PositiveDuration, Protocol, Streaming, Transport, Upstream,
-};
+use weir_config::{Config, ControlPlane, DataError, Exchange, Protocol, Streaming, Transport, Upstream};
 use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
-    Acknowledge, AfterSubscribers, Backoff, Debounce, NackUpstream, Naming, NodeTemplate, Polling, Prefetch,
-    Services, Settings, ShrinkGuard, Source, Trial, files,
+    Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Prefetch, Services, Settings,
+    ShrinkGuard, Source, Trial,
 };
 
 use super::{node, shared, tls};
@@ -25,13 +23,9 @@ pub(crate) fn source(
     store: Option<&Store>,
 ) -> Result<Source> {
     Ok(match &upstream.source {
-        weir_config::Source::Files(files) => Source::Files {
-            authority: upstream.authority.clone(),
-            settings: files::Settings {
-                path: files.path.clone(),
-                poll: files.poll_interval.map(PositiveDuration::get),
-            },
-        },
+        weir_config::Source::Files(files) => {
+            Source::Files { authority: upstream.authority.clone(), settings: files.clone() }
+        }
         weir_config::Source::ControlPlane(control_plane) => {
             let (tls, credentials) = tls::upstream(i, control_plane)?;
             let settings = self::control_plane(config, &upstream.authority, control_plane);
@@ -71,7 +65,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         propagation_deadline: config.telemetry.propagation_deadline.get(),
         does_not_exist: general.does_not_exist_timeout.get(),
         drop_on_errors: general.drop_on_errors.iter().map(|error| code(*error)).collect(),
-        debounce: general.debounce.map(debounce),
+        debounce: general.debounce,
         shrink_guard: general.shrink_guard.map(shrink_guard),
         backoff: Backoff { base: general.backoff_base.get(), max: general.backoff_max },
         trial: Trial { answer: general.answer_timeout().get(), lasting: general.stable_after },
@@ -92,11 +86,11 @@ fn exchange(control_plane: &ControlPlane) -> (Services, Dialect, Streaming) {
         Protocol::AdsSotw | Protocol::Sotw | Protocol::Rest => Dialect::Sotw,
     };
     match (&control_plane.exchange, protocol) {
-        (Exchange::Polling(polls), _) => (Services::Rest(polling(polls)), dialect, Streaming::default()),
+        (Exchange::Polling(polls), _) => (Services::Rest(*polls), dialect, Streaming::default()),
         (Exchange::Streaming(streaming), Protocol::AdsDelta | Protocol::AdsSotw) => {
-            (Services::Aggregated, dialect, streaming.clone())
+            (Services::Aggregated, dialect, *streaming)
         }
-        (Exchange::Streaming(streaming), _) => (Services::PerType, dialect, streaming.clone()),
+        (Exchange::Streaming(streaming), _) => (Services::PerType, dialect, *streaming),
     }
 }
 
@@ -125,16 +119,4 @@ fn acknowledge(control_plane: &ControlPlane) -> Acknowledge {
 fn shrink_guard(guard: weir_config::ShrinkGuard) -> ShrinkGuard {
     let weir_config::ShrinkGuard { percent, minimum, confirm_after } = guard;
     ShrinkGuard { percent: percent.get(), minimum: minimum.get(), confirm_after: confirm_after.get() }
-}
-
-fn debounce(debounce: weir_config::Debounce) -> Debounce {
-    Debounce { quiet: debounce.quiet.get(), max: debounce.max }
-}
-
-fn polling(polling: &weir_config::Polling) -> Polling {
-    Polling {
-        interval: polling.refresh_interval.get(),
-        jitter: polling.refresh_jitter,
-        timeout: polling.request_timeout.get(),
-    }
 }

@@ -90,7 +90,7 @@ fn without_fixed(upstream: &Upstream) -> (Upstream, Streaming, Polling) {
         Source::ControlPlane(control_plane) => {
             control_plane.modes.protocol = Protocol::default();
             control_plane.modes.dynamic_parameters = DynamicParameters::default();
-            match std::mem::replace(&mut control_plane.exchange, Exchange::Streaming(streaming.clone())) {
+            match std::mem::replace(&mut control_plane.exchange, Exchange::Streaming(streaming)) {
                 Exchange::Streaming(own) => streaming = Streaming { transport: Transport::default(), ..own },
                 Exchange::Polling(own) => polling = own,
             }

@@ -18,7 +18,6 @@ mod source;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
@@ -34,15 +33,6 @@ use source::Source;
 
 /// How many problems are logged at once: a file that is something else altogether has thousands.
 const MOST: usize = 20;
-
-/// Which files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// A directory, or a single file.
-    pub path: PathBuf,
-    /// How often it is read although nothing states that it has changed, if it is.
-    pub poll: Option<Duration>,
-}
 
 /// Why files cannot be served at all.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +61,7 @@ pub enum Error {
 /// When the files cannot be read at the start, or not be watched. Later on, what was last good is served.
 pub async fn run(
     database: Database,
-    settings: Settings,
+    settings: weir_config::Files,
     demand: UnboundedReceiver<DemandChange>,
     report: impl Fn(&[Problem]),
 ) -> Result<(), Error> {
@@ -83,14 +73,14 @@ pub async fn run(
 
 async fn serve(
     commit: impl Fn(Batch),
-    settings: Settings,
+    settings: weir_config::Files,
     mut demand: UnboundedReceiver<DemandChange>,
     report: impl Fn(&[Problem]),
 ) -> Result<(), Error> {
-    let Settings { path, poll } = settings;
+    let weir_config::Files { path, poll_interval } = settings;
     std::fs::metadata(&path).map_err(|error| Unreadable { path: path.clone(), error })?;
-    let mut watch = match poll {
-        Some(every) => Watch::polling([&path], every),
+    let mut watch = match poll_interval {
+        Some(every) => Watch::polling([&path], every.get()),
         None => Watch::new([&path]).map_err(|error| Error::Watch { path: path.clone(), error })?,
     };
     let mut files = Files {

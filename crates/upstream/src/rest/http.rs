@@ -10,8 +10,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use opentelemetry::trace::SpanContext;
 use tonic::Status;
+use weir_config::Polling;
 
-use super::Polling;
 use crate::arrival::{self, Moment};
 use crate::connector::Connector;
 use crate::driver::chain;
@@ -65,7 +65,7 @@ impl Http {
 
     /// Posts `json`. Gives what it is answered with; none if that is that there is nothing new.
     pub(crate) async fn post(&self, json: Bytes) -> Result<Option<Answer>, Status> {
-        let timeout = self.polling.timeout;
+        let timeout = self.polling.request_timeout.get();
         let answer = tokio::time::timeout(timeout, self.try_post(json)).await;
         let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {timeout:?}")));
         answer.map_err(|what| Status::unavailable(format!("{}: {what}", self.uri)))
@@ -75,7 +75,10 @@ impl Http {
         let mut request = Request::post(self.uri.clone())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
-            .header("x-envoy-expected-rq-timeout-ms", self.polling.timeout.as_millis().to_string())
+            .header(
+                "x-envoy-expected-rq-timeout-ms",
+                self.polling.request_timeout.get().as_millis().to_string(),
+            )
             .body(Full::new(json))
             .map_err(|error| error.to_string())?;
         request.headers_mut().extend(self.credentials.headers());

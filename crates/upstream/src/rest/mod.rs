@@ -6,13 +6,12 @@
 
 mod http;
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tonic::Status;
+use weir_config::Polling;
 use weir_protocol::client::{Request, Response};
 use weir_types::{ResourceLocator, TypeUrl};
 use weir_wire::json::discovery::{request_to_json, response_from_json};
@@ -22,28 +21,6 @@ use crate::codec::{Writer, read_json};
 use crate::transport::{Open, REQUEST_BUFFER};
 
 pub(crate) use self::http::{Answer, Http, connect};
-
-/// How a control plane is polled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Polling {
-    /// How long to wait after an answer before the next poll.
-    pub interval: Duration,
-    /// How much longer at most, by chance.
-    pub jitter: Duration,
-    /// How long an answer may take. The control plane is sent this, so that it can hold its answer back until there is
-    /// something new.
-    pub timeout: Duration,
-}
-
-impl Default for Polling {
-    fn default() -> Self {
-        Self {
-            interval: Duration::from_secs(5),
-            jitter: Duration::from_millis(500),
-            timeout: Duration::from_secs(15),
-        }
-    }
-}
 
 /// Polls `type_url` for as long as the responses are read.
 pub(crate) fn open(http: Http, type_url: TypeUrl, writer: Writer) -> Open {
@@ -89,8 +66,8 @@ impl Poller {
             self.due = Some(Instant::now());
         };
         self.wish.outdated = matches!(answer, Ok(Some(_)));
-        let Polling { interval, jitter, .. } = self.http.polling;
-        let wait = interval + jitter.mul_f64(fastrand::f64());
+        let Polling { refresh_interval, refresh_jitter, .. } = self.http.polling;
+        let wait = refresh_interval.get() + refresh_jitter.mul_f64(fastrand::f64());
         self.due = Some(Instant::now() + wait);
         Some(answer.and_then(|answer| answer.map(|answer| self.read(answer)).transpose()))
     }

@@ -4,18 +4,10 @@
 //! changes of what was answered before wait for more of them.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use weir_config::Debounce;
 use weir_types::{Batch, VariantKey};
-
-/// How bursts are recognized.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Debounce {
-    /// A burst of a type is over when so long nothing has come,
-    pub quiet: Duration,
-    /// or when it has lasted for so long.
-    pub max: Duration,
-}
 
 /// What is collected of one stream.
 #[derive(Debug, Default)]
@@ -30,7 +22,7 @@ struct Burst {
 
 impl Burst {
     fn due(&self, settings: Debounce) -> Instant {
-        (self.last + settings.quiet).min(self.begun + settings.max)
+        (self.last + settings.quiet.get()).min(self.begun + settings.max)
     }
 }
 
@@ -116,12 +108,15 @@ fn merge(earlier: &mut Batch, later: Batch) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use weir_config::PositiveDuration;
     use weir_types::{Absence, Constraints, Content, Reach, ResourceLocator, TypeUrl, Variant};
 
     use super::*;
 
     const SETTINGS: Debounce =
-        Debounce { quiet: Duration::from_millis(100), max: Duration::from_millis(250) };
+        Debounce { quiet: PositiveDuration::millis::<100>(), max: Duration::from_millis(250) };
 
     fn key(name: &str) -> VariantKey {
         VariantKey::new(name, Constraints::unconstrained())

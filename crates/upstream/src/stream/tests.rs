@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use weir_config::{Debounce, PositiveDuration};
 use weir_database::Watch;
 use weir_protocol::client::{Applied, Naming, Response};
 use weir_store::Past;
@@ -10,8 +11,8 @@ use weir_types::{Constraints, Content, DynamicParameters, ResourceLocator, TypeU
 use weir_wire::discovery::Node;
 
 use super::*;
+use crate::Trial;
 use crate::arrival::Moment;
-use crate::{Debounce, Trial};
 
 /// Keeps what happens, in words.
 #[derive(Default)]
@@ -115,7 +116,7 @@ impl Fixture {
 
 #[test]
 fn a_first_answer_does_not_wait_and_changes_of_a_burst_do() {
-    let debounce = Debounce { quiet: Duration::from_millis(100), max: Duration::from_millis(250) };
+    let debounce = Debounce { quiet: PositiveDuration::millis::<100>(), max: Duration::from_millis(250) };
     let mut f = Fixture::new(Settings { debounce: Some(debounce), ..settings() }, false);
     f.subscribe("a");
     f.connect("http://a", 0);
@@ -138,7 +139,7 @@ fn a_first_answer_does_not_wait_and_changes_of_a_burst_do() {
 
 #[test]
 fn what_is_debounced_is_committed_when_the_stream_ends() {
-    let debounce = Debounce { quiet: Duration::from_millis(100), max: Duration::from_millis(250) };
+    let debounce = Debounce { quiet: PositiveDuration::millis::<100>(), max: Duration::from_millis(250) };
     let mut f = Fixture::new(Settings { debounce: Some(debounce), ..settings() }, false);
     f.subscribe("a");
     f.connect("http://a", 0);

@@ -17,7 +17,7 @@ pub enum Exchange {
 }
 
 /// Streams of a control plane.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Streaming {
     /// The generation of the API whose names the services have.
@@ -42,7 +42,7 @@ impl Default for Streaming {
 }
 
 /// Polls of a control plane.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Polling {
     /// How long to wait after an answer before the next poll.
@@ -50,7 +50,8 @@ pub struct Polling {
     /// How much longer at most, by chance.
     #[serde(with = "text")]
     pub refresh_jitter: Duration,
-    /// How long an answer may take.
+    /// How long an answer may take. The control plane is sent this, so that it can hold its answer back until there is
+    /// something new.
     pub request_timeout: PositiveDuration,
 }
 

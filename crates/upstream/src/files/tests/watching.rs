@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use weir_database::DemandChange;
 use weir_types::Batch;
 
-use super::super::{Error, Origin, Problem, Settings, news, serve};
+use super::super::{Error, Origin, Problem, news, serve};
 use super::*;
 use weir_watch::Watch;
 
@@ -23,7 +23,8 @@ impl Served {
     fn polling(dir: &Dir, poll: Option<Duration>) -> Self {
         let (sender, commits) = unbounded_channel();
         let (demand, receiver) = unbounded_channel();
-        let settings = Settings { path: dir.path(), poll };
+        let poll_interval = poll.map(|every| every.try_into().unwrap());
+        let settings = weir_config::Files { path: dir.path(), poll_interval };
         let task = tokio::spawn(serve(
             move |batch| sender.send(batch).unwrap_or_default(),
             settings,
