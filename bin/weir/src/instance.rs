@@ -118,7 +118,9 @@ impl weir_admin::Instance for Instance {
     }
 
     fn store(&self) -> Option<weir_admin::Store> {
-        self.store.as_ref().map(store::shown)
+        let unconfirmed =
+            || self.upstream.streams().iter().flat_map(|stream| stream.unconfirmed.values()).sum();
+        self.store.as_ref().map(|store| store::shown(store, unconfirmed()))
     }
 
     fn refused(&self) -> Vec<Refused> {

@@ -18,7 +18,6 @@ mod model;
 
 pub(crate) use given::{__path_given, given, obstacle_of};
 
-pub(crate) use model::time;
 pub(crate) use model::worst;
 pub use model::{
     Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent, Sketch,

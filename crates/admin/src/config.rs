@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::clients::time;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::{Shared, TAG};
@@ -21,7 +20,7 @@ pub struct Configuration {
     /// Where it stands.
     pub file: String,
     /// When the file was taken over last.
-    #[serde(serialize_with = "time")]
+    #[serde(with = "crate::time")]
     #[schema(value_type = String)]
     pub loaded: SystemTime,
     /// The last time that the file was read again; null if it was not.
@@ -36,7 +35,7 @@ pub struct Configuration {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Reload {
     /// When.
-    #[serde(serialize_with = "time")]
+    #[serde(with = "crate::time")]
     #[schema(value_type = String)]
     pub at: SystemTime,
     /// Whether it was taken over. If not, what was in force still is.

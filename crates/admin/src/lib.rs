@@ -63,8 +63,9 @@ pub use propagation::Propagated;
 pub use refused::Refused;
 pub use resources::{Changed, Delivery, Standing};
 pub use store::Store;
+pub use time::{seconds, seconds_since};
 pub use unavailable::Lacking;
-pub use upstreams::{Upstream, WithheldRemovals};
+pub use upstreams::{LastError, Unconfirmed, Upstream, UpstreamState, WithheldRemovals};
 
 /// What the admin server shows. All methods are called often, and none may block.
 pub trait Instance: Send + Sync + 'static {

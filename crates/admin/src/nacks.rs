@@ -7,7 +7,6 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::clients::time;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -19,7 +18,7 @@ pub struct Nack {
     /// Counts all rejections since the start.
     pub number: u64,
     /// When it came.
-    #[serde(serialize_with = "time")]
+    #[serde(with = "crate::time")]
     #[schema(value_type = String)]
     pub at: SystemTime,
     /// The stream that it came on, as /clients has it while it is open; null where it was a poll.

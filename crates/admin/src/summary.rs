@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::survey::ViewSummary;
-use weir_types::{DynamicParameters, TypeUrl};
+use weir_types::TypeUrl;
 
 use crate::nacks::Nack;
-use crate::propagation::Shown as Propagated;
+use crate::propagation::Propagated;
 use crate::tally::{Counts, Tally};
 use crate::unavailable::Lacking;
-use crate::upstreams::{State, Upstream};
+use crate::upstreams::{Upstream, UpstreamState};
 use crate::views::Subscribed;
 use crate::{Draining, Shared};
 
@@ -79,7 +79,7 @@ struct Link {
     /// The authority that it is for; empty for names without one.
     authority: String,
     /// `in-sync`, `syncing` or `disconnected`.
-    state: State,
+    state: UpstreamState,
     /// The dynamic parameters that it is for; null where one stream serves all.
     parameters: Option<BTreeMap<String, String>>,
     /// What it carries.
@@ -179,7 +179,7 @@ impl Maker {
             view_count: views.len(),
             views: self.views(instance, views),
             nacks: instance.nacks().into_iter().take(NEWEST).collect(),
-            propagation: instance.propagated().into_iter().take(NEWEST).map(Propagated::from).collect(),
+            propagation: instance.propagated().into_iter().take(NEWEST).collect(),
         }
     }
 
@@ -216,36 +216,35 @@ fn names(instance: &Shared, type_url: &TypeUrl, view: &ViewSummary) -> Vec<Subsc
 }
 
 impl Upstreams {
-    fn of(all: Vec<Upstream>) -> Self {
+    fn of(mut all: Vec<Upstream>) -> Self {
         let mut upstreams = Self::default();
-        let mut all: Vec<_> = all.into_iter().map(|upstream| (upstream.state(), upstream)).collect();
-        for (state, _) in &all {
-            *match state {
-                State::InSync => &mut upstreams.in_sync,
-                State::Syncing => &mut upstreams.syncing,
-                State::Disconnected => &mut upstreams.disconnected,
+        for upstream in &all {
+            *match upstream.state {
+                UpstreamState::InSync => &mut upstreams.in_sync,
+                UpstreamState::Syncing => &mut upstreams.syncing,
+                UpstreamState::Disconnected => &mut upstreams.disconnected,
             } += 1;
         }
-        all.sort_by_key(|(state, upstream)| (std::cmp::Reverse(*state), upstream.id));
+        all.sort_by_key(|upstream| (std::cmp::Reverse(upstream.state), upstream.id));
         all.truncate(MOST);
-        upstreams.links = all.into_iter().map(|(state, upstream)| Link::of(state, upstream)).collect();
+        upstreams.links = all.into_iter().map(Link::from).collect();
         upstreams
     }
 }
 
-impl Link {
-    fn of(state: State, upstream: Upstream) -> Self {
+impl From<Upstream> for Link {
+    fn from(upstream: Upstream) -> Self {
         Self {
             id: upstream.id,
             authority: upstream.authority,
-            state,
-            parameters: upstream.parameters.as_ref().map(DynamicParameters::to_pairs),
+            state: upstream.state,
+            parameters: upstream.parameters,
             carries: upstream.carries,
             endpoint: upstream.endpoint,
             since: crate::time::rfc3339(upstream.since),
-            last_error: upstream.last_error.map(|(message, _)| message),
-            unconfirmed: upstream.unconfirmed.iter().map(|(_, count)| count).sum(),
-            withheld: upstream.withheld.iter().map(|held| held.count).sum(),
+            last_error: upstream.last_error.map(|error| error.message),
+            unconfirmed: upstream.unconfirmed.iter().map(|of_type| of_type.resources).sum(),
+            withheld: upstream.withheld.iter().map(|held| held.removals).sum(),
         }
     }
 }

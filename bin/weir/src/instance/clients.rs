@@ -1,12 +1,10 @@
 //! Streams of clients.
 
-use std::time::{Duration, SystemTime};
-
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use weir_admin::{
     Accepted, Client, Condition, Lacking, Locality, Located, Nack, Nacked, Node, Origin, Parameter, Sent,
-    Sketch, TypeState,
+    Sketch, TypeState, seconds_since,
 };
 use weir_database::Database;
 use weir_downstream::clients::{Condition as Standing, Held, Nack as Rejection, Snapshot, TypeStatus};
@@ -141,8 +139,6 @@ fn type_state(status: &TypeStatus) -> TypeState {
         answered: sent.answered,
     });
     let owes = sent.as_ref().filter(|sent| !sent.answered);
-    let lag =
-        owes.map_or(Duration::ZERO, |sent| SystemTime::now().duration_since(sent.at).unwrap_or_default());
     TypeState {
         short_name: status.type_url.short_name(),
         type_url: status.type_url.to_string(),
@@ -152,7 +148,7 @@ fn type_state(status: &TypeStatus) -> TypeState {
         lacking: Lacking::of(status.unsettled, status.barred),
         accepted: status.accepted.map(|(_, version)| Accepted { version: version.to_string() }),
         last_nack: status.rejection.as_ref().map(nacked),
-        lag_seconds: lag.as_millis() as f64 / 1000.0,
+        lag_seconds: owes.map_or(0.0, |sent| seconds_since(sent.at)),
         sent,
         locators: Vec::new(),
     }

@@ -2,8 +2,8 @@
 
 use weir_store::Store;
 
-/// As the admin server shows it.
-pub(super) fn shown(store: &Store) -> weir_admin::Store {
+/// As the admin server shows it; `unconfirmed` resources are served from it.
+pub(super) fn shown(store: &Store, unconfirmed: usize) -> weir_admin::Store {
     let set_aside = store.set_aside();
     let unreadable = set_aside.as_ref().err().map(|error| format!("its directory cannot be read: {error}"));
     let status = store.status();
@@ -18,5 +18,6 @@ pub(super) fn shown(store: &Store) -> weir_admin::Store {
         unreadable: status.unreadable,
         secrets: status.secrets,
         set_aside: set_aside.into_iter().flatten().map(|path| path.display().to_string()).collect(),
+        unconfirmed,
     }
 }

@@ -1,7 +1,10 @@
 //! Streams to control planes, and files.
 
-use weir_admin::{Propagated, Upstream, WithheldRemovals};
-use weir_upstream::{Role, StreamFailure, StreamState};
+use weir_admin::{
+    LastError, Propagated, Unconfirmed, Upstream, UpstreamState, WithheldRemovals, seconds, seconds_since,
+};
+use weir_types::{DynamicParameters, TypeUrl};
+use weir_upstream::{Role, StreamState};
 
 /// As the admin server shows it.
 pub(super) fn shown(stream: StreamState) -> Upstream {
@@ -12,30 +15,51 @@ pub(super) fn shown(stream: StreamState) -> Upstream {
         (Role::Primary, Some(type_url)) => format!("{}, or its names", type_url.short_name()),
         (Role::Secondary, Some(type_url)) => format!("names of {}", type_url.short_name()),
     };
-    let withheld = |(type_url, held): (_, weir_upstream::WithheldRemovals)| {
-        let weir_upstream::WithheldRemovals { count, of, names, since } = held;
-        WithheldRemovals { type_url, count, of, names, since }
-    };
+    let unconfirmed = stream.unconfirmed.into_iter().filter(|(_, count)| *count > 0);
     Upstream {
         id: stream.id,
         authority: stream.authority,
-        parameters: stream.parameters,
+        state: UpstreamState::of(stream.endpoint.is_some(), stream.in_sync),
+        parameters: stream.parameters.as_ref().map(DynamicParameters::to_pairs),
         carries,
         endpoint: stream.endpoint,
-        in_sync: stream.in_sync,
         since: stream.since,
-        last_error: stream.last_failure.map(|failure| {
-            let StreamFailure { endpoint, reason, at } = failure;
-            (format!("{endpoint}: {reason}"), at)
+        age_seconds: seconds_since(stream.since),
+        last_error: stream.last_failure.map(|failure| LastError {
+            at: failure.at,
+            message: format!("{}: {}", failure.endpoint, failure.reason),
         }),
         problems: stream.problems,
-        unconfirmed: stream.unconfirmed.into_iter().filter(|(_, count)| *count > 0).collect(),
+        unconfirmed: unconfirmed.map(self::unconfirmed).collect(),
         withheld: stream.withheld.into_iter().map(withheld).collect(),
+    }
+}
+
+fn unconfirmed((type_url, resources): (TypeUrl, usize)) -> Unconfirmed {
+    Unconfirmed { short_name: type_url.short_name().into(), type_url: type_url.to_string(), resources }
+}
+
+fn withheld((type_url, held): (TypeUrl, weir_upstream::WithheldRemovals)) -> WithheldRemovals {
+    WithheldRemovals {
+        short_name: type_url.short_name().into(),
+        type_url: type_url.to_string(),
+        removals: held.count,
+        of: held.of,
+        names: held.names.iter().map(ToString::to_string).collect(),
+        since: held.since,
     }
 }
 
 /// A change that was followed, as the admin server shows it.
 pub(super) fn propagated(change: weir_upstream::Propagated) -> Propagated {
-    let weir_upstream::Propagated { number, at, authority, type_url, streams, took, outcome } = change;
-    Propagated { number, at, authority, type_url, streams, took, outcome }
+    Propagated {
+        number: change.number,
+        at: change.at,
+        authority: change.authority,
+        short_name: change.type_url.short_name().into(),
+        type_url: change.type_url.to_string(),
+        streams: change.streams,
+        seconds: seconds(change.took),
+        outcome: change.outcome.into(),
+    }
 }

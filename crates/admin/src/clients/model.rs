@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use weir_types::{DynamicParameters, Pattern};
 
-use crate::time::rfc3339;
 use crate::unavailable::Lacking;
 
 /// An open stream, or a poll that waits.
@@ -35,7 +34,7 @@ pub struct Client {
     /// How many streams its node has open, this one and polls that wait among them.
     pub streams_of_node: usize,
     /// Since when it is connected.
-    #[serde(serialize_with = "time")]
+    #[serde(with = "crate::time")]
     #[schema(value_type = String)]
     pub since: SystemTime,
     /// How it stands: the worst of its types.
@@ -220,7 +219,7 @@ pub struct Sent {
     /// Its nonce.
     pub nonce: String,
     /// When it left.
-    #[serde(serialize_with = "time")]
+    #[serde(with = "crate::time")]
     #[schema(value_type = String)]
     pub at: SystemTime,
     /// Whether the client has accepted or rejected it.
@@ -238,7 +237,7 @@ pub struct Accepted {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Nacked {
     /// When.
-    #[serde(serialize_with = "time")]
+    #[serde(with = "crate::time")]
     #[schema(value_type = String)]
     pub at: SystemTime,
     /// The nonce of the response; null if it was not the newest one.
@@ -249,8 +248,4 @@ pub struct Nacked {
     pub code: i32,
     /// The client's error text.
     pub message: String,
-}
-
-pub(crate) fn time<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&rfc3339(*at))
 }

@@ -12,7 +12,6 @@ use weir_types::{Commit, Fingerprint, Form, Name, TypeUrl, Variant};
 
 use super::type_in_path;
 use crate::blocking::run_blocking;
-use crate::clients::time;
 use crate::problem::Problem;
 use crate::{Shared, TAG};
 
@@ -43,7 +42,7 @@ pub struct Delivery {
     /// How it stands with the resource.
     pub state: Standing,
     /// When the newest response of the type left; null if none did, and while it waits.
-    #[serde(serialize_with = "optional_time")]
+    #[serde(with = "crate::time::optional")]
     #[schema(value_type = Option<String>)]
     pub sent: Option<SystemTime>,
     /// What it stated when it rejected something of the type last.
@@ -67,16 +66,6 @@ pub(crate) struct Progress {
     rejected: usize,
     /// Those who have not accepted it: who rejects it first, then who has owed an answer for longest; 20 at most.
     open: Vec<Delivery>,
-}
-
-pub(crate) fn optional_time<S: serde::Serializer>(
-    at: &Option<SystemTime>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match at {
-        Some(at) => time(at, serializer),
-        None => serializer.serialize_none(),
-    }
 }
 
 /// How far the newest version of a resource has come to those who are subscribed to it.

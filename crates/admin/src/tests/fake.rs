@@ -15,8 +15,9 @@ use weir_types::{
 
 use crate::{
     Accepted, Changed, Client, Condition, Configuration, Delivery, Draining, Identity, Instance, Lacking,
-    Locality, LogLevel, Nack, Nacked, Node, Origin, Parameter, Propagated, Refused, Reload, Sent, Sketch,
-    Standing, Store, TypeState, Upstream, WithheldRemovals,
+    LastError, Locality, LogLevel, Nack, Nacked, Node, Origin, Parameter, Propagated, Refused, Reload, Sent,
+    Sketch, Standing, Store, TypeState, Unconfirmed, Upstream, UpstreamState, WithheldRemovals, seconds,
+    seconds_since,
 };
 
 /// With two upstreams, of which one is away, and any number of clients, of which every third rejects. What takes long
@@ -33,6 +34,10 @@ pub(crate) struct Fake {
     confirmed: AtomicBool,
     /// Where the server runs.
     home: ThreadId,
+}
+
+fn unconfirmed(resources: usize) -> Unconfirmed {
+    Unconfirmed { short_name: "cds".into(), type_url: CDS.to_owned(), resources }
 }
 
 impl Fake {
@@ -52,10 +57,11 @@ impl Fake {
 
     fn withheld(&self) -> Vec<WithheldRemovals> {
         let withheld = WithheldRemovals {
-            type_url: TypeUrl::new(CDS),
-            count: 40,
+            short_name: "cds".into(),
+            type_url: CDS.to_owned(),
+            removals: 40,
             of: 100,
-            names: vec!["a".into(), "b".into()],
+            names: vec!["a".to_owned(), "b".to_owned()],
             since: at(),
         };
         if self.confirmed.load(Ordering::Relaxed) { Vec::new() } else { vec![withheld] }
@@ -199,13 +205,16 @@ impl Instance for Fake {
         let upstream = |id, authority: &str, endpoint: Option<&str>| Upstream {
             id,
             authority: authority.to_owned(),
-            parameters: endpoint.map(|_| [("env", "prod")].into_iter().collect()),
+            state: UpstreamState::of(endpoint.is_some(), true),
+            parameters: endpoint.map(|_| [("env".to_owned(), "prod".to_owned())].into()),
             carries: "names".to_owned(),
             endpoint: endpoint.map(str::to_owned),
-            in_sync: endpoint.is_some(),
             since: at(),
-            last_error: endpoint.is_none().then(|| ("connection refused".to_owned(), at())),
-            unconfirmed: if endpoint.is_none() { vec![(TypeUrl::new(CDS), 7)] } else { Vec::new() },
+            age_seconds: seconds_since(at()),
+            last_error: endpoint
+                .is_none()
+                .then(|| LastError { at: at(), message: "connection refused".to_owned() }),
+            unconfirmed: if endpoint.is_none() { vec![unconfirmed(7)] } else { Vec::new() },
             problems: 0,
             withheld: if endpoint.is_some() { self.withheld() } else { Vec::new() },
         };
@@ -273,10 +282,11 @@ impl Instance for Fake {
             number,
             at: at(),
             authority: String::new(),
-            type_url: TypeUrl::new(CDS),
+            short_name: "cds".into(),
+            type_url: CDS.to_owned(),
             streams: 3,
-            took: Duration::from_millis(number),
-            outcome: if number.is_multiple_of(2) { "accepted" } else { "late" },
+            seconds: seconds(Duration::from_millis(number)),
+            outcome: if number.is_multiple_of(2) { "accepted" } else { "late" }.into(),
         };
         (1..=30).rev().map(change).collect()
     }
@@ -344,6 +354,7 @@ impl Instance for Fake {
             unreadable: 2,
             secrets: true,
             set_aside: vec!["/var/lib/weir/store.broken-1700000000".to_owned()],
+            unconfirmed: 7,
         })
     }
 

@@ -1,14 +1,17 @@
 //! Removals that were too many to be believed at once, and an operator who believes them.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
+use weir_types::TypeUrl;
 
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::{Shared, TAG};
+use crate::{Shared, TAG, WithheldRemovals};
 
 /// What is believed now.
 #[derive(Serialize, ToSchema)]
@@ -22,7 +25,8 @@ pub(crate) struct Confirmed {
 struct Removals {
     /// `cds`, `lds`, …; `other` for types that Weir does not know.
     #[serde(rename = "type")]
-    short_name: &'static str,
+    #[schema(value_type = String)]
+    short_name: Cow<'static, str>,
     /// The type's URL.
     type_url: String,
     /// How many.
@@ -52,13 +56,15 @@ pub(crate) async fn confirm_removals(
     let missing = || Problem::missing("id", &id, format!("no stream to a control plane has the id {id}"));
     let upstream = found.ok_or_else(missing)?;
     let withheld = upstream.withheld.into_iter();
-    let of_type = withheld.filter(|held| wanted.as_ref().is_none_or(|wanted| *wanted == held.type_url));
-    let believed = of_type.filter(|held| instance.confirm_removals(upstream.id, &held.type_url));
+    let of_type =
+        withheld.filter(|held| wanted.as_ref().is_none_or(|wanted| wanted.as_str() == held.type_url));
+    let believed =
+        of_type.filter(|held| instance.confirm_removals(upstream.id, &TypeUrl::new(&*held.type_url)));
     let confirmed: Vec<_> = believed
-        .map(|held| Removals {
-            short_name: held.type_url.short_name(),
-            type_url: held.type_url.to_string(),
-            removals: held.count,
+        .map(|WithheldRemovals { short_name, type_url, removals, .. }| Removals {
+            short_name,
+            type_url,
+            removals,
         })
         .collect();
     if confirmed.is_empty() {
