@@ -24,7 +24,7 @@ impl Selection {
     pub(crate) fn is_failing(&self) -> bool {
         let failure = self.failure().filter(|failure| !failure.error.is_unavailable());
         let transient = failure.is_some_and(|failure| failure.error.code.is_transient());
-        transient && self.live.is_empty() && self.resolution.absence() == Absence::Unknown
+        transient && self.members.is_empty() && self.resolution.absence() == Absence::Unknown
     }
 
     /// Whether nothing is known, and there is nobody to ask. That is no answer: it is settled no more than before.
@@ -50,7 +50,7 @@ impl Selection {
         if self.let_go(at) {
             return Some(Change::Moved);
         }
-        if !self.live.is_empty() {
+        if !self.members.is_empty() {
             return Some(Change::Removed);
         }
         if error.kind == ErrorKind::Undeliverable {
@@ -69,9 +69,7 @@ impl Selection {
         if self.is_collection() {
             return None;
         }
-        for member in self.live.values_mut() {
-            member.renew(at, true);
-        }
+        self.members.renew_all(at);
         Some(Change::Added)
     }
 }

@@ -7,30 +7,25 @@ use weir_types::{Commit, Name, Variant};
 use super::{Resolution, Selection, Tombstone};
 
 impl Selection {
-    /// Whether something is selected that must not be cached, so that nobody may join.
-    pub(crate) fn is_uncacheable(&self) -> bool {
-        self.uncacheable > 0
-    }
-
     /// Whether `variant` may be selected under `slot`. What must not be cached is for those who are subscribed when
     /// it is `brought`; where something else was selected before, they were.
     pub(crate) fn admits(&self, slot: &Name, variant: &Variant, brought: bool) -> bool {
-        let present = || !self.views.is_empty() && (brought || self.live.contains_key(slot));
+        let present = || !self.views.is_empty() && (brought || self.members.member(slot).is_some());
         !variant.content().do_not_cache || present()
     }
 
     /// Forgets what is selected under `slot`, now that nobody is subscribed: it must not be cached, or what has taken
     /// its place must not. Whoever subscribes next has to have it fetched.
     pub(crate) fn lapse(&mut self, slot: &Name, at: Commit) {
-        self.remove_member(slot, at);
-        self.prune(|_| false);
+        self.members.remove(slot, at);
+        self.members.prune(|_| false);
         self.resolution = Resolution::Pending;
         self.lapsed = true;
     }
 
     /// What is selected, as those have it who ask for it again.
     pub(crate) fn held(&self) -> Vec<Tombstone> {
-        let held = self.live.values().map(|member| Tombstone {
+        let held = self.members.live().map(|member| Tombstone {
             variant: Arc::clone(&member.variant),
             born: member.born,
             changed: member.changed,
@@ -56,16 +51,10 @@ impl Selection {
         for former in std::mem::take(&mut self.former) {
             if new.is_none_or(|new| new.key() != former.variant.key()) {
                 went |= new.is_none_or(|new| new.name() != former.variant.name());
-                self.add_tombstone(Tombstone { died: at, ..former });
+                self.members.add_tombstone(Tombstone { died: at, ..former });
             }
         }
         went
-    }
-
-    /// Where what must not be cached is selected.
-    pub(crate) fn uncacheable_slots(&self) -> Vec<Name> {
-        let uncacheable = self.live.iter().filter(|(_, member)| member.variant.content().do_not_cache);
-        uncacheable.map(|(slot, _)| slot.clone()).collect()
     }
 
     /// Whether something has to be fetched for whoever subscribes now; asked once.

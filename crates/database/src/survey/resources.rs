@@ -135,8 +135,8 @@ impl TypeCache {
         let collecting = self.collecting_selections(name);
         for (id, selection) in entry.selections().chain(collecting) {
             let member = match selection.is_collection() {
-                true => selection.member(name),
-                false => selection.live().next(),
+                true => selection.members.member(name),
+                false => selection.members.live().next(),
             };
             if let Some(member) = member.filter(|member| member.variant.name() == name) {
                 *shown.entry(member.variant.key()).or_default() += streams.of(id);
@@ -152,7 +152,7 @@ impl TypeCache {
         let asked = |(id, selection): (SelectionId, &Selection)| Asked {
             parameters: selection.locator.parameters.clone(),
             streams: streams.of(id),
-            served: selection.live().next().map(|member| member.variant.key().constraints.clone()),
+            served: selection.members.live().next().map(|member| member.variant.key().constraints.clone()),
             absence: selection.resolution().absence(),
             error: selection.failure().map(|failure| Arc::clone(&failure.error)),
         };

@@ -53,7 +53,8 @@ impl TypeCache {
         }
         let counted = view.shared.unsettled();
         holds(counted == unsettled, || what(&format!("{counted:?} is {unsettled:?}")))?;
-        let sums = view.selections.iter().map(|(selector, id)| self.selections[*id].sum(selector.form));
+        let sums =
+            view.selections.iter().map(|(selector, id)| self.selections[*id].members.sum(selector.form));
         holds(sums.fold(0, u64::wrapping_add) == view.sum, || what("its version is another"))?;
         let asked = view.shared.subscription.iter().all(|s| view.selections.contains_key(s));
         holds(asked && view.shared.subscription.len() == view.selections.len(), || {
@@ -69,13 +70,15 @@ impl TypeCache {
         holds(selection.views.keys().all(contains), || what("a view of it does not contain it"))?;
         holds(selection.views.is_empty() == self.selections.is_idle(id), || what("idle or not"))?;
         for form in [Form::Plain, Form::Located] {
-            let sums = selection.live().map(|member| member.variant.summand(form));
-            holds(sums.fold(0, u64::wrapping_add) == selection.sum(form), || what("its version is another"))?;
+            let sums = selection.members.live().map(|member| member.variant.summand(form));
+            holds(sums.fold(0, u64::wrapping_add) == selection.members.sum(form), || {
+                what("its version is another")
+            })?;
         }
-        holds(selection.gone().count() == selection.tombstone_count(), || {
+        holds(selection.members.gone().count() == selection.members.tombstone_count(), || {
             what("its tombstones are miscounted")
         })?;
-        selection.live().try_for_each(|member| {
+        selection.members.live().try_for_each(|member| {
             let variant = &member.variant;
             let matches = variant.key().constraints.matches(&selection.locator.parameters);
             holds(matches, || what("selects what does not match"))?;

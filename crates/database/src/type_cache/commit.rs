@@ -142,7 +142,10 @@ impl Transaction<'_> {
         let at = self.at;
         for (id, key) in returned {
             if self.cache.selections.contains(*id) {
-                self.update(*id, |selection| if selection.has(key) { selection.recover(at) } else { None });
+                self.update(
+                    *id,
+                    |selection| if selection.members.has(key) { selection.recover(at) } else { None },
+                );
             }
         }
         for absent in &batch.absent {
@@ -184,7 +187,7 @@ impl Transaction<'_> {
             for id in asked.into_iter().flatten() {
                 // Absent and brought, perhaps by another name, is brought.
                 let brought = self.cache.selects_named(id);
-                self.cache.selections[id].hear(!brought);
+                self.cache.selections[id].set_absent_by_name(!brought);
             }
             heard.extend(self.cache.variants.listing(name).chain([name]).cloned());
         }
@@ -317,7 +320,7 @@ mod tests {
                         Breadth::Name => self.cache.variants.answer(&name, &locator.parameters),
                         collection => self.cache.variants.lookup(&name, &locator.parameters, collection),
                     };
-                    let shown = self.cache.selections[id].shown(&name);
+                    let shown = self.cache.selections[id].members.shown(&name);
                     if shown.map(|variant| variant.content()) != found.as_ref().map(|found| found.content()) {
                         return Err(format!(
                             "{locator:?} selects {shown:?} of {name}, and there is {found:?}"

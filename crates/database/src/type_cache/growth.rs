@@ -52,7 +52,7 @@ impl TypeCache {
     pub(super) fn add_to_view(&mut self, id: ViewId, selector: Selector, selection_id: SelectionId) {
         self.selections.set_idle(selection_id, false);
         let (view, selection) = (&mut self.views[id], &mut self.selections[selection_id]);
-        view.sum = view.sum.wrapping_add(selection.sum(selector.form));
+        view.sum = view.sum.wrapping_add(selection.members.sum(selector.form));
         view.collections += usize::from(selection.is_collection());
         let forms = selection.views.entry(id).or_default();
         // A locator may be asked for in both forms: one selection, counted once.
@@ -84,7 +84,7 @@ impl TypeCache {
     pub(crate) fn leave_selection(&mut self, view: ViewId, id: SelectionId) {
         let selection = &mut self.selections[id];
         if selection.views.remove(&view).is_some() && selection.views.is_empty() {
-            let lapses = selection.is_uncacheable();
+            let lapses = selection.members.is_uncacheable();
             self.selections.set_idle(id, true);
             if lapses {
                 self.lapse(id);

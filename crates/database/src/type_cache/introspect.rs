@@ -102,8 +102,8 @@ impl TypeCache {
         let Some(entry) = self.entry(name) else { return showing };
         for (_, selection) in entry.selections().chain(self.collecting_selections(name)) {
             let member = match selection.is_collection() {
-                true => selection.member(name),
-                false => selection.live().next(),
+                true => selection.members.member(name),
+                false => selection.members.live().next(),
             };
             if member.is_none() && selection.is_collection() {
                 continue;
@@ -136,7 +136,10 @@ impl TypeCache {
             };
             let before = shown.len();
             shown.extend(
-                selection.live().map(|member| of(Some((Arc::clone(&member.variant), member.changed)))),
+                selection
+                    .members
+                    .live()
+                    .map(|member| of(Some((Arc::clone(&member.variant), member.changed)))),
             );
             if shown.len() == before {
                 shown.push(of(None));

@@ -121,7 +121,7 @@ impl TypeCache {
     /// Whether there is something of what the view asks for with `selector`.
     pub(crate) fn is_present(&self, id: ViewId, selector: &Selector) -> bool {
         let selection = self.views[id].selections.get(selector);
-        selection.is_some_and(|id| self.selections[*id].live().next().is_some())
+        selection.is_some_and(|id| self.selections[*id].members.live().next().is_some())
     }
 
     pub(crate) fn take_ambiguities(&mut self) -> Vec<Ambiguity> {
@@ -132,6 +132,6 @@ impl TypeCache {
         let views = &self.views;
         let selection = &mut self.selections[id];
         let own: Vec<&View> = selection.views.keys().map(|view| &views[*view]).collect();
-        selection.prune(|tombstone| own.iter().any(|view| view.needs(tombstone)));
+        selection.members.prune(|tombstone| own.iter().any(|view| view.needs(tombstone)));
     }
 }

@@ -48,7 +48,8 @@ impl TypeCache {
         statistics.names += asked.filter(|name| self.variants.of(name).is_none()).count();
         let selections = (place..next.min(self.selections.places()))
             .filter_map(|place| self.selections.get(SelectionId(place)));
-        statistics.tombstones += selections.map(|selection| selection.tombstone_count()).sum::<usize>();
+        statistics.tombstones +=
+            selections.map(|selection| selection.members.tombstone_count()).sum::<usize>();
         if place == 0 {
             statistics.selections += self.selections.len();
             statistics.views += self.views.len();

@@ -171,7 +171,7 @@ impl TypeCache {
         let mut charge = None;
         match youngest.map(|id| (id, &mut self.selections[id])) {
             None => charge = demand.want(&self.type_url, locator)?,
-            Some((id, selection)) if !selection.is_uncacheable() => {
+            Some((id, selection)) if !selection.members.is_uncacheable() => {
                 if selection.take_lapsed() {
                     demand.renew(&self.type_url, locator);
                 }

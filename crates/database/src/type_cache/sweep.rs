@@ -66,7 +66,7 @@ impl TypeCache {
             if self
                 .selections
                 .get(SelectionId(place))
-                .is_some_and(|selection| selection.tombstone_count() > 0)
+                .is_some_and(|selection| selection.members.tombstone_count() > 0)
             {
                 self.prune(SelectionId(place));
             }

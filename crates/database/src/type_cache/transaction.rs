@@ -142,10 +142,10 @@ impl<'a> Transaction<'a> {
             Breadth::Name => (&locator.name, self.cache.variants.answer(&locator.name, &locator.parameters)),
             collection => (name, self.cache.variants.lookup(name, &locator.parameters, collection)),
         };
-        if let Some(variant) = variant.as_ref().filter(|_| self.cache.selections[id].is_denied())
+        if let Some(variant) = variant.as_ref().filter(|_| self.cache.selections[id].is_absent_by_name())
             && self.cache.variants.has(variant, Reach::Named)
         {
-            self.cache.selections[id].hear(false);
+            self.cache.selections[id].set_absent_by_name(false);
         }
         let admitted = variant.as_ref().is_none_or(|variant| {
             self.cache.selections[id].admits(slot, variant, self.arrived.contains(variant.key()))
@@ -162,14 +162,14 @@ impl<'a> Transaction<'a> {
         let selection = &mut cache.selections[id];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
         let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
-        let (sums, had_error) = (selection.sums(), selection.failure().is_some());
+        let (sums, had_error) = (selection.members.sums(), selection.failure().is_some());
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
         let (away, breadth, unproved) = (selection.is_away(), selection.breadth(), selection.is_unproved());
         for (view_id, forms) in &selection.views {
             let view = &mut cache.views[*view_id];
-            view.sum = view.sum.wrapping_add(forms.growth(sums, selection.sums()));
+            view.sum = view.sum.wrapping_add(forms.growth(sums, selection.members.sums()));
             if settled {
                 view.shared.settle_one(collection, at);
             }
@@ -189,7 +189,7 @@ impl<'a> Transaction<'a> {
         if has_error != had_error {
             cache.selections.count_failing(id, has_error);
         }
-        if cache.selections[id].wants_pruning() {
+        if cache.selections[id].members.wants_pruning() {
             cache.prune(id);
         }
     }

@@ -39,7 +39,7 @@ impl Transaction<'_> {
     pub(super) fn keeps(&self, id: SelectionId, variant: &Variant) -> bool {
         let selection = &self.cache.selections[id];
         let arrived = || !selection.views.is_empty() && self.arrived.contains(variant.key());
-        !variant.content().do_not_cache || arrived() || selection.has(variant.key())
+        !variant.content().do_not_cache || arrived() || selection.members.has(variant.key())
     }
 }
 
@@ -47,8 +47,8 @@ impl TypeCache {
     /// Forgets what was only for those who have left selection `id`.
     pub(super) fn lapse(&mut self, id: SelectionId) {
         let selection = &mut self.selections[id];
-        let slots = selection.uncacheable_slots();
-        let members = slots.iter().filter_map(|slot| selection.member(slot));
+        let slots = selection.members.uncacheable_slots();
+        let members = slots.iter().filter_map(|slot| selection.members.member(slot));
         let names: BTreeSet<Name> = members.map(|member| member.variant.name().clone()).collect();
         for slot in &slots {
             selection.lapse(slot, self.last);
@@ -70,7 +70,7 @@ impl TypeCache {
         let untold: BTreeSet<SelectionId> = view.touched_since(told).collect();
         let stale = |selector: &&Selector| {
             let uncacheable =
-                |id: &SelectionId| self.selections[*id].is_uncacheable() && !untold.contains(id);
+                |id: &SelectionId| self.selections[*id].members.is_uncacheable() && !untold.contains(id);
             !selector.locator.is_collection() && view.selections.get(*selector).is_some_and(uncacheable)
         };
         again.iter().filter(stale).cloned().collect()

@@ -48,7 +48,7 @@ impl Transaction<'_> {
             Reach::Wildcard => {
                 let heard = |parameters: &DynamicParameters, id: SelectionId| {
                     let variants = self.cache.variants.of(variant.name());
-                    self.cache.selections[id].is_denied()
+                    self.cache.selections[id].is_absent_by_name()
                         || variants.is_some_and(|variants| variants.of(Reach::Named).any(parameters))
                 };
                 // What a wildcard brought stands in for what is asked for by name, until that is answered.

@@ -14,7 +14,7 @@ impl<'a> DiffBuilder<'a> {
     pub(super) fn collect_error(&mut self, form: Form, selection: &'a Selection) {
         let after = self.query.after;
         let Some(Failure { since, .. }) = selection.failure() else { return };
-        let news = match selection.live().next() {
+        let news = match selection.members.live().next() {
             None => *since > after.additions,
             Some(_) => !self.query.hold_removals && *since > after.removals,
         };
@@ -27,7 +27,7 @@ impl<'a> DiffBuilder<'a> {
     pub(super) fn tell_error(&mut self, form: Form, selection: &'a Selection) {
         // Full state has to repeat the content, and "the set of resources with errors and the set of valid
         // resources must not intersect" (TP3, "Protocol Behavior").
-        let repeated = self.query.shape == Shape::Everything && selection.live().next().is_some();
+        let repeated = self.query.shape == Shape::Everything && !selection.members.is_empty();
         let is_told = |failure: &&Failure| !failure.error.is_unavailable() || self.tells_away(selection);
         if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_told) {
             self.changed = true;
@@ -67,10 +67,11 @@ pub(super) fn sort_out<'a>(
     // Locators of one name may have equal errors, and a client may have any number of either.
     let mut listed = HashSet::new();
     for (selector, Failure { error, .. }) in errors {
-        let sent = shown(&selector).into_iter().flat_map(Selection::live).any(|member| {
-            let (name, key) = identity(&member.variant, selector.form);
-            sends(&name, key.as_ref())
-        });
+        let sent =
+            shown(&selector).into_iter().flat_map(|selection| selection.members.live()).any(|member| {
+                let (name, key) = identity(&member.variant, selector.form);
+                sends(&name, key.as_ref())
+            });
         if sent {
             sorted.postponed.push(selector);
             continue;

@@ -26,8 +26,7 @@ impl<'a> DiffBuilder<'a> {
     pub(super) fn answer_error(&mut self, form: Form, selection: &'a Selection) {
         let lasting = selection.failure().is_some_and(|failure| !failure.error.code.is_transient());
         let name = &selection.locator.name;
-        if lasting && selection.live().next().is_none() && self.takes_missing(form) && !self.is_claimed(name)
-        {
+        if lasting && selection.members.is_empty() && self.takes_missing(form) && !self.is_claimed(name) {
             self.missing.insert(name);
         }
     }

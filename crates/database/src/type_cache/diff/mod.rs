@@ -164,22 +164,26 @@ impl<'a> DiffBuilder<'a> {
         // A collection is answered even if there is nothing.
         let answered = || selection.is_collection() && selection.resolution().is_news_after(additions);
         answered()
-            || selection.live().any(|member| member.changed > additions)
-            || selection.gone().any(|old| self.is_untold(old))
+            || selection.members.live().any(|member| member.changed > additions)
+            || selection.members.gone().any(|old| self.is_untold(old))
     }
 
     /// Whether something of `selection` lives longer than the client knows.
     fn has_refreshed(&self, selection: &Selection) -> bool {
         let after = self.query.after.additions;
         self.query.refresh == Refresh::Whole
-            && selection.renewed_since(after).iter().any(|member| member.variant.content().ttl.is_some())
+            && selection
+                .members
+                .renewed_since(after)
+                .iter()
+                .any(|member| member.variant.content().ttl.is_some())
     }
 
     /// Notes the endpoints of a cluster that the client does not have yet.
     fn note_new(&mut self, member: &Member, selection: &Selection) {
         let Some(endpoints) = &member.variant.content().eds_name else { return };
         let name = member.variant.name();
-        let replaces = || selection.gone_of(name).iter().any(|old| self.is_untold(old));
+        let replaces = || selection.members.gone_of(name).iter().any(|old| self.is_untold(old));
         if member.born > self.query.after.additions && !self.is_claimed(name) && !replaces() {
             self.new_endpoints.insert(endpoints.clone());
         }
@@ -189,12 +193,12 @@ impl<'a> DiffBuilder<'a> {
         let (after, breadth) = (self.query.after, selection.breadth());
         let by_name = breadth == Breadth::Name;
         if self.query.shape == Shape::Everything {
-            for member in selection.live() {
+            for member in selection.members.live() {
                 self.note_new(member, selection);
                 self.send(&member.variant, form, breadth);
             }
         } else {
-            for member in selection.renewed_since(after.additions) {
+            for member in selection.members.renewed_since(after.additions) {
                 if self.is_answered_by_narrower(&member.variant, form, selection) {
                     continue;
                 }
@@ -207,7 +211,7 @@ impl<'a> DiffBuilder<'a> {
             }
         }
         let mut tombstoned = false;
-        for tombstone in selection.gone() {
+        for tombstone in selection.members.gone() {
             if self.is_untold(tombstone) {
                 tombstoned |= by_name && !tombstone.inherited;
                 self.collect_tombstone(form, selection, tombstone);
@@ -229,7 +233,7 @@ impl<'a> DiffBuilder<'a> {
             Breadth::Glob => true,
             Breadth::Name => false,
         };
-        let empty = collection.live().next().is_none();
+        let empty = collection.members.is_empty();
         let news = collection.resolution().is_news_after(after);
         if self.query.shape == Shape::Changes && told && empty && news {
             self.removed.insert(Removed::absent(&collection.locator.name, form));
@@ -255,13 +259,13 @@ impl<'a> DiffBuilder<'a> {
                 && old.changed <= after
                 && old.died > after
         };
-        known && untold || selection.gone_of(variant.name()).iter().any(was_held)
+        known && untold || selection.members.gone_of(variant.name()).iter().any(was_held)
     }
 
     fn collect_tombstone(&mut self, form: Form, selection: &Selection, tombstone: &'a Tombstone) {
         let key = tombstone.variant.key();
-        let swapped = selection.shows(&key.name);
-        if selection.has(key) || swapped && form == Form::Plain {
+        let swapped = selection.members.shows(&key.name);
+        if selection.members.has(key) || swapped && form == Form::Plain {
             return;
         }
         if self.query.shape == Shape::Everything {
@@ -288,7 +292,7 @@ impl<'a> DiffBuilder<'a> {
 
     /// Whether the client was told of nothing later that took the place of `tombstone`.
     fn is_last_life(&self, selection: &Selection, tombstone: &Tombstone) -> bool {
-        let mut lives = selection.gone_of(tombstone.variant.name()).iter().rev();
+        let mut lives = selection.members.gone_of(tombstone.variant.name()).iter().rev();
         let last = lives.find(|old| !old.inherited && self.is_untold(old));
         last.is_some_and(|last| std::ptr::eq(last, tombstone))
     }

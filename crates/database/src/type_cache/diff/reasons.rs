@@ -36,7 +36,7 @@ impl<'a> Reasons<'a> {
         };
         let names = self.cache.variants.aliases_of(name).chain([name]).cloned().chain(collections_of(name));
         let asking = names.filter_map(|asked| self.asked.get(&asked)).flatten();
-        let shown = asking.filter(|(asked, _)| *asked == form).filter_map(|(_, s)| s.shown(name));
+        let shown = asking.filter(|(asked, _)| *asked == form).filter_map(|(_, s)| s.members.shown(name));
         shown.filter(same).max_by_key(|other| other.lease().as_ref().map(Lease::until)).unwrap_or(variant)
     }
 }

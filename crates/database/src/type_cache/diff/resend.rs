@@ -23,7 +23,7 @@ impl<'a> DiffBuilder<'a> {
         if let Some(id) = self.view.selections.get(owed) {
             let selection = &self.cache.selections[*id];
             self.changed |= selection.is_collection() && selection.is_settled();
-            for Member { variant, .. } in selection.live() {
+            for Member { variant, .. } in selection.members.live() {
                 self.changed = true;
                 if !self.is_answered_by_narrower(variant, owed.form, selection) {
                     self.send(variant, owed.form, selection.breadth());
@@ -41,8 +41,9 @@ impl<'a> DiffBuilder<'a> {
         }
         // No longer asked for, but a wider collection goes on: also of what a name was an alias of.
         let former = self.cache.selection(&owed.locator).into_iter();
-        let former =
-            former.flat_map(|s| s.live().map(|m| &m.variant).chain(s.gone().map(|old| &old.variant)));
+        let former = former.flat_map(|s| {
+            s.members.live().map(|m| &m.variant).chain(s.members.gone().map(|old| &old.variant))
+        });
         let own = (!owed.locator.is_collection()).then_some(name);
         let names: BTreeSet<&Name> = former.map(|variant| variant.name()).chain(own).collect();
         for name in names {
@@ -52,7 +53,7 @@ impl<'a> DiffBuilder<'a> {
 
     /// Whether the client may have something of what `selection` showed and shows no more.
     fn may_hold(&self, selection: &Selection) -> bool {
-        self.is_claimed(&selection.locator.name) || selection.gone().any(|old| self.is_untold(old))
+        self.is_claimed(&selection.locator.name) || selection.members.gone().any(|old| self.is_untold(old))
     }
 
     /// Answers that the client has given up `name`, which collections cover: by all that they show of it, or by its
@@ -71,7 +72,7 @@ impl<'a> DiffBuilder<'a> {
         }
         let same = covering.iter().any(|(form, _)| *form == gone.form);
         let covering = covering.into_iter().filter(|(form, _)| !same || *form == gone.form);
-        let members = covering.filter_map(|(form, s)| Some((form, s.member(name)?, s.breadth())));
+        let members = covering.filter_map(|(form, s)| Some((form, s.members.member(name)?, s.breadth())));
         let members: Vec<_> = members.collect();
         if !members.is_empty() {
             return members
@@ -90,8 +91,9 @@ impl<'a> DiffBuilder<'a> {
     fn remove_given_up(&mut self, name: &Name, gone: &Selector) {
         let shown = self.shown();
         let former = self.cache.selection(&gone.locator);
-        let untold = former.into_iter().flat_map(|s| s.gone_of(name)).filter(|old| self.is_untold(old));
-        let live = former.and_then(|selection| selection.member(name)).map(|member| &member.variant);
+        let untold =
+            former.into_iter().flat_map(|s| s.members.gone_of(name)).filter(|old| self.is_untold(old));
+        let live = former.and_then(|selection| selection.members.member(name)).map(|member| &member.variant);
         let keys = live.into_iter().chain(untold.map(|old| &old.variant)).map(|variant| variant.key());
         let keys: Vec<_> = keys.filter(|key| !shown.located(key)).cloned().collect();
         if keys.is_empty() && !shown.is_asked_by_locator(name) {
@@ -133,11 +135,13 @@ impl<'a> DiffBuilder<'a> {
                 continue;
             }
             asked.insert(name);
-            if selection.live().next().is_none() {
+            if selection.members.is_empty() {
                 // Spoken of where the answer is.
                 unanswered.insert(name);
             }
-            if settled && !(known.contains(name) && (selection.shows(name) || unanswered.contains(name))) {
+            if settled
+                && !(known.contains(name) && (selection.members.shows(name) || unanswered.contains(name)))
+            {
                 form = Some(selector.form);
             }
         }
@@ -171,11 +175,12 @@ impl<'a> DiffBuilder<'a> {
         };
         let is_it = |member: &&Member| member.variant.name() == name;
         let mut names = self.cache.variants.aliases_of(name).chain([name]).filter_map(selection);
-        let by_name = names.find_map(|selection| Some((selection.live().find(is_it)?, Breadth::Name)));
+        let by_name =
+            names.find_map(|selection| Some((selection.members.live().find(is_it)?, Breadth::Name)));
         let by_collection = || {
             let collections = collections_of(name).filter_map(|collection| selection(&collection));
             let narrower = collections.filter(|s| than.is_none_or(|than| s.breadth() > than));
-            let answers = narrower.filter_map(|s| Some((s.member(name)?, s.breadth())));
+            let answers = narrower.filter_map(|s| Some((s.members.member(name)?, s.breadth())));
             answers.max_by_key(|(_, breadth)| *breadth)
         };
         let answer = by_name.or_else(by_collection);

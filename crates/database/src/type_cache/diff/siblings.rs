@@ -46,7 +46,7 @@ impl<'a> DiffBuilder<'a> {
     pub(super) fn remove_claimed(&mut self, name: &Name) {
         let held = self.cache.variants.held(name);
         let selections = self.cache.selections.named([name]);
-        let gone = selections.flat_map(|(_, id)| self.cache.selections[id].gone_of(name));
+        let gone = selections.flat_map(|(_, id)| self.cache.selections[id].members.gone_of(name));
         let all: Vec<_> = held.chain(gone.map(|old| &old.variant)).collect();
         let is_stated = |variant: &&&Arc<Variant>| {
             let version = variant.version(Form::Located);

@@ -68,7 +68,7 @@ impl TypeCache {
         let view = &self.views[id];
         let whole = query.shape == Shape::Everything || query.after.removals == Commit::NONE;
         let states_many = || query.known.is_some_and(|known| known.len() > slice);
-        let is_large = |id: &SelectionId| self.selections[*id].live().len() > slice;
+        let is_large = |id: &SelectionId| self.selections[*id].members.live().len() > slice;
         query.owed.len() > slice
             || whole && (view.selections.len() > slice || view.selections.values().any(is_large))
             || view.may_have_forgotten(query) && (view.selections.len() > slice || states_many())

@@ -31,7 +31,7 @@ impl TypeCache {
         }
         for (successor, gone) in left {
             self.views[view].note(successor, gone.died);
-            self.selections[successor].add_tombstone(gone);
+            self.selections[successor].members.add_tombstone(gone);
         }
     }
 
@@ -42,7 +42,7 @@ impl TypeCache {
         let selections = &self.views[base.view].selections;
         let located = given_up.iter().filter(|selector| selector.form == Form::Located);
         let gone = located.filter_map(|selector| selections.get(selector));
-        let gone = gone.flat_map(|id| self.selections[*id].gone());
+        let gone = gone.flat_map(|id| self.selections[*id].members.gone());
         let untold = gone.filter(|gone| gone.is_untold(base.cursor));
         let life = |gone: &Tombstone| (Arc::as_ptr(&gone.variant), gone.born, gone.changed, gone.died);
         untold.filter(|gone| seen.insert(life(gone))).map(Tombstone::inherited_copy).collect()
@@ -56,7 +56,9 @@ impl TypeCache {
             Breadth::Name => named(&selection.locator.name),
             _ => collections_of(&key.name).any(|name| name == selection.locator.name),
         };
-        key.constraints.matches(&selection.locator.parameters) && asks(selection) && !selection.has(key)
+        key.constraints.matches(&selection.locator.parameters)
+            && asks(selection)
+            && !selection.members.has(key)
     }
 }
 

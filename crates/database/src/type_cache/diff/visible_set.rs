@@ -60,10 +60,10 @@ impl<'a> VisibleSet<'a> {
                 let of_name = self.collections.entry(&selector.locator.name).or_default();
                 of_name.push((form, selection));
             }
-            Form::Plain => self.plain.extend(selection.live().map(|member| member.variant.name())),
+            Form::Plain => self.plain.extend(selection.members.live().map(|member| member.variant.name())),
             Form::Located => {
                 self.located_asked.insert(&selector.locator.name);
-                let keys = || selection.live().map(|member| member.variant.key());
+                let keys = || selection.members.live().map(|member| member.variant.key());
                 self.located.extend(keys());
                 self.located_names.extend(keys().map(|key| &key.name));
             }
@@ -71,12 +71,14 @@ impl<'a> VisibleSet<'a> {
     }
 
     pub(super) fn by_plain_name(&self, name: &Name) -> bool {
-        let collected = || self.collecting(name).any(|(form, s)| form == Form::Plain && s.shows(name));
+        let collected =
+            || self.collecting(name).any(|(form, s)| form == Form::Plain && s.members.shows(name));
         self.plain.contains(name) || collected()
     }
 
     pub(super) fn located(&self, key: &VariantKey) -> bool {
-        let collected = || self.collecting(&key.name).any(|(form, s)| form == Form::Located && s.has(key));
+        let collected =
+            || self.collecting(&key.name).any(|(form, s)| form == Form::Located && s.members.has(key));
         self.located.contains(key) || collected()
     }
 
@@ -87,7 +89,7 @@ impl<'a> VisibleSet<'a> {
 
     pub(super) fn any_of(&self, name: &Name) -> bool {
         self.plain.contains(name)
-            || self.collecting(name).any(|(_, selection)| selection.shows(name))
+            || self.collecting(name).any(|(_, selection)| selection.members.shows(name))
             || self.located_names.contains(name)
     }
 
