@@ -87,7 +87,6 @@ const LEFT: &[(&[&str], usize)] = &[
     (
         &[
             "crates/downstream",
-            "crates/protocol/src/server",
             "crates/session",
             "crates/testkit/src/model/harness.rs",
             "benches/benches",

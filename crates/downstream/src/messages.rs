@@ -19,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Body;
 use tonic::Status;
-use weir_protocol::Dialect;
+use weir_types::Dialect;
 
 use self::frames::Frames;
 pub(crate) use self::whole::Whole;
@@ -28,8 +28,7 @@ use crate::apart::apart;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::status::status;
-use weir_session::Limits;
-use weir_session::Request;
+use weir_session::{Limits, Request};
 
 /// How many bytes take about as long to decode as a name takes to subscribe to, at least.
 const BYTES_OF_A_NAME: usize = 64;

@@ -2,9 +2,8 @@
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, UpDownCounter};
-use weir_protocol::Dialect;
 use weir_tls::HandshakeError;
-use weir_types::TypeUrl;
+use weir_types::{Dialect, TypeUrl};
 use weir_wire::services::Service;
 
 use crate::admission::Shortage;

@@ -68,8 +68,7 @@ mod tests {
     use bytes::Bytes;
     use prost::Message;
     use weir_database::{Database, Settings, Subscriber};
-    use weir_protocol::Dialect;
-    use weir_types::{ApiVersion, Batch, Constraints, Content, Reach, TypeUrl, Variant, VariantKey};
+    use weir_types::{ApiVersion, Batch, Constraints, Content, Dialect, Reach, TypeUrl, Variant, VariantKey};
     use weir_wire::discovery::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource};
     use weir_wire::request::DeltaRequest;
     use weir_wire::services::Service;
@@ -77,8 +76,7 @@ mod tests {
     use super::*;
     use crate::known::Statements;
     use crate::shared::now;
-    use weir_session::Responses;
-    use weir_session::{ClientTransport, Env, Session};
+    use weir_session::{ClientTransport, Env, Responses, Session};
 
     struct Nobody;
 

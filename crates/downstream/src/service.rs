@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::body::Body;
-use weir_protocol::Dialect;
+use weir_types::Dialect;
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::request::DeltaRequest;
 use weir_wire::services::Service;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use weir_config::{Admission, Cache, ColdStart, ColdStarts, Config, Downstream, Drain, Limits};
-use weir_protocol::server::Patience;
-use weir_session::SessionSettings;
+use weir_session::{Patience, SessionSettings};
 
 use crate::access::AccessRules;
 use crate::rules::NodeRules;

@@ -6,7 +6,9 @@ use std::time::Instant;
 use parking_lot::RwLock;
 use tonic::Status;
 use weir_database::{Database, Subscriber};
-use weir_protocol::server::{Nonce, Verdict};
+use weir_session::{
+    Denied, Env, Limits, Nonce, RefusedName, Responses, SessionSettings, StreamError, Verdict, Wrapping,
+};
 use weir_types::TypeUrl;
 
 use crate::admission::Gate;
@@ -22,12 +24,6 @@ use crate::rest::JsonFrames;
 use crate::settings::Settings;
 use crate::status::status;
 use crate::tallies;
-use weir_session::Denied;
-use weir_session::Limits;
-use weir_session::Responses;
-use weir_session::StreamError;
-use weir_session::Wrapping;
-use weir_session::{Env, RefusedName, SessionSettings};
 
 /// What time it is, for sessions.
 pub(crate) fn now() -> Instant {

@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 use weir_database::Subscriber;
-use weir_protocol::Dialect;
+use weir_types::Dialect;
 use weir_wire::services::Service;
 
 pub(crate) use body::{ResponseBody, trailers};
@@ -41,8 +41,7 @@ use crate::shared::now;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
-use weir_session::Request;
-use weir_session::{ClientTransport, Handled, Session};
+use weir_session::{ClientTransport, Handled, Request, Session};
 
 /// One stream.
 pub(crate) struct Stream {

@@ -1,10 +1,8 @@
-//! The xDS transport protocol as state machines without IO.
+//! The upstream side of the xDS transport protocol as a state machine without IO ([`client`]).
 //!
-//! Owns what a stream means, in both dialects: on the client's side ([`client`]) and on the server's
-//! ([`server`]). Never
-//! reads a clock, waits, or knows of transports: time is an argument and timers are data.
+//! Owns what a stream to a control plane means, in both dialects. Never reads a clock, waits, or knows of transports:
+//! time is an argument and timers are data.
 
 pub mod client;
-pub mod server;
 
 pub use weir_types::Dialect;

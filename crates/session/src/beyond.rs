@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::stream::Refused as Ended;
 use weir_database::{MOST_REFUSED, Refused};
-use weir_protocol::server::Refused as Ended;
 use weir_types::{ResourceLocator, Selector, Subscription, Withheld};
 
 /// What was refused. Takes no memory where nothing is, as on almost all streams.

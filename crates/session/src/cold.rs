@@ -3,8 +3,8 @@
 //! The reason for each default is in docs/availability.md. Never decides whether there is somebody to ask: that is
 //! upstream's.
 
-use weir_protocol::Dialect;
-use weir_protocol::server::ServerStream;
+use crate::stream::ServerStream;
+use weir_types::Dialect;
 
 use crate::error::StreamError;
 use crate::profile::ClientKind;

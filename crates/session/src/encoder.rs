@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::stream::{Nonce, Step};
 use bytes::Bytes;
 use weir_database::{Diff, Part, Piece, Removed};
-use weir_protocol::Dialect;
-use weir_protocol::server::{Nonce, Step};
-use weir_types::{Constraints, Form, Name, TypeUrl, Variant, Version};
+use weir_types::{Constraints, Dialect, Form, Name, TypeUrl, Variant, Version};
 use weir_wire::frame::{Failing, Response};
 
 use crate::view::Attached;

@@ -1,6 +1,6 @@
 //! Why a client's stream ends.
 
-use weir_protocol::server::Refused;
+use crate::stream::Refused;
 use weir_types::Code;
 
 use crate::rights::Denied;

@@ -1,7 +1,7 @@
 //! One client's stream without IO: from decoded requests to encoded responses, gRPC and REST alike.
 //!
-//! Owns what a client may ask for, how its requests become subscriptions, and how what it is owed becomes bytes that
-//! streams share. Never decides what a client is owed (that is `protocol`'s), nor what exists (that is the database's).
+//! Owns what a client may ask for, how its requests become subscriptions, what it has to be sent and in which order
+//! (`stream`), and how that becomes bytes that streams share. Never decides what exists (that is the database's).
 //! Sockets, clocks, counters, logs and the cache of responses are the caller's.
 
 mod beyond;
@@ -15,6 +15,7 @@ mod responses;
 mod rights;
 mod scope;
 mod session;
+mod stream;
 mod view;
 mod wrapping;
 
@@ -26,5 +27,6 @@ pub use request::{InitialVersions, Request};
 pub use responses::{EncodedResponse, Encoding, Made, ResponseCache, ResponseKey, Responses};
 pub use rights::{Denied, Grant, Rights};
 pub use session::{ClientTransport, Env, Handled, OutgoingResponse, RefusedName, Session, SessionSettings};
+pub use stream::{Inbound, Logical, Nack, Names, Nonce, Patience, Refused, TimedOut, Verdict, View};
 pub use view::Attached;
 pub use wrapping::Wrapping;

@@ -1,7 +1,6 @@
 //! What a stream has to know of its client: what it may have, and what it understands.
 
-use weir_protocol::Dialect;
-use weir_types::DynamicParameters;
+use weir_types::{Dialect, DynamicParameters};
 
 use crate::rights::Rights;
 

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::stream::{Inbound, Nack, Names};
 use bytes::Bytes;
 use prost::Message;
-use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Nack, Names};
-use weir_types::{KnownVersions, Name, Selector, TypeUrl, Version};
+use weir_types::{Dialect, KnownVersions, Name, Selector, TypeUrl, Version};
 use weir_wire::discovery::{self, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError, Statement};
 use weir_wire::scan::ScanError;

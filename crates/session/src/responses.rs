@@ -8,11 +8,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::stream::{Framed, Framer, Step, View};
 use bytes::Bytes;
 use weir_database::{Diff, Query, Refresh, Shape};
-use weir_protocol::Dialect;
-use weir_protocol::server::{Framed, Framer, Step, View};
-use weir_types::{Form, Kind, Name, TypeUrl, Variant, Version};
+use weir_types::{Dialect, Form, Kind, Name, TypeUrl, Variant, Version};
 use weir_wire::{scan, trace};
 use xxhash_rust::xxh3::Xxh3;
 

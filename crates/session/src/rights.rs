@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use weir_protocol::server::{Inbound, Names, Refused};
+use crate::stream::{Inbound, Names, Refused};
 use weir_types::{
     DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
 };

@@ -1,6 +1,6 @@
 //! What a stream may carry: everything, or the resources of one service.
 
-use weir_protocol::server::Mode;
+use crate::stream::Mode;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 

@@ -16,11 +16,10 @@ mod stream_limits;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::stream::{Inbound, Logical, Nonce, ServerStream, TimedOut, Verdict, View as _};
 use bytes::Bytes;
 use weir_database::{Database, Subscriber};
-use weir_protocol::Dialect;
-use weir_protocol::server::{Inbound, Logical, Nonce, ServerStream, TimedOut, Verdict, View as _};
-use weir_types::{Name, Selector, TypeUrl, Version};
+use weir_types::{Dialect, Name, Selector, TypeUrl, Version};
 use weir_wire::services::Service;
 
 use self::retry::Retry;
@@ -220,7 +219,7 @@ impl Session {
             uncacheable: false,
         };
         let transmit = self.machine.poll_transmit(&mut responses, now)?;
-        let weir_protocol::server::Transmit { index, nonce, version, frame, refreshes } = transmit;
+        let crate::stream::Transmit { index, nonce, version, frame, refreshes } = transmit;
         Some(OutgoingResponse { index, nonce, version, frame, refreshes, uncacheable: responses.uncacheable })
     }
 

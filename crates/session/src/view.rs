@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::stream::{Nack, Refused, View, Views};
 use weir_database::{Attachment, Away, Database, Subscriber, Unsettled};
-use weir_protocol::server::{Nack, Refused, View, Views};
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 
 use crate::beyond::Beyond;

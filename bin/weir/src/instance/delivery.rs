@@ -50,7 +50,7 @@ fn sent_at(state: Standing, status: &TypeStatus) -> Option<SystemTime> {
 mod tests {
     use weir_database::{Barred, Unsettled};
     use weir_downstream::clients::Sent;
-    use weir_protocol::server::Nonce;
+    use weir_session::Nonce;
     use weir_types::{Cursor, Fingerprint, Head, Version};
 
     use super::*;

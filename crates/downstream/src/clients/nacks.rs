@@ -38,7 +38,7 @@ impl Nack {
         client: &Client,
         type_url: &TypeUrl,
         nonce: Option<String>,
-        nack: &weir_protocol::server::Nack,
+        nack: &weir_session::Nack,
     ) -> Self {
         Self {
             number: 0,

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use weir_database::{Barred, Unsettled};
-use weir_protocol::server::{Logical, Nonce};
+use weir_session::{Attached, Logical, Nonce};
 use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
 
 use super::{Millis, Told};
 use crate::node::Client;
-use weir_session::Attached;
 
 /// A stream of a client, or a poll that waits.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_protocol::server::{Nack, Nonce, Verdict};
+use weir_session::{Nack, Nonce, Verdict};
 use weir_types::{Commit, Version};
 
 use super::Millis;

@@ -30,8 +30,7 @@ use crate::peer::Peer;
 use crate::shared::Shared;
 use crate::status::status;
 use crate::tallies;
-use weir_session::Limits;
-use weir_session::StreamError;
+use weir_session::{Limits, StreamError};
 
 pub(crate) use frames::JsonFrames;
 

@@ -27,8 +27,7 @@ use crate::shared::now;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
-use weir_session::Request;
-use weir_session::{ClientTransport, Handled, Session};
+use weir_session::{ClientTransport, Handled, Request, Session};
 
 /// A request that waits for its answer.
 pub(super) struct Poll {

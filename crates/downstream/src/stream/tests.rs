@@ -1,10 +1,9 @@
 //! How much an idle stream holds.
 
-use weir_protocol::server::Logical;
+use weir_session::{Attached, Logical};
 use weir_wire::request::DeltaRequest;
 
 use super::*;
-use weir_session::Attached;
 
 /// What a function with these parameters gives takes so many bytes.
 fn given<A, B, C, T>(_: impl Fn(A, B, C) -> T) -> usize {

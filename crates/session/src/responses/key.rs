@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::stream::{Nonce, Step, View};
 use weir_database::Refresh;
-use weir_protocol::Dialect;
-use weir_protocol::server::{Nonce, Step, View};
-use weir_types::{Cursor, Fingerprint, Selector};
+use weir_types::{Cursor, Dialect, Fingerprint, Selector};
 
 use crate::view::Attached;
 use crate::wrapping::Wrapping;

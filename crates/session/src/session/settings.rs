@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_protocol::server::Patience;
+use crate::stream::Patience;
 
 use crate::cold::ColdStarts;
 use crate::limits::Limits;

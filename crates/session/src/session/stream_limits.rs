@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use weir_protocol::server::{Inbound, Names, ServerStream, View};
+use crate::stream::{Inbound, Names, ServerStream, View};
 use weir_types::{Form, Name, Selector, Subscription};
 
 use crate::error::StreamError;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Nack, Names};
+use weir_session::{Nack, Names};
 use weir_types::{Code, Constraints, Form, Name, Selector, TypeUrl, VariantKey, Version};
 use weir_wire::discovery::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource,

@@ -7,10 +7,9 @@ use std::time::Instant;
 
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
-use weir_protocol::server::{Logical, View as _};
 use weir_session::{
-    Attached, ClientProfile, ClientTransport, EncodedResponse, Env, InitialVersions, Made, ResponseCache,
-    ResponseKey, Responses, Session, Wrapping,
+    Attached, ClientProfile, ClientTransport, EncodedResponse, Env, InitialVersions, Logical, Made,
+    ResponseCache, ResponseKey, Responses, Session, View as _, Wrapping,
 };
 use weir_types::{ApiVersion, KnownVersions, Selector, TypeUrl};
 use weir_wire::discovery::DiscoveryRequest;

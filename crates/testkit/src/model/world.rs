@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_database::{Database, Settings};
 use weir_protocol::Dialect;
-use weir_protocol::server::Nack;
+use weir_session::Nack;
 use weir_types::{
     Absence, Absent, Answered, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, TypeUrl,
 };
@@ -149,8 +149,8 @@ impl World {
     fn is_asked_again(&self, who: usize, inbound: &Request) -> bool {
         let Some(logical) = self.peers[who].stream.of_type(&inbound.type_url) else { return true };
         match &inbound.names {
-            weir_protocol::server::Names::Patch { subscribe, .. } => !subscribe.is_empty(),
-            weir_protocol::server::Names::Replace(_) => logical
+            weir_session::Names::Patch { subscribe, .. } => !subscribe.is_empty(),
+            weir_session::Names::Replace(_) => logical
                 .outstanding()
                 .is_some_and(|(nonce, verdict)| verdict && nonce.to_string() == inbound.nonce),
         }

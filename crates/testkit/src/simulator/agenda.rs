@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-use weir_protocol::server::Names;
+use weir_session::Names;
 use weir_types::DynamicParameters;
 
 use super::proxy::Role;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use weir_protocol::Dialect;
-use weir_protocol::server::Nack;
+use weir_session::Nack;
 use weir_types::{DynamicParameters, Selector, TypeUrl, WILDCARD};
 
 use super::excuse::Excuse;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::Nack;
+use weir_session::Nack;
 use weir_types::TypeUrl;
 
 use super::agenda::{Agenda, End, Event, Trace};

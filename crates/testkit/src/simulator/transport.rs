@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use weir_database::Database;
 use weir_protocol::Dialect;
-use weir_protocol::server::Names;
-use weir_session::{ClientKind, ClientProfile};
+use weir_session::{ClientKind, ClientProfile, Names};
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl};
 
 use super::manners::{Customs, Manners};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use weir_database::Removed;
 use weir_protocol::Dialect;
 use weir_protocol::client::{self, Naming, Reported, Settings, UpstreamSession};
-use weir_protocol::server::{Nack, Names};
+use weir_session::{Nack, Names};
 use weir_types::{
     Batch, Code, Constraints, Content, DynamicParameters, Kind, ResourceLocator, Selector, Variant,
     VariantKey, Version,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use weir_database::Removed;
 use weir_protocol::Dialect;
-use weir_protocol::server::{Nack, Names};
+use weir_session::{Nack, Names};
 use weir_types::{
     Breadth, Constraints, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, Version,
     WILDCARD,

@@ -14,11 +14,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Kind, Name};
+use weir_types::{Dialect, Kind, Name};
 
 use super::response_state::{FirstResponse, ResponseState};
 use super::{Logical, Mode, ServerStream, View};
-use crate::Dialect;
 
 /// For how long a stream waits for what may never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ pub(super) struct NewClusters {
 
 impl<V: View, F: Clone> ServerStream<V, F> {
     /// Ends the waits whose time is up. To be called at [`Self::poll_timeout`].
-    pub fn handle_timeout(&mut self, now: Instant) -> TimedOut {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> TimedOut {
         let mut ended = TimedOut::default();
         if matches!(&self.clusters, ClusterWarming::Warming(new) if new.deadline <= now) {
             ended.warming = self.is_due();
@@ -83,7 +82,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 
     /// When a wait is to end with which something would leave.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let warming = match &self.clusters {
             ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
             _ => None,

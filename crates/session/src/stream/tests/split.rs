@@ -1,7 +1,7 @@
 //! Steps that take more than one response (i08).
 
 use super::*;
-use crate::Dialect::{Delta, Sotw};
+use weir_types::Dialect::{Delta, Sotw};
 
 fn says(dialect: Dialect, short: &str, nonce: &str, names: &[&str]) -> Inbound {
     match dialect {

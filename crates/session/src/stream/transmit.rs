@@ -17,11 +17,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Commit, Cursor, Kind, Name, Selector, Version};
+use weir_types::{Commit, Cursor, Dialect, Kind, Name, Selector, Version};
 
 use super::split::Split;
 use super::{Logical, Mode, ServerStream, View};
-use crate::Dialect;
 
 /// The nonce of a response: the commit that it brings the client to, and how many responses at that commit
 /// the logical stream had before. Unique per stream and type, and equal on all streams that make the same
@@ -61,72 +60,72 @@ impl fmt::Display for Nonce {
 }
 
 /// A step that a logical stream is about to make. Two streams for which it is equal are sent equal bytes.
-pub struct Step<'a, V> {
+pub(crate) struct Step<'a, V> {
     /// The logical stream.
-    pub logical: &'a Logical<V>,
+    pub(crate) logical: &'a Logical<V>,
     /// The dialect of the response.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// Up to where the client has been sent changes.
-    pub after: Cursor,
+    pub(crate) after: Cursor,
     /// Whether to send the whole state rather than what changed.
-    pub everything: bool,
+    pub(crate) everything: bool,
     /// Whether removals have to wait for other types.
-    pub hold_removals: bool,
+    pub(crate) hold_removals: bool,
     /// Whether to send a response even if there is nothing in it.
-    pub forced: bool,
+    pub(crate) forced: bool,
 }
 
 impl<V: View> Step<'_, V> {
     /// What must be sent though it did not change.
-    pub fn owed(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
+    pub(crate) fn owed(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
         &self.logical.owed
     }
 
     /// What is due beside the changes, since it could not be sent earlier.
-    pub fn unsaid(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
+    pub(crate) fn unsaid(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
         &self.logical.unsaid
     }
 
     /// What the client holds from an earlier stream.
-    pub fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
+    pub(crate) fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
         self.logical.known.get()
     }
 
     /// The nonce for a response that goes up to `to`.
-    pub fn nonce(&self, to: Commit) -> Nonce {
+    pub(crate) fn nonce(&self, to: Commit) -> Nonce {
         Nonce::next(self.logical.responses.nonce(), to)
     }
 }
 
 /// A step in bytes.
 #[derive(Clone, Debug)]
-pub struct Framed<F> {
+pub(crate) struct Framed<F> {
     /// Up to where the client has been sent changes with it.
-    pub to: Commit,
+    pub(crate) to: Commit,
     /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to send.
-    pub frame: Option<F>,
+    pub(crate) frame: Option<F>,
     /// What does not fit into that response: further ones, with the nonces that [`Nonce::following`] gives.
-    pub rest: Option<Arc<[F]>>,
+    pub(crate) rest: Option<Arc<[F]>>,
     /// The version of what the client then has.
-    pub version: Version,
+    pub(crate) version: Version,
     /// Whether it states that something lives on, so that it has to be sent even if nothing is different.
-    pub refreshes: bool,
+    pub(crate) refreshes: bool,
     /// Whether the client states to hold something against which only upstream's silence is evidence.
-    pub disputed: bool,
+    pub(crate) disputed: bool,
     /// Whether it contains errors.
-    pub errs: bool,
+    pub(crate) errs: bool,
     /// Of what an error has to be sent after it, since the resource itself is in it.
-    pub postponed: Arc<[Selector]>,
+    pub(crate) postponed: Arc<[Selector]>,
     /// Locators that nothing matches, which has to be sent when other locators of their names are answered.
-    pub waiting: Arc<[Selector]>,
+    pub(crate) waiting: Arc<[Selector]>,
     /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
-    pub warming: Option<Arc<HashSet<Name>>>,
+    pub(crate) warming: Option<Arc<HashSet<Name>>>,
     /// Of those, the endpoints of clusters that the client did not have before.
-    pub new_clusters: Option<Arc<[Name]>>,
+    pub(crate) new_clusters: Option<Arc<[Name]>>,
 }
 
 /// Makes bytes of steps.
-pub trait Framer<V> {
+pub(crate) trait Framer<V> {
     /// A response in bytes.
     type Frame;
     /// The bytes of `step`, up to the newest commit of its view.
@@ -135,17 +134,17 @@ pub trait Framer<V> {
 
 /// A response that is ready to leave.
 #[derive(Debug)]
-pub struct Transmit<F> {
+pub(crate) struct Transmit<F> {
     /// The place of its type in [`ServerStream::logical`].
-    pub index: usize,
+    pub(crate) index: usize,
     /// Its nonce.
-    pub nonce: Nonce,
+    pub(crate) nonce: Nonce,
     /// The version of what the client then has.
-    pub version: Version,
+    pub(crate) version: Version,
     /// Its bytes.
-    pub frame: F,
+    pub(crate) frame: F,
     /// Whether it states that something lives on.
-    pub refreshes: bool,
+    pub(crate) refreshes: bool,
 }
 
 /// Of a step: what it sends.
@@ -157,7 +156,7 @@ enum Phase {
 
 impl<V: View, F: Clone> ServerStream<V, F> {
     /// The next response, if there is anything to send. The caller has room to send it.
-    pub fn poll_transmit(
+    pub(crate) fn poll_transmit(
         &mut self,
         framer: &mut impl Framer<V, Frame = F>,
         now: Instant,
@@ -200,7 +199,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 
     /// Whether there may be something to send. If not, [`Self::poll_transmit`] would return nothing.
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.split.is_some()
             || (0..self.logical.len()).any(|i| self.has_additions(i) || self.logical[i].has_removals())
     }

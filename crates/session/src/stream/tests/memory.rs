@@ -1,8 +1,8 @@
 //! What a stream remembers of a client, whatever the client does.
 
 use super::*;
-use crate::Dialect::{Delta, Sotw};
-use crate::server::logical::MAX_GIVEN_UP;
+use crate::stream::logical::MAX_GIVEN_UP;
+use weir_types::Dialect::{Delta, Sotw};
 
 /// Gives up so many names that a wildcard covers, one at a time, and reads nothing; the refusal, if there is one.
 fn gives_up(fixture: &mut Fixture, count: usize) -> Option<Refused> {

@@ -27,20 +27,20 @@ mod tests;
 
 pub use inbound::{Inbound, Nack, Names, Verdict};
 pub use logical::Logical;
-pub use transmit::{Framed, Framer, Nonce, Step, Transmit};
+pub use transmit::Nonce;
+pub(crate) use transmit::{Framed, Framer, Step, Transmit};
 pub use waiting::{Patience, TimedOut};
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use weir_types::{
-    Commit, Cursor, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl, Version,
+    Commit, Cursor, Dialect, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl, Version,
 };
 
 use self::split::Split;
 use self::waiting::ClusterWarming;
 use self::warming::Warming;
-use crate::Dialect;
 
 /// Where a logical stream is attached: a set of selectors, and how far the resources behind it have moved.
 pub trait View {
@@ -80,7 +80,7 @@ pub trait View {
 }
 
 /// Where views come from.
-pub trait Views {
+pub(crate) trait Views {
     /// An attached view.
     type View: View;
     /// Attaches a logical stream that is subscribed to `add`.
@@ -100,7 +100,7 @@ pub enum Refused {
 
 /// What a stream carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Several types, so that their order matters (ADS).
     Aggregated,
     /// One type.
@@ -123,7 +123,7 @@ impl Mode {
 }
 
 /// One downstream stream, whose responses are `F`.
-pub struct ServerStream<V, F> {
+pub(crate) struct ServerStream<V, F> {
     dialect: Dialect,
     mode: Mode,
     /// The parameters of plain names, derived from the client's node.
@@ -143,7 +143,7 @@ pub struct ServerStream<V, F> {
 
 impl<V: View, F> ServerStream<V, F> {
     /// A stream of a client whose plain names have `parameters`.
-    pub fn new(dialect: Dialect, mode: Mode, parameters: DynamicParameters) -> Self {
+    pub(crate) fn new(dialect: Dialect, mode: Mode, parameters: DynamicParameters) -> Self {
         Self {
             dialect,
             mode,
@@ -159,13 +159,13 @@ impl<V: View, F> ServerStream<V, F> {
 
     /// Waits for as long as `patience` allows for what may never come.
     #[must_use]
-    pub fn with_patience(self, patience: Arc<Patience>) -> Self {
+    pub(crate) fn with_patience(self, patience: Arc<Patience>) -> Self {
         Self { patience, ..self }
     }
 
     /// Whether the client is a proxy. One may hold what it states no version of, so that its first responses are whole.
     #[must_use]
-    pub fn for_proxy(self, proxy: bool) -> Self {
+    pub(crate) fn for_proxy(self, proxy: bool) -> Self {
         Self { proxy, ..self }
     }
 
@@ -173,27 +173,27 @@ impl<V: View, F> ServerStream<V, F> {
     /// is known of earlier ones is the version that the request states, so the response waits for another
     /// version, whatever is subscribed, and carries everything. Its nonce is the version too: a request that
     /// rejects it names what is not to be sent again.
-    pub fn polled(parameters: DynamicParameters) -> Self {
+    pub(crate) fn polled(parameters: DynamicParameters) -> Self {
         Self::new(Dialect::Sotw, Mode::Poll { rejected: None }, parameters)
     }
 
     /// The dialect of the stream.
-    pub fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
     /// The logical streams, one per type that was asked for.
-    pub fn logical(&self) -> &[Logical<V>] {
+    pub(crate) fn logical(&self) -> &[Logical<V>] {
         &self.logical
     }
 
     /// How many names the stream remembers beside those that it is subscribed to.
-    pub fn remembered(&self) -> usize {
+    pub(crate) fn remembered(&self) -> usize {
         self.logical.iter().map(Logical::remembered).sum::<usize>() + self.warming.len()
     }
 
     /// Takes in one request, which came at `now`. Returns its answer to an earlier response.
-    pub fn handle_message(
+    pub(crate) fn handle_message(
         &mut self,
         inbound: Inbound,
         views: &mut impl Views<View = V>,
@@ -221,7 +221,7 @@ impl<V: View, F> ServerStream<V, F> {
 
     /// Asks again for what could not be subscribed to when it was asked for. To be called from time to time where there
     /// is such.
-    pub fn retry(&mut self) {
+    pub(crate) fn retry(&mut self) {
         for logical in &mut self.logical {
             let now = logical.view.retry();
             logical.owed.extend(now);

@@ -1,7 +1,7 @@
 //! In which order responses are sent.
 
 use super::*;
-use crate::Dialect::{Delta, Sotw};
+use weir_types::Dialect::{Delta, Sotw};
 
 fn types_of(asked: &[Asked]) -> Vec<&'static str> {
     asked.iter().map(|asked| asked.type_url).collect()

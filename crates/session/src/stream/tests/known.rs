@@ -1,7 +1,7 @@
 //! What a client holds from an earlier stream (`initial_resource_versions`).
 
 use super::*;
-use crate::Dialect::Delta;
+use weir_types::Dialect::Delta;
 
 #[test]
 fn i05_what_is_stated_counts_until_everything_is_answered() {

@@ -1,7 +1,7 @@
 //! What a client has answered for, for whoever waits for it (u10).
 
 use super::*;
-use crate::Dialect::{Delta, Sotw};
+use weir_types::Dialect::{Delta, Sotw};
 
 impl Fixture {
     /// What was answered for since this was asked last: up to which commit, and whether it was rejected.

@@ -1,7 +1,7 @@
 //! What requests mean.
 
 use super::*;
-use crate::Dialect::{Delta, Sotw};
+use weir_types::Dialect::{Delta, Sotw};
 
 const NOTHING: [&str; 0] = [];
 

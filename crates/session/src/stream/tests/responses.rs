@@ -1,7 +1,7 @@
 //! When responses are sent.
 
 use super::*;
-use crate::Dialect::{Delta, Sotw};
+use weir_types::Dialect::{Delta, Sotw};
 
 #[test]
 fn d05_nonces_count_the_responses_at_a_commit() {
