@@ -1,7 +1,11 @@
 //! When responses are sent.
 
+use std::time::Duration;
+
+use weir_types::{Absence, Commit, Content, Heartbeat, Reach};
+
+use super::fixture::anyones;
 use super::*;
-use weir_types::Dialect::{Delta, Sotw};
 
 #[test]
 fn d05_nonces_count_the_responses_at_a_commit() {
@@ -13,49 +17,56 @@ fn d05_nonces_count_the_responses_at_a_commit() {
 
 #[test]
 fn d08_nothing_is_said_while_nothing_moves() {
-    for first in [replace("eds", "", &["a"]), replace("cds", "", &["a"]), replace("cds", "", &["*"])] {
+    for (short, name) in [("eds", "a"), ("cds", "a"), ("cds", "*")] {
         let mut fixture = Fixture::new(Sotw);
-        fixture.says(first);
-        fixture.drain();
-        assert_eq!(fixture.next(), None);
+        fixture.commit(short, &["a"]);
+        fixture.answer(short);
+        fixture.subscribe(short, &[name]);
+        fixture.only();
+        assert_eq!(fixture.transmit(), None);
     }
 }
 
 #[test]
 fn d08_what_has_come_back_to_what_it_was_is_not_said_in_full_state() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.says(replace("cds", "", &["a"]));
-    fixture.drain();
-    let version = fixture.worlds.borrow()[&type_url("cds")].version;
-    fixture.adds("cds");
-    fixture.world("cds", |world| world.version = version);
-    assert_eq!(fixture.next(), None);
-    fixture.adds("cds");
+    fixture.commit_body("cds", "a", "1");
+    fixture.subscribe("cds", &["a"]);
+    fixture.only();
+    fixture.commit_body("cds", "a", "2");
+    fixture.commit_body("cds", "a", "1");
+    assert_eq!(fixture.transmit(), None);
+    fixture.commit_body("cds", "a", "2");
     fixture.only();
 }
 
 #[test]
 fn d08_a_version_that_stood_for_more_is_no_reason_to_be_silent() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.says(replace("cds", "", &["a", "b"]));
-    let (nonce, _) = fixture.only();
-    let version = fixture.worlds.borrow()[&type_url("cds")].version;
-    fixture.says(replace("cds", &nonce, &["a"]));
-    fixture.drain();
-    fixture.adds("cds");
-    fixture.world("cds", |world| world.version = version);
-    assert!(fixture.only().1.everything, "the client has dropped b meanwhile");
+    fixture.absent("cds", &["b"], Absence::Known);
+    fixture.commit_body("cds", "a", "1");
+    fixture.subscribe("cds", &["a", "b"]);
+    let first = fixture.only();
+    fixture.sends(replace("cds", &first.nonce, &["a"]));
+    assert_eq!(fixture.drain(), []);
+    fixture.commit_body("cds", "a", "2");
+    fixture.commit_body("cds", "a", "1");
+    let second = fixture.only();
+    assert_eq!(
+        (second.resources, second.version),
+        (first.resources, first.version),
+        "the client has dropped b"
+    );
 }
 
 #[test]
 fn s01_only_full_state_types_are_said_whole_and_only_in_sotw() {
     for (short, full) in [("cds", true), ("lds", true), ("srds", true), ("eds", false), ("other", false)] {
-        for (dialect, first) in [(Sotw, replace(short, "", &["a"])), (Delta, patch(short, "", &["a"], &[]))] {
-            let mut fixture = Fixture::new(dialect);
-            fixture.says(first);
-            fixture.drain();
-            fixture.adds(short);
-            assert_eq!(fixture.only().1.everything, full && dialect == Sotw, "{short} in {dialect}");
+        for dialect in [Sotw, Delta] {
+            let mut fixture = client_of(dialect, &[short]);
+            fixture.commit(short, &["a"]);
+            let whole = if full && dialect == Sotw { vec!["a", "b"] } else { vec!["a"] };
+            assert_eq!(fixture.only().resources, whole, "{short} in {dialect}");
         }
     }
 }
@@ -63,92 +74,115 @@ fn s01_only_full_state_types_are_said_whole_and_only_in_sotw() {
 #[test]
 fn s11_the_first_full_state_response_waits_for_every_name_and_is_then_sent() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.world("cds", |world| world.unsettled = (1, 0));
-    fixture.says(replace("cds", "", &["a", "b"]));
-    fixture.adds("cds");
-    assert_eq!(fixture.next(), None);
-    fixture.world("cds", |world| world.unsettled = (0, 0));
-    let (nonce, asked) = fixture.only();
-    assert!(asked.forced && asked.everything, "even if there is nothing");
-    fixture.world("cds", |world| world.unsettled = (1, 0));
-    fixture.says(replace("cds", &nonce, &["a", "b", "c"]));
-    assert_eq!(fixture.only().1.owed, ["c"], "names that are added later delay nothing");
+    fixture.subscribe("cds", &["a", "b"]);
+    fixture.absent("cds", &["a"], Absence::Known);
+    assert_eq!(fixture.transmit(), None);
+    fixture.absent("cds", &["b"], Absence::Known);
+    let first = fixture.only();
+    assert_eq!(first.resources, [""; 0], "even if there is nothing");
+    fixture.commit("cds", &["c"]);
+    fixture.sends(replace("cds", &first.nonce, &["a", "b", "c", "d"]));
+    assert_eq!(fixture.only().resources, ["c"], "names that are added later delay nothing");
 }
 
 #[test]
 fn s11_a_wildcard_waits_for_upstream_in_both_dialects() {
-    for (dialect, first) in [(Sotw, replace("cds", "", &[])), (Delta, patch("cds", "", &[], &[]))] {
+    for dialect in [Sotw, Delta] {
         let mut fixture = Fixture::new(dialect);
-        fixture.world("cds", |world| world.unsettled = (0, 1));
-        fixture.says(first);
-        assert_eq!(fixture.next(), None);
-        fixture.world("cds", |world| world.unsettled = (0, 0));
-        assert!(fixture.only().1.forced, "an empty response ends the client's waiting, in {dialect}");
+        fixture.subscribe("cds", &[]);
+        assert_eq!(fixture.transmit(), None);
+        fixture.answer("cds");
+        assert_eq!(
+            fixture.only().resources,
+            [""; 0],
+            "an empty response ends the client's waiting, in {dialect}"
+        );
     }
 }
 
 #[test]
 fn s10_other_types_wait_for_nothing() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.world("eds", |world| world.unsettled = (1, 0));
-    fixture.says(replace("eds", "", &["a", "b"]));
-    assert_eq!(fixture.next(), None, "there is nothing yet");
-    fixture.adds("eds");
-    fixture.only();
+    fixture.subscribe("eds", &["a", "b"]);
+    assert_eq!(fixture.transmit(), None, "there is nothing yet");
+    fixture.commit("eds", &["a"]);
+    assert_eq!(fixture.only().resources, ["a"]);
 }
 
 #[test]
 fn s08_a_stated_version_that_is_current_is_enough_for_a_wildcard() {
-    for (short, names, stated, silent) in [
-        ("cds", &[][..], Version(0), true),
-        ("lds", &["*"], Version(0), true),
-        ("cds", &[], Version(9), false),
-        ("cds", &["a"], Version(0), false),
-        ("srds", &[], Version(0), false),
+    for (short, names, is_current, silent) in [
+        ("cds", &[][..], true, true),
+        ("lds", &["*"], true, true),
+        ("cds", &[], false, false),
+        ("cds", &["a"], true, false),
+        ("srds", &[], true, false),
     ] {
         let mut fixture = Fixture::new(Sotw);
-        let mut first = replace(short, "", names);
-        first.version = Some(stated);
-        fixture.says(first);
-        assert_eq!(fixture.next().is_none(), silent, "{short} {names:?} {stated}");
-        fixture.adds(short);
+        fixture.commit(short, &["a"]);
+        fixture.answer(short);
+        fixture.subscribe(short, names);
+        let version = if is_current { fixture.only().version } else { "0000000000000009".to_owned() };
+        fixture.reconnect();
+        fixture.sends(stating(replace(short, "", names), &version));
+        assert_eq!(fixture.transmit().is_none(), silent, "{short} {names:?} {version}");
+        fixture.commit(short, &["a"]);
         fixture.only();
     }
 }
 
+const LEASE: Duration = Duration::from_secs(60);
+
+/// A client of clusters, of which `a` has a time to live.
+fn client_of_leased() -> Fixture {
+    let mut fixture = Fixture::new(Sotw);
+    fixture.subscribe("cds", &[]);
+    let content = Content { ttl: Some(LEASE), ..fixture.fresh("cds", "a").content().clone() };
+    let variant = fixture.variant("cds", "a", content);
+    fixture.commit_batch("cds", |_, batch| {
+        batch.reach = Reach::Wildcard;
+        batch.upserts.push(variant);
+    });
+    fixture.answer("cds");
+    fixture
+}
+
 #[test]
 fn t05_what_only_lives_on_is_said_in_full_state_too() {
-    let mut fixture = Fixture::new(Sotw);
-    fixture.says(replace("cds", "", &["a"]));
-    fixture.drain();
-    let version = fixture.worlds.borrow()[&type_url("cds")].version;
-    fixture.adds("cds");
-    fixture.world("cds", |world| (world.version, world.refreshes) = (version, true));
-    fixture.only();
+    let mut fixture = client_of_leased();
+    let first = fixture.only();
+    fixture.passes(10_000);
+    fixture.commit_batch("cds", |_, batch| {
+        batch.reach = Reach::Wildcard;
+        batch.heartbeats.push(Heartbeat { key: anyones("a"), ttl: LEASE });
+    });
+    let second = fixture.only();
+    assert_eq!((second.resources, second.version), (first.resources, first.version));
 }
 
 #[test]
 fn t03_a_client_that_comes_back_with_the_current_version_is_told_what_is_left() {
-    let mut fixture = Fixture::new(Sotw);
-    fixture.world("cds", |world| world.refreshes = true);
-    let mut first = replace("cds", "", &[]);
-    first.version = Some(Version(0));
-    fixture.says(first);
-    fixture.only();
+    let mut fixture = client_of_leased();
+    let version = fixture.only().version;
+    fixture.reconnect();
+    fixture.sends(stating(replace("cds", "", &[]), &version));
+    assert_eq!(fixture.only().resources, ["a"]);
 }
 
 #[test]
 fn t02_a_client_that_rejected_something_may_lack_what_it_was_sent() {
     let mut fixture = Fixture::new(Delta);
-    fixture.says(patch("cds", "", &["*"], &[]));
-    let (nonce, _) = fixture.only();
-    let rejects = |fixture: &Fixture| fixture.stream.logical()[0].rejects();
+    fixture.commit("cds", &["a", "b"]);
+    fixture.answer("cds");
+    fixture.subscribe("cds", &["*"]);
+    let nonce = fixture.only().nonce;
+    let rejects = |fixture: &Fixture| fixture.type_of("cds").rejects();
     assert!(!rejects(&fixture));
-    fixture.says(nack(patch("cds", &nonce, &[], &[])));
+    fixture.nack("cds", &nonce);
     assert!(rejects(&fixture));
-    fixture.says(patch("cds", "", &["b"], &[]));
+    fixture.sends(patch("cds", "", &["b"], &[]));
     assert!(rejects(&fixture), "that was no verdict");
-    let (nonce, _) = fixture.only();
-    fixture.says(patch("cds", &nonce, &[], &[]));
+    let nonce = fixture.only().nonce;
+    fixture.ack("cds", &nonce);
     assert!(!rejects(&fixture));
 }

@@ -1,44 +1,43 @@
 //! Steps that take more than one response (i08).
 
+use weir_types::Dialect;
+
 use super::*;
-use weir_types::Dialect::{Delta, Sotw};
 
-fn says(dialect: Dialect, short: &str, nonce: &str, names: &[&str]) -> Inbound {
-    match dialect {
-        Sotw => replace(short, nonce, names),
-        Delta => patch(short, nonce, &[], &[]),
-    }
-}
+const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A client of these types that has been sent everything, and is sent the rest in three parts.
+/// A client of these types that has been sent everything, and is sent each change of all in three parts.
 fn split_client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
-    let mut fixture = client_of(dialect, types);
-    fixture.answers("eds");
-    fixture.framer.more = 2;
+    let mut fixture = Fixture::new(dialect);
+    for short in types {
+        fixture.commit(short, &NAMES);
+        fixture.subscribe(short, &NAMES);
+    }
+    fixture.drain();
+    fixture.body_size = 600;
     fixture
 }
 
 /// Type and nonce of what leaves now.
 fn leaving(fixture: &mut Fixture) -> Vec<(&'static str, String)> {
-    std::iter::from_fn(|| fixture.next()).map(|(nonce, asked)| (asked.type_url, nonce)).collect()
+    fixture.drain().into_iter().map(|response| (response.short, response.nonce)).collect()
 }
 
 #[test]
 fn i08_parts_leave_in_one_go_with_nonces_of_one_commit() {
     for dialect in [Sotw, Delta] {
         let mut fixture = split_client_of(dialect, &["eds", "rds"]);
-        fixture.adds("eds");
-        let first = fixture.next().expect("the first part").0;
-        assert_eq!(first, "2-0");
+        let parts = |short, commit: Commit, parts: std::ops::Range<u32>| {
+            parts.map(|part| (short, Nonce { commit, part }.to_string())).collect::<Vec<_>>()
+        };
+        let eds = fixture.commit("eds", &NAMES);
+        let first = fixture.transmit().expect("the first part");
+        assert_eq!((first.short, first.nonce), parts("eds", eds, 0..1)[0]);
         // Neither what comes before it, nor what is newer, comes in between.
-        fixture.adds("rds");
-        fixture.adds("eds");
-        let left = leaving(&mut fixture);
-        let left: Vec<_> = left.iter().map(|(short, nonce)| (*short, nonce.as_str())).collect();
-        let parts = [("eds", "2-1"), ("eds", "2-2")];
-        let next =
-            [("eds", "4-0"), ("eds", "4-1"), ("eds", "4-2"), ("rds", "3-0"), ("rds", "3-1"), ("rds", "3-2")];
-        assert_eq!(left, [&parts[..], &next].concat(), "{dialect}");
+        let rds = fixture.commit("rds", &NAMES);
+        let newer = fixture.commit("eds", &NAMES);
+        let wanted = [parts("eds", eds, 1..3), parts("eds", newer, 0..3), parts("rds", rds, 0..3)];
+        assert_eq!(leaving(&mut fixture), wanted.concat(), "{dialect}");
     }
 }
 
@@ -47,16 +46,18 @@ fn i08_a_client_may_acknowledge_each_part_or_only_the_last() {
     for dialect in [Sotw, Delta] {
         for each in [true, false] {
             let mut fixture = split_client_of(dialect, &["eds"]);
-            fixture.adds("eds");
-            let mut verdicts = Vec::new();
-            while let Some((nonce, _)) = fixture.next() {
-                if each || nonce.ends_with("-2") {
-                    verdicts.push(fixture.says(says(dialect, "eds", &nonce, &["a"])).is_some());
+            let watch = fixture.watched("eds", |fixture, batch| {
+                batch.upserts = NAMES.iter().map(|name| fixture.fresh("eds", name)).collect();
+            });
+            for left in (0..3).rev() {
+                let part = fixture.transmit().expect("three parts");
+                assert_eq!(watch.tally().done(), 0, "{dialect}: answered with the last");
+                if each || left == 0 {
+                    assert!(fixture.ack("eds", &part.nonce).is_some(), "{dialect}");
                 }
             }
-            assert_eq!(verdicts, vec![true; if each { 3 } else { 1 }], "{dialect}");
             assert_eq!(fixture.drain(), [], "{dialect}: nothing is sent again");
-            assert_eq!(fixture.answers("eds"), [(2, false)], "{dialect}: answered with the last");
+            assert_eq!(watch.tally().accepted, 1, "{dialect}");
         }
     }
 }
@@ -65,12 +66,12 @@ fn i08_a_client_may_acknowledge_each_part_or_only_the_last() {
 fn i08_d06_a_rejected_part_is_not_sent_again() {
     for dialect in [Sotw, Delta] {
         let mut fixture = split_client_of(dialect, &["eds"]);
-        fixture.adds("eds");
-        let (first, _) = fixture.next().expect("the first part");
-        fixture.says(nack(says(dialect, "eds", &first, &["a"])));
+        fixture.commit("eds", &NAMES);
+        let first = fixture.transmit().expect("the first part");
+        fixture.nack("eds", &first.nonce);
         let left = leaving(&mut fixture);
         assert_eq!(left.len(), 2, "{dialect}: the others follow");
-        fixture.says(says(dialect, "eds", &left[1].1, &["a"]));
+        fixture.ack("eds", &left[1].1);
         assert_eq!(fixture.drain(), []);
     }
 }
@@ -79,15 +80,14 @@ fn i08_d06_a_rejected_part_is_not_sent_again() {
 fn i08_what_is_asked_for_between_parts_comes_after_them() {
     for dialect in [Sotw, Delta] {
         let mut fixture = split_client_of(dialect, &["eds"]);
-        fixture.adds("eds");
-        let (first, _) = fixture.next().expect("the first part");
-        fixture.says(match dialect {
-            Sotw => replace("eds", &first, &["a", "b"]),
-            Delta => patch("eds", &first, &["b"], &[]),
+        fixture.commit("eds", &["d"]);
+        fixture.commit("eds", &NAMES);
+        let first = fixture.transmit().expect("the first part");
+        fixture.sends(match dialect {
+            Sotw => replace("eds", &first.nonce, &["a", "b", "c", "d"]),
+            Delta => patch("eds", &first.nonce, &["d"], &[]),
         });
-        let owed = |(_, asked): (String, Asked)| asked.owed;
-        let left: Vec<_> = std::iter::from_fn(|| fixture.next()).map(owed).collect();
-        assert_eq!(left[..2], [Vec::<String>::new(), vec![]], "{dialect}: framed before");
-        assert_eq!(left[2], ["b"], "{dialect}");
+        let left: Vec<_> = fixture.drain().into_iter().map(|response| response.resources).collect();
+        assert_eq!((left.len(), &*left[2]), (3, &["d".to_owned()][..]), "{dialect}: framed before");
     }
 }

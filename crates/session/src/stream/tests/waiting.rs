@@ -1,53 +1,51 @@
 //! What is waited for, and for how long.
 
-use super::*;
-use weir_types::Dialect::{Delta, Sotw};
+use weir_database::Settings;
+use weir_types::constraints::Expr;
+use weir_types::{Absence, Answered, Constraints, Dialect, ResourceError, Selector, VariantKey};
 
-fn types_of(asked: &[Asked]) -> Vec<&'static str> {
-    asked.iter().map(|asked| asked.type_url).collect()
+use super::messages::patch_selectors;
+use super::*;
+use crate::ClientKind;
+
+/// A client of all clusters, of endpoints of which `unanswered` are not answered, and of other types.
+fn warming_client(dialect: Dialect, others: &[&'static str], unanswered: &[&str]) -> Fixture {
+    let mut fixture = client_of(dialect, others);
+    fixture.commit("cds", &["a"]);
+    fixture.answer("cds");
+    fixture.subscribe("cds", &["*"]);
+    fixture.commit("eds", &["a"]);
+    fixture.subscribe("eds", &[&["a"], unanswered].concat());
+    assert_eq!(fixture.drain().len(), 2);
+    fixture
 }
 
 /// Sends a cluster that the client does not have, with the endpoints `name`, at the cost of one response.
 fn send_cluster(fixture: &mut Fixture, name: &str) -> String {
-    fixture.world("cds", |world| {
-        world.warming = [name.into()].into();
-        world.new_clusters = vec![name.into()];
-    });
-    fixture.adds("cds");
-    let (nonce, asked) = fixture.only();
-    assert_eq!(asked.type_url, "cds");
-    // Only that response is about it.
-    fixture.world("cds", |world| (world.warming, world.new_clusters) = (HashSet::new(), Vec::new()));
-    nonce
-}
-
-/// Nobody knows what the endpoints of `name` are.
-fn leave_unanswered(fixture: &mut Fixture, names: &[&str]) {
-    fixture.world("eds", |world| {
-        world.unsettled = (names.len(), 0);
-        world.unanswered = names.iter().map(|name| Name::from(*name)).collect();
-    });
+    fixture.commit_clusters(&[name]);
+    let sent = fixture.only();
+    assert_eq!(sent.short, "cds");
+    sent.nonce
 }
 
 #[test]
 fn o04_changes_wait_for_new_clusters_until_the_deadline_and_no_longer() {
     for (dialect, accepts) in [(Delta, true), (Delta, false), (Sotw, true), (Sotw, false)] {
-        let mut fixture = client_of(dialect, &["cds", "eds", "lds", "rds"]);
-        leave_unanswered(&mut fixture, &["new"]);
+        let mut fixture = warming_client(dialect, &["lds", "rds"], &["new"]);
         let nonce = send_cluster(&mut fixture, "new");
         assert_eq!(fixture.due_in(), None, "nothing waits");
         if accepts {
-            fixture.accepts("cds", &nonce);
+            fixture.ack("cds", &nonce);
         }
         fixture.passes(300);
-        fixture.adds("rds");
+        fixture.commit("rds", &["a"]);
         assert_eq!(fixture.drain(), [], "{dialect}, accepts: {accepts}");
         assert_eq!(fixture.due_in(), Some(700), "counted from the cluster");
         assert_eq!(fixture.passes(699), TimedOut::default());
         assert_eq!(fixture.drain(), []);
         assert_eq!(fixture.passes(1), TimedOut { warming: true, first_response: false });
         assert_eq!(types_of(&fixture.drain()), ["rds"], "{dialect}, accepts: {accepts}");
-        fixture.adds("lds");
+        fixture.commit("lds", &["a"]);
         assert_eq!(types_of(&fixture.drain()), ["lds"], "nothing waits for it any more");
         assert_eq!(fixture.due_in(), None);
     }
@@ -55,125 +53,118 @@ fn o04_changes_wait_for_new_clusters_until_the_deadline_and_no_longer() {
 
 #[test]
 fn o04_a_wait_is_not_prolonged_by_clusters_that_come_meanwhile() {
-    let mut fixture = client_of(Delta, &["cds", "eds", "rds"]);
-    leave_unanswered(&mut fixture, &["one", "two"]);
+    let mut fixture = warming_client(Delta, &["rds"], &["one", "two", "three"]);
     let nonce = send_cluster(&mut fixture, "one");
-    fixture.accepts("cds", &nonce);
+    fixture.ack("cds", &nonce);
     fixture.passes(600);
     let nonce = send_cluster(&mut fixture, "two");
-    fixture.accepts("cds", &nonce);
-    fixture.adds("rds");
+    fixture.ack("cds", &nonce);
+    fixture.commit("rds", &["a"]);
     assert_eq!((fixture.drain(), fixture.due_in()), (vec![], Some(400)));
     fixture.passes(400);
     assert_eq!(types_of(&fixture.drain()), ["rds"]);
-    leave_unanswered(&mut fixture, &["one", "two", "three"]);
     send_cluster(&mut fixture, "three");
-    fixture.adds("rds");
+    fixture.commit("rds", &["a"]);
     assert_eq!((fixture.drain(), fixture.due_in()), (vec![], Some(1000)), "another wait");
 }
 
 #[test]
 fn o04_only_endpoints_of_new_clusters_of_the_newest_response_are_waited_for() {
-    let mut fixture = client_of(Delta, &["cds", "eds", "rds"]);
-    leave_unanswered(&mut fixture, &["no cluster", "changed", "old"]);
-    fixture.world("cds", |world| world.warming = ["changed".into()].into());
-    fixture.adds("cds");
+    let mut fixture = warming_client(Delta, &["rds"], &["no cluster", "a", "old"]);
+    fixture.remove("eds", &["a"]);
+    fixture.drain();
+    fixture.commit_clusters(&["a"]);
     fixture.only();
-    fixture.adds("rds");
+    fixture.commit("rds", &["a"]);
     assert_eq!(types_of(&fixture.drain()), ["rds"], "a changed cluster goes on with what it has");
 
     let nonce = send_cluster(&mut fixture, "old");
-    fixture.accepts("cds", &nonce);
-    fixture.adds("rds");
+    fixture.ack("cds", &nonce);
+    fixture.commit("rds", &["a"]);
     assert_eq!(fixture.drain(), []);
-    fixture.world("cds", |world| world.warming = HashSet::new());
-    fixture.adds("cds");
-    let (nonce, _) = fixture.next().expect("it changes");
-    fixture.accepts("cds", &nonce);
+    fixture.commit_clusters(&["a"]);
+    let changed = fixture.transmit().expect("it changes");
+    fixture.ack("cds", &changed.nonce);
     assert_eq!(types_of(&fixture.drain()), ["rds"], "the newest response has no new cluster");
 }
 
 #[test]
 fn o04_the_wait_ends_when_the_endpoints_are_there() {
-    let mut fixture = client_of(Delta, &["cds", "eds", "rds"]);
-    leave_unanswered(&mut fixture, &["new", "no cluster"]);
+    let mut fixture = warming_client(Delta, &["rds"], &["new", "no cluster"]);
     let nonce = send_cluster(&mut fixture, "new");
-    fixture.adds("rds");
-    fixture.accepts("cds", &nonce);
+    fixture.commit("rds", &["a"]);
+    fixture.ack("cds", &nonce);
     assert_eq!(fixture.drain(), []);
-    leave_unanswered(&mut fixture, &["no cluster"]);
-    fixture.adds("eds");
+    fixture.commit("eds", &["new"]);
     assert_eq!(types_of(&fixture.drain()), ["eds", "rds"]);
-    leave_unanswered(&mut fixture, &["no cluster", "new"]);
-    fixture.adds("rds");
+    fixture.subscribe("eds", &["more"]);
+    fixture.commit("rds", &["a"]);
     assert_eq!(types_of(&fixture.drain()), ["rds"], "once warm, it is");
 }
 
 #[test]
 fn o04_what_is_newly_asked_for_does_not_wait() {
-    let mut fixture = client_of(Delta, &["cds", "eds", "rds", "vhds"]);
-    leave_unanswered(&mut fixture, &["new"]);
+    let mut fixture = warming_client(Delta, &["rds", "vhds"], &["new"]);
+    fixture.commit("rds", &["c"]);
+    fixture.subscribe("vhds", &["late"]);
     send_cluster(&mut fixture, "new");
-    fixture.says(patch("rds", "", &["b"], &[]));
-    assert_eq!(fixture.only().1.owed, ["b"]);
-    fixture.adds("vhds");
+    fixture.subscribe("rds", &["c"]);
+    assert_eq!(fixture.only().resources, ["c"]);
+    fixture.commit("vhds", &["a"]);
     assert_eq!(fixture.drain(), [], "a change waits");
-    fixture.answered("vhds");
+    fixture.commit("vhds", &["late"]);
     assert_eq!(types_of(&fixture.drain()), ["vhds"], "an answer does not");
 }
 
 #[test]
 fn s13_a_first_response_waits_for_names_for_a_second_where_nothing_is_stated() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.world("cds", |world| world.unsettled = (1, 0));
-    fixture.says(replace("cds", "", &["a", "b"]));
+    fixture.commit("cds", &["a"]);
+    fixture.subscribe("cds", &["a", "b"]);
     assert_eq!((fixture.drain(), fixture.due_in()), (vec![], Some(1000)));
     fixture.passes(999);
     assert_eq!(fixture.drain(), []);
     assert!(fixture.passes(1).first_response);
-    let (_, asked) = fixture.only();
-    assert!(asked.everything && asked.forced);
+    assert_eq!(fixture.only().resources, ["a"]);
     assert_eq!(fixture.due_in(), None);
-    fixture.world("cds", |world| world.unsettled = (0, 0));
-    fixture.answered("cds");
-    assert_eq!(types_of(&fixture.drain()), ["cds"], "the rest follows");
+    fixture.commit("cds", &["b"]);
+    assert_eq!(fixture.only().resources, ["a", "b"], "the rest follows");
 }
 
 #[test]
 fn s13_a_first_response_leaves_when_what_is_under_way_has_been_answered() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.world("lds", |world| world.unsettled = (1, 0));
-    fixture.says(replace("lds", "", &["a", "b"]));
+    fixture.commit("lds", &["a"]);
+    fixture.subscribe("lds", &["a", "b"]);
     assert_eq!(fixture.drain(), []);
     fixture.passes(20);
-    fixture.world("lds", |world| world.unsettled = (0, 0));
-    fixture.answered("lds");
+    fixture.absent("lds", &["b"], Absence::Known);
     assert_eq!(types_of(&fixture.drain()), ["lds"]);
     assert_eq!(fixture.passes(5000), TimedOut::default());
 }
 
 #[test]
 fn s13_a_first_response_does_not_wait_for_names_that_nobody_can_be_asked_for() {
-    for (away, known, leaves) in [(1, true, true), (2, false, false), (1, false, false)] {
+    for (away, known, leaves) in
+        [(&["b"][..], &["a"][..], true), (&["a", "b"], &[], false), (&["b"], &[], false)]
+    {
         let mut fixture = Fixture::new(Sotw);
-        let unsettled = if known { away } else { 2 };
-        fixture.world("cds", |world| (world.unsettled, world.away) = ((unsettled, 0), away));
-        fixture.says(replace("cds", "", &["a", "b"]));
+        fixture.commit("cds", known);
+        fixture.subscribe("cds", &["a", "b"]);
+        fixture.fail("cds", away, &ResourceError::unavailable(Constraints::unconstrained()));
         let left = fixture.drain();
-        assert_eq!(left.len(), usize::from(leaves), "{away} of two away, anything known: {known}");
+        assert_eq!(left.len(), usize::from(leaves), "{away:?} of two away, known: {known:?}");
     }
 }
 
 #[test]
 fn s11_a_wait_that_leaves_nothing_incomplete_has_no_end() {
-    for (proxy, first) in [(false, replace("cds", "", &["*", "b"])), (true, replace("cds", "", &["a", "b"]))]
-    {
-        let mut fixture = Fixture::new(Sotw);
-        fixture.stream = fixture.stream.for_proxy(proxy);
-        fixture.world("cds", |world| world.unsettled = (1, usize::from(!proxy)));
-        fixture.says(first);
-        assert_eq!((fixture.drain(), fixture.due_in()), (vec![], None), "proxy: {proxy}");
-        assert_eq!(fixture.passes(60_000), TimedOut::default(), "proxy: {proxy}");
+    for (kind, known, first) in [(ClientKind::Other, "b", ["*", "b"]), (ClientKind::Weir, "a", ["a", "b"])] {
+        let mut fixture = Fixture::with(Sotw, None, kind, Settings::default());
+        fixture.commit("cds", &[known]);
+        fixture.subscribe("cds", &first);
+        assert_eq!((fixture.drain(), fixture.due_in()), (vec![], None), "{kind:?}");
+        assert_eq!(fixture.passes(60_000), TimedOut::default(), "{kind:?}");
         assert_eq!(fixture.drain(), []);
     }
 }
@@ -181,59 +172,47 @@ fn s11_a_wait_that_leaves_nothing_incomplete_has_no_end() {
 #[test]
 fn s13_a_first_response_without_anything_known_does_not_leave() {
     let mut fixture = Fixture::new(Sotw);
-    fixture.world("lds", |world| world.unsettled = (2, 0));
-    fixture.says(replace("lds", "", &["a", "b"]));
+    fixture.subscribe("lds", &["a", "b"]);
     assert_eq!(fixture.passes(1000), TimedOut::default());
     assert_eq!(fixture.drain(), []);
-    fixture.world("lds", |world| world.unsettled = (1, 0));
-    fixture.answered("lds");
+    fixture.commit("lds", &["a"]);
     assert_eq!(types_of(&fixture.drain()), ["lds"], "it has waited for long enough");
 }
 
 #[test]
 fn a_first_response_that_was_sent_leaves_no_deadline() {
-    let mut fixture = Fixture::new(Sotw);
-    fixture.says(replace("lds", "", &["a"]));
-    assert_eq!(fixture.drain().len(), 1);
-    fixture.world("lds", |world| world.unsettled = (1, 0));
+    let mut fixture = client_of(Sotw, &["lds"]);
+    fixture.subscribe("lds", &["a", "b", "c"]);
     assert_eq!(fixture.due_in(), None);
 }
 
 #[test]
 fn o04_a_wait_that_nothing_needed_is_over_when_the_next_begins() {
-    let mut fixture = client_of(Delta, &["cds", "eds", "rds"]);
-    leave_unanswered(&mut fixture, &["one", "two"]);
+    let mut fixture = warming_client(Delta, &["rds"], &["one", "two"]);
     let nonce = send_cluster(&mut fixture, "one");
-    fixture.accepts("cds", &nonce);
-    fixture.now += Duration::from_secs(60);
+    fixture.ack("cds", &nonce);
+    fixture.now += std::time::Duration::from_secs(60);
     let nonce = send_cluster(&mut fixture, "two");
-    fixture.accepts("cds", &nonce);
-    fixture.adds("rds");
+    fixture.ack("cds", &nonce);
+    fixture.commit("rds", &["a"]);
     assert_eq!((fixture.drain(), fixture.due_in()), (vec![], Some(1000)));
 }
 
 #[test]
 fn s11_wildcards_and_clients_that_state_a_version_wait_for_all_of_it() {
-    let stating = |mut inbound: Inbound| {
-        inbound.version = Some(Version(7));
-        inbound
-    };
-    for first in [
-        stating(replace("cds", "", &["a", "b"])),
-        replace("cds", "", &["*", "b"]),
-        stating(replace("lds", "", &["a", "b"])),
+    for (short, names, stated, known) in [
+        ("cds", ["a", "b"], "0000000000000007", &["a"][..]),
+        ("cds", ["*", "b"], "", &["a", "b"]),
+        ("lds", ["a", "b"], "0000000000000007", &["a"]),
     ] {
         let mut fixture = Fixture::new(Sotw);
-        let short = first.type_url.short_name();
-        let collections =
-            usize::from(matches!(&first.names, Names::Replace(names) if names[0].locator.is_wildcard()));
-        fixture.world(short, |world| world.unsettled = (1 - collections, collections));
-        fixture.says(first.clone());
+        fixture.commit(short, known);
+        fixture.sends(stating(replace(short, "", &names), stated));
         fixture.passes(60_000);
-        assert_eq!(fixture.drain(), [], "{first:?}");
-        fixture.world(short, |world| world.unsettled = (0, 0));
-        fixture.answered(short);
-        assert_eq!(fixture.drain().len(), 1, "{first:?}");
+        assert_eq!(fixture.drain(), [], "{short} {names:?}");
+        fixture.commit(short, &["b"]);
+        fixture.answer(short);
+        assert_eq!(fixture.only().resources, ["a", "b"], "{short} {names:?}");
     }
 }
 
@@ -241,44 +220,43 @@ fn s11_wildcards_and_clients_that_state_a_version_wait_for_all_of_it() {
 fn i16_an_unanswered_collection_is_empty_for_clients_that_state_nothing() {
     for stated in [false, true] {
         let mut fixture = Fixture::new(Sotw);
-        fixture.world("cds", |world| world.unproved = 1);
-        let mut first = replace("cds", "", &["*"]);
-        first.version = stated.then_some(Version(7));
-        fixture.says(first);
+        let first = replace("cds", "", &["*"]);
+        fixture.sends(if stated { stating(first, "0000000000000007") } else { first });
+        fixture.commit_batch("cds", |_, batch| {
+            batch.answered.push(Answered { absence: Absence::TimedOut, ..Answered::all() });
+        });
         assert_eq!(fixture.drain().len(), usize::from(!stated), "stated: {stated}");
-        fixture.world("cds", |world| world.unproved = 0);
-        fixture.answered("cds");
-        assert_eq!(fixture.drain().len(), 1, "stated: {stated}");
+        fixture.commit("cds", &["a"]);
+        fixture.answer("cds");
+        assert_eq!(fixture.only().resources, ["a"], "stated: {stated}");
     }
 }
 
 #[test]
 fn p18_that_nothing_matches_a_locator_is_said_when_its_siblings_are_answered() {
-    let mut fixture = client_of(Delta, &["eds"]);
-    let waiting = selectors(&["a"]);
-    fixture.world("eds", |world| world.waiting = waiting.clone());
-    fixture.adds("eds");
-    fixture.drain();
-    assert!(!fixture.stream.is_due(), "nothing can be sent yet");
-    fixture.world("eds", |world| world.waiting.clear());
-    fixture.adds("eds");
-    assert_eq!(fixture.only().1.unsaid, ["a"]);
+    let located = |env| Selector::located("a", [("env", env)].into_iter().collect());
+    let (test, prod) = (located("test"), located("prod"));
+    let mut fixture = Fixture::new(Delta);
+    fixture.sends(patch_selectors("eds", &[test.clone(), prod], &[]));
+    fixture.commit_batch("eds", |_, batch| batch.mark_absent(&test.locator, Absence::Known));
+    assert_eq!(fixture.drain(), []);
+    assert!(!fixture.session.may_transmit(), "nothing can be sent yet");
+    fixture.commit_batch("eds", |fixture, batch| {
+        let content = fixture.fresh("eds", "a").content().clone();
+        let key = VariantKey::new("a", Constraints::new(Expr::value("env", "prod")));
+        batch.upserts.push(weir_types::Variant::new(key, content));
+    });
+    let sent = fixture.only();
+    assert_eq!((sent.resources.len(), sent.removed), (1, vec!["a".to_owned()]));
 }
 
 #[test]
 fn i16_explicit_names_do_not_wait_for_a_collection_beside_them() {
-    for proxy in [false, true] {
-        let mut fixture = Fixture::new(Delta);
-        fixture.stream = fixture.stream.for_proxy(proxy);
-        fixture.world("cds", |world| world.unsettled = (1, 1));
-        fixture.says(patch("cds", "", &["*", "a"], &[]));
+    for (kind, sent) in [(ClientKind::Other, 1), (ClientKind::Weir, 0)] {
+        let mut fixture = Fixture::with(Delta, None, kind, Settings::default());
+        fixture.subscribe("cds", &["*", "a"]);
         assert_eq!(fixture.drain(), [], "there is nothing to send");
-        fixture.world("cds", |world| world.unsettled = (0, 1));
-        fixture.answered("cds");
-        let sent = types_of(&fixture.drain());
-        match proxy {
-            false => assert_eq!(sent, ["cds"]),
-            true => assert_eq!(sent, Vec::<&str>::new(), "a proxy would take it for the answer to all"),
-        }
+        fixture.commit("cds", &["a"]);
+        assert_eq!(fixture.drain().len(), sent, "a proxy would take it for the answer to all: {kind:?}");
     }
 }
