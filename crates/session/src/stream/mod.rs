@@ -16,6 +16,7 @@
 mod inbound;
 mod initial_versions;
 mod logical;
+mod order;
 mod response_state;
 mod split;
 mod transmit;

@@ -1,16 +1,4 @@
-//! What leaves next, and in which order.
-//!
-//! Make before break, also when a stream is several changes behind on several types: first every type's
-//! additions, in the order in which they depend on each other, and only when there are none left the
-//! removals, in reverse. Removals that nothing has to wait for leave with the additions.
-//!
-//! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
-//! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
-//! yet. What may point at clusters waits until the client has acknowledged the new ones of the newest response, and
-//! their endpoints are there or known to be missing, or until that has taken too long (`waiting`). What a client has
-//! newly asked for does not wait: it asks in an order of its own.
-//! Nor do clusters and endpoints go before what takes their place is ready: upstream sends one type after the other,
-//! so that the route that moves may yet be on its way.
+//! The next response: which type makes a step, what the step is, and what is noted of it when it is made.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,6 +7,7 @@ use std::time::Instant;
 
 use weir_types::{Commit, Cursor, Dialect, Kind, Name, Selector, Version};
 
+use super::order::{Phase, TypeProgress, next_step};
 use super::split::Split;
 use super::{Logical, Mode, ServerStream, View};
 
@@ -147,13 +136,6 @@ pub(crate) struct Transmit<F> {
     pub(crate) refreshes: bool,
 }
 
-/// Of a step: what it sends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Additions,
-    Removals,
-}
-
 impl<V: View, F: Clone> ServerStream<V, F> {
     /// The next response, if there is anything to send. The caller has room to send it.
     pub(crate) fn poll_transmit(
@@ -165,32 +147,20 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             return Some(part);
         }
         self.look_at_endpoints();
-        'again: loop {
-            let additions = (0..self.logical.len()).find(|&i| self.may_add(i));
-            let (index, phase) = match additions {
-                Some(index) => (index, Phase::Additions),
-                // What waits for clusters goes before any removal.
-                None if (0..self.logical.len()).any(|i| self.has_additions(i)) => return None,
-                None => {
-                    let mut last_first = (0..self.logical.len()).rev();
-                    (last_first.find(|&i| self.may_remove(i))?, Phase::Removals)
-                }
-            };
-            let hold_removals = self.holds_removals(index);
+        loop {
+            let next = next_step(self.progress(), self.clusters_are_warming())?;
+            let (index, hold_removals) = (next.index, next.defer_removals);
             let view = &self.logical[index].view;
             let settled = view.unsettled() == (0, 0) && view.failing() == 0 && view.unproved() == 0;
             let mut framed = framer.frame(&self.step(index, hold_removals));
-            let replaces = phase == Phase::Additions && framed.warming.is_some() && self.takes_away(index);
+            let replaces =
+                next.phase == Phase::Additions && framed.warming.is_some() && self.takes_away(index);
             if replaces && !hold_removals {
                 framed = framer.frame(&self.step(index, true));
             }
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
-            let overtaken = match phase {
-                Phase::Additions => (0..index).any(|i| self.may_add(i)),
-                Phase::Removals => self.others_have_additions(index),
-            };
-            if overtaken || self.holds_removals(index) != hold_removals {
-                continue 'again;
+            if next.is_overtaken(self.progress(), self.clusters_are_warming()) {
+                continue;
             }
             if let Some(transmit) = self.make_step(index, hold_removals || replaces, settled, framed, now) {
                 return Some(transmit);
@@ -198,10 +168,15 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         }
     }
 
+    /// How far each type has come.
+    fn progress(&self) -> impl Iterator<Item = TypeProgress> + Clone {
+        self.logical.iter().map(|logical| logical.progress(self.dialect))
+    }
+
     /// Whether there may be something to send. If not, [`Self::poll_transmit`] would return nothing.
     pub(crate) fn is_due(&self) -> bool {
         self.split.is_some()
-            || (0..self.logical.len()).any(|i| self.has_additions(i) || self.logical[i].has_removals())
+            || self.progress().any(|progress| progress.has_additions || progress.has_removals)
     }
 
     fn step(&self, index: usize, hold_removals: bool) -> Step<'_, V> {
@@ -233,49 +208,11 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         !logical.is_answered() && is_told_by_version && states_version
     }
 
-    fn has_additions(&self, index: usize) -> bool {
-        self.logical[index].has_additions(self.dialect)
-    }
-
-    /// Whether there are additions that nothing has to come before.
-    fn may_add(&self, index: usize) -> bool {
-        let logical = &self.logical[index];
-        let waits = logical.is_answered() && self.points_at_clusters(index) && !logical.is_asked_for();
-        self.has_additions(index) && !(waits && self.clusters_are_warming())
-    }
-
-    /// Whether there are removals that nothing has to come before but additions.
-    fn may_remove(&self, index: usize) -> bool {
-        self.logical[index].has_removals() && !self.awaits_successors(index)
-    }
-
-    /// Whether removals stay behind while additions leave.
-    fn holds_removals(&self, index: usize) -> bool {
-        self.others_have_additions(index) || self.awaits_successors(index)
-    }
-
-    /// Whether what goes may have been replaced by clusters that the client has not got ready yet.
-    fn awaits_successors(&self, index: usize) -> bool {
-        let kind = self.logical[index].type_url.kind();
-        matches!(kind, Kind::Cluster | Kind::ClusterLoadAssignment) && self.clusters_are_warming()
-    }
-
     /// Whether the client of an aggregated stream has something that is gone.
     fn takes_away(&self, index: usize) -> bool {
         let logical = &self.logical[index];
         let removals = logical.view.head().removals > logical.view.cursor().removals;
         self.mode == Mode::Aggregated && logical.is_answered() && removals
-    }
-
-    fn points_at_clusters(&self, index: usize) -> bool {
-        matches!(
-            self.logical[index].type_url.kind(),
-            Kind::Listener | Kind::ScopedRouteConfiguration | Kind::RouteConfiguration | Kind::VirtualHost
-        )
-    }
-
-    fn others_have_additions(&self, index: usize) -> bool {
-        (0..self.logical.len()).any(|i| i != index && self.has_additions(i))
     }
 
     /// Moves the logical stream over a step that was encoded when the subscription was `settled` or not.
@@ -346,6 +283,16 @@ impl<V: View, F: Clone> ServerStream<V, F> {
 }
 
 impl<V: View> Logical<V> {
+    /// How far it has come, as its turn among the types follows from it.
+    fn progress(&self, dialect: Dialect) -> TypeProgress {
+        TypeProgress {
+            kind: self.type_url.kind(),
+            has_additions: self.has_additions(dialect),
+            has_removals: self.has_removals(),
+            is_awaited: !self.is_answered() || self.is_asked_for(),
+        }
+    }
+
     /// Whether the client is to be sent something that it has just asked for: it waits for that, and for nothing else.
     fn is_asked_for(&self) -> bool {
         !self.owed.is_empty() || self.view.head().answers > self.view.cursor().additions

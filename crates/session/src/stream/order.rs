@@ -1,0 +1,187 @@
+//! Which type makes a step next, as a function of how far each type has come.
+//!
+//! Make before break, also when a stream is several changes behind on several types: first every type's
+//! additions, in the order in which they depend on each other, and only when there are none left the
+//! removals, in reverse. Removals that nothing has to wait for leave with the additions.
+//!
+//! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
+//! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
+//! yet. What may point at clusters waits until the client has acknowledged the new ones of the newest response, and
+//! their endpoints are there or known to be missing, or until that has taken too long (`waiting`). What a client has
+//! newly asked for does not wait: it asks in an order of its own.
+//! Nor do clusters and endpoints go before what takes their place is ready: upstream sends one type after the other,
+//! so that the route that moves may yet be on its way.
+
+use weir_types::Kind;
+
+/// How far one type on a stream has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TypeProgress {
+    pub(super) kind: Kind,
+    pub(super) has_additions: bool,
+    pub(super) has_removals: bool,
+    /// Whether the client waits for the additions: it has just asked for some, or has had no response yet.
+    pub(super) is_awaited: bool,
+}
+
+/// The part of a difference that a step is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Additions,
+    Removals,
+}
+
+/// The step that is made next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NextStep {
+    /// The place of its type.
+    pub(super) index: usize,
+    pub(super) phase: Phase,
+    /// Whether removals stay behind while the additions leave.
+    pub(super) defer_removals: bool,
+}
+
+/// The step that is made next by one of `types`, which are in the order in which additions leave, while the clusters that
+/// were sent last are warming or not.
+pub(super) fn next_step(
+    types: impl Iterator<Item = TypeProgress> + Clone,
+    clusters_are_warming: bool,
+) -> Option<NextStep> {
+    let (mut has_additions, mut last_removals) = (false, None);
+    for (index, progress) in types.clone().enumerate() {
+        if progress.may_add(clusters_are_warming) {
+            let defer_removals = defers_removals(types, index, clusters_are_warming);
+            return Some(NextStep { index, phase: Phase::Additions, defer_removals });
+        }
+        has_additions |= progress.has_additions;
+        if progress.may_remove(clusters_are_warming) {
+            last_removals = Some(NextStep { index, phase: Phase::Removals, defer_removals: false });
+        }
+    }
+    // Additions that wait for clusters go before any removal.
+    last_removals.filter(|_| !has_additions)
+}
+
+impl NextStep {
+    /// Whether something has to leave before this step, or before its removals, now that its types have come this far.
+    pub(super) fn is_overtaken(
+        self,
+        types: impl Iterator<Item = TypeProgress> + Clone,
+        clusters_are_warming: bool,
+    ) -> bool {
+        let comes_first = match self.phase {
+            Phase::Additions => {
+                types.clone().take(self.index).any(|progress| progress.may_add(clusters_are_warming))
+            }
+            Phase::Removals => others_have_additions(types.clone(), self.index),
+        };
+        comes_first || defers_removals(types, self.index, clusters_are_warming) != self.defer_removals
+    }
+}
+
+impl TypeProgress {
+    /// Whether there are additions that nothing has to come before.
+    fn may_add(self, clusters_are_warming: bool) -> bool {
+        let waits = self.refers_to_clusters() && !self.is_awaited;
+        self.has_additions && !(waits && clusters_are_warming)
+    }
+
+    /// Whether there are removals that nothing has to come before but additions.
+    fn may_remove(self, clusters_are_warming: bool) -> bool {
+        self.has_removals && !(self.is_replaced_by_clusters() && clusters_are_warming)
+    }
+
+    fn refers_to_clusters(self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Listener | Kind::ScopedRouteConfiguration | Kind::RouteConfiguration | Kind::VirtualHost
+        )
+    }
+
+    /// Whether what is removed may have been replaced by clusters that the client has not got ready yet.
+    fn is_replaced_by_clusters(self) -> bool {
+        matches!(self.kind, Kind::Cluster | Kind::ClusterLoadAssignment)
+    }
+}
+
+/// Whether removals of the type at `index` stay behind while additions leave.
+fn defers_removals(
+    types: impl Iterator<Item = TypeProgress> + Clone,
+    index: usize,
+    clusters_are_warming: bool,
+) -> bool {
+    let is_replaced = |progress: TypeProgress| progress.is_replaced_by_clusters() && clusters_are_warming;
+    types.clone().nth(index).is_some_and(is_replaced) || others_have_additions(types, index)
+}
+
+fn others_have_additions(types: impl Iterator<Item = TypeProgress>, index: usize) -> bool {
+    types.enumerate().any(|(other, progress)| other != index && progress.has_additions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clusters, endpoints, routes and secrets, by what each has: `+` additions, `!` additions that the client waits
+    /// for, `-` removals.
+    fn types(have: [&'static str; 4]) -> impl Iterator<Item = TypeProgress> + Clone {
+        let kinds = [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::RouteConfiguration, Kind::Secret];
+        kinds.into_iter().zip(have).map(|(kind, has)| TypeProgress {
+            kind,
+            has_additions: has.contains(['+', '!']),
+            has_removals: has.contains('-'),
+            is_awaited: has.contains('!'),
+        })
+    }
+
+    fn step(index: usize, phase: Phase, defer_removals: bool) -> Option<NextStep> {
+        Some(NextStep { index, phase, defer_removals })
+    }
+
+    #[test]
+    fn o01_the_next_step_follows_from_what_each_type_has() {
+        use Phase::{Additions, Removals};
+        for (have, warming, next) in [
+            (["", "", "", ""], false, None),
+            (["+", "+", "+", "+"], false, step(0, Additions, true)),
+            (["-", "+", "", ""], false, step(1, Additions, false)),
+            (["-", "+-", "+", ""], false, step(1, Additions, true)),
+            (["-", "-", "", ""], false, step(1, Removals, false)),
+            (["-", "-", "-", "-"], false, step(3, Removals, false)),
+        ] {
+            assert_eq!(next_step(types(have), warming), next, "{have:?}");
+        }
+    }
+
+    #[test]
+    fn o04_the_next_step_does_not_refer_to_clusters_that_warm() {
+        use Phase::{Additions, Removals};
+        for (have, next) in [
+            (["", "", "+", ""], None),
+            (["", "", "+", "-"], None),
+            (["", "", "+", "+"], step(3, Additions, true)),
+            (["", "", "!", ""], step(2, Additions, false)),
+            (["+-", "", "", ""], step(0, Additions, true)),
+            (["-", "-", "", ""], None),
+            (["-", "-", "-", ""], step(2, Removals, false)),
+        ] {
+            assert_eq!(next_step(types(have), true), next, "{have:?}");
+        }
+    }
+
+    #[test]
+    fn o01_a_step_is_overtaken_by_what_has_to_leave_before_it() {
+        for (before, after, overtaken) in [
+            (["", "+", "", ""], ["+", "+", "", ""], true),
+            (["", "+", "", ""], ["", "+-", "", ""], false),
+            (["", "+", "", ""], ["", "+", "+", ""], true),
+            (["+", "+", "", ""], ["+", "+", "+", ""], false),
+            (["-", "", "", ""], ["-", "", "-", ""], false),
+            (["-", "", "", ""], ["+-", "", "", ""], false),
+            (["-", "", "", ""], ["-", "", "+", ""], true),
+        ] {
+            let step = next_step(types(before), false).expect("there is something to send");
+            assert_eq!(step.is_overtaken(types(after), false), overtaken, "{before:?} {after:?}");
+        }
+    }
+}
