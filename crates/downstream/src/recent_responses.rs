@@ -8,7 +8,7 @@ use moka::sync::Cache;
 
 use crate::large::Large;
 use crate::lookups::Lookups;
-use weir_session::{EncodedResponse, Made, ResponseCache, ResponseKey};
+use weir_session::{EncodedResponse, Encoding, ResponseCache, ResponseKey};
 
 /// How long a response is kept that no stream has asked for.
 const IDLE: Duration = Duration::from_secs(10);
@@ -47,11 +47,15 @@ impl RecentResponses {
 }
 
 impl ResponseCache for RecentResponses {
-    fn get_or_make(&self, key: &ResponseKey, make: impl FnOnce() -> Made) -> EncodedResponse {
+    fn get_or_make(
+        &self,
+        key: &ResponseKey,
+        make: impl FnOnce() -> (EncodedResponse, Encoding),
+    ) -> EncodedResponse {
         let mut made = false;
         let found = self.cache.get_with_by_ref(key, || {
             made = true;
-            let Made { response, encoding } = make();
+            let (response, encoding) = make();
             self.large.record(&encoding);
             response
         });

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::stream::Refused as Ended;
+use crate::error::StreamError;
 use weir_database::{MOST_REFUSED, Refused};
 use weir_types::{ResourceLocator, Selector, Subscription, Withheld};
 
@@ -60,10 +60,10 @@ impl Beyond {
     ///
     /// # Errors
     /// Where it cannot be told by name: there is too much of it, or a wildcard.
-    pub(crate) fn add(&mut self, refused: &Refused) -> Result<(), Ended> {
+    pub(crate) fn add(&mut self, refused: &Refused) -> Result<(), StreamError> {
         let wildcard = refused.0.iter().any(|(selector, _)| selector.locator.is_wildcard());
         if wildcard || self.len() + refused.0.len() > MOST_REFUSED {
-            return Err(Ended::TooMuch(refused.to_string()));
+            return Err(StreamError::resource_exhausted(refused.to_string()));
         }
         let stand_ins = &mut self.0.get_or_insert_default().stand_ins;
         for (selector, refusal) in &refused.0 {

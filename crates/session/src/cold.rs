@@ -8,7 +8,6 @@ use weir_types::Dialect;
 
 use crate::error::StreamError;
 use crate::profile::ClientKind;
-use crate::view::Attached;
 
 /// The answer to what is not known while no control plane can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl ColdStarts {
 impl Cold {
     /// Why `stream` ends, if it does: nothing was said on it, nothing of what it asks for is known, and there is nobody
     /// to ask. A stream on which anything was said, or could be, goes on.
-    pub(crate) fn end<F>(self, stream: &ServerStream<Attached, F>) -> Option<StreamError> {
+    pub(crate) fn end(self, stream: &ServerStream) -> Option<StreamError> {
         let logical = stream.logical();
         if !self.closes || logical.iter().any(|logical| logical.outstanding().is_some()) {
             return None;

@@ -10,8 +10,6 @@ use weir_database::{Diff, Part, Piece, Removed};
 use weir_types::{Constraints, Dialect, Form, Name, TypeUrl, Variant, Version};
 use weir_wire::frame::{Failing, Response};
 
-use crate::view::Attached;
-
 /// The length of a gRPC frame's header.
 pub(crate) const HEADER: usize = 5;
 
@@ -27,12 +25,16 @@ pub(crate) struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    pub(crate) fn encode(&self, step: &Step<'_, Attached>, diff: &Diff) -> Encoded {
+    /// The responses of a difference, of which there is none if it is empty; whether they contain errors; and what came of
+    /// their size.
+    pub(crate) fn encode(&self, step: &Step<'_>, diff: &Diff) -> (Vec<Bytes>, bool, Encoding) {
         let gone = Gone::new(&diff.removed, &diff.errors.told, step.dialect);
-        let errs = !diff.errors.told.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
+        let has_errors = !diff.errors.told.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
         let says_something = match step.everything {
             true => diff.changed,
-            false => !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || errs,
+            false => {
+                !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || has_errors
+            }
         };
         let mut encoding = Encoding {
             type_url: step.logical.type_url().clone(),
@@ -43,10 +45,10 @@ impl Encoder<'_> {
         };
         let is_sent = says_something || step.forced;
         let frames = if is_sent { self.frames(step, diff, &mut encoding) } else { Vec::new() };
-        Encoded { frames, errs, encoding }
+        (frames, has_errors, encoding)
     }
 
-    fn frames(&self, step: &Step<'_, Attached>, diff: &Diff, encoding: &mut Encoding) -> Vec<Bytes> {
+    fn frames(&self, step: &Step<'_>, diff: &Diff, encoding: &mut Encoding) -> Vec<Bytes> {
         let nonce = step.nonce(diff.to);
         // What is absent from a whole state is deleted, so that it cannot be split.
         if step.everything || self.may_fit(diff) {
@@ -91,7 +93,7 @@ impl Encoder<'_> {
         frame.len() - HEADER <= self.limit
     }
 
-    fn split(&self, step: &Step<'_, Attached>, diff: &Diff, nonce: Nonce) -> Vec<Part> {
+    fn split(&self, step: &Step<'_>, diff: &Diff, nonce: Nonce) -> Vec<Part> {
         let nonce = nonce.to_string();
         let empty = self.response(step, diff.version, &nonce);
         let limit = self.limit.saturating_sub(empty.base_weight());
@@ -107,7 +109,7 @@ impl Encoder<'_> {
         })
     }
 
-    fn say(&self, step: &Step<'_, Attached>, version: Version, nonce: Nonce, said: Said<'_>) -> Bytes {
+    fn say(&self, step: &Step<'_>, version: Version, nonce: Nonce, said: Said<'_>) -> Bytes {
         let gone = Gone::new(said.removed, said.errors, step.dialect);
         let errors: Vec<_> = said.errors.iter().map(failing).collect();
         let nonce = nonce.to_string();
@@ -126,7 +128,7 @@ impl Encoder<'_> {
     }
 
     /// A response that has nothing in it yet.
-    fn response<'a>(&'a self, step: &Step<'a, Attached>, version: Version, nonce: &'a str) -> Response<'a> {
+    fn response<'a>(&'a self, step: &Step<'a>, version: Version, nonce: &'a str) -> Response<'a> {
         Response {
             type_url: step.logical.type_url(),
             nonce,
@@ -150,16 +152,6 @@ struct Said<'a> {
     heartbeats: &'a [(Arc<Variant>, Form)],
     removed: &'a [Removed],
     errors: &'a [weir_database::Failing],
-}
-
-/// What became of a difference.
-pub(crate) struct Encoded {
-    /// The responses of the difference; none if it is empty.
-    pub(crate) frames: Vec<Bytes>,
-    /// Whether they contain errors.
-    pub(crate) errs: bool,
-    /// What came of their size.
-    pub(crate) encoding: Encoding,
 }
 
 /// What came of the size of a difference: responses that were split, and those that could not be.

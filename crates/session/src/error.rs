@@ -1,6 +1,5 @@
 //! Why a client's stream ends.
 
-use crate::stream::Refused;
 use weir_types::Code;
 
 use crate::rights::Denied;
@@ -32,6 +31,11 @@ impl StreamError {
         Self::new(Code::RESOURCE_EXHAUSTED, message)
     }
 
+    /// The client may not have what it asks for.
+    pub(crate) fn permission_denied(message: impl Into<String>) -> Self {
+        Self::new(Code::PERMISSION_DENIED, message)
+    }
+
     /// Nobody can be asked for what the client asks for.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Code::UNAVAILABLE, message)
@@ -45,14 +49,5 @@ impl StreamError {
     /// The same with what was denied.
     pub(crate) fn with_denied(self, denied: Option<Denied>) -> Self {
         Self { denied: denied.map(Box::new), ..self }
-    }
-}
-
-impl From<Refused> for StreamError {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::TooMuch(why) => Self::new(Code::RESOURCE_EXHAUSTED, why),
-            Refused::Denied(why) => Self::new(Code::PERMISSION_DENIED, why),
-        }
     }
 }

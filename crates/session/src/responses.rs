@@ -8,17 +8,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::stream::{Framed, Framer, Step, View};
+use crate::stream::Step;
 use bytes::Bytes;
 use weir_database::{Diff, Query, Refresh, Shape};
-use weir_types::{Dialect, Form, Kind, Name, TypeUrl, Variant, Version};
+use weir_types::{Commit, Dialect, Form, Kind, Name, Selector, TypeUrl, Variant, Version};
 use weir_wire::{scan, trace};
 use xxhash_rust::xxh3::Xxh3;
 
 pub use self::key::ResponseKey;
 pub use crate::encoder::Encoding;
-use crate::encoder::{Encoded, Encoder, HEADER};
-use crate::view::Attached;
+use crate::encoder::{Encoder, HEADER};
 use crate::wrapping::Wrapping;
 
 /// The field of a `DiscoveryResponse` that holds errors of resources.
@@ -26,25 +25,45 @@ const RESOURCE_ERRORS: u32 = 7;
 
 /// Keeps responses for streams that have yet to make the same step.
 pub trait ResponseCache {
-    /// The response that `key` identifies: one that was made before, or else what `make` gives now.
-    fn get_or_make(&self, key: &ResponseKey, make: impl FnOnce() -> Made) -> EncodedResponse;
-}
-
-/// A response that was made just now, and how.
-pub struct Made {
-    /// The response.
-    pub response: EncodedResponse,
-    /// What came of its size.
-    pub encoding: Encoding,
+    /// The response that `key` identifies: one that was made before, or else what `make` gives now, with what came of its
+    /// size.
+    fn get_or_make(
+        &self,
+        key: &ResponseKey,
+        make: impl FnOnce() -> (EncodedResponse, Encoding),
+    ) -> EncodedResponse;
 }
 
 /// A step in bytes, shared by all streams that make it.
 #[derive(Clone)]
 pub struct EncodedResponse {
-    framed: Framed<Bytes>,
-    /// The version of resources and errors together, by which a poll knows what it was sent.
-    poll_version: Version,
-    uncacheable: bool,
+    /// Up to where the client has been sent changes with it.
+    pub(crate) to: Commit,
+    /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to send.
+    pub(crate) frame: Option<Bytes>,
+    /// What does not fit into that response: further ones, with the nonces that
+    /// [`Nonce::following`](crate::Nonce::following) gives.
+    pub(crate) rest: Option<Arc<[Bytes]>>,
+    /// The version of what the client then has.
+    pub(crate) version: Version,
+    /// The version of resources and errors together, by which a poll identifies what it was sent.
+    pub(crate) poll_version: Version,
+    /// Whether it states that something lives on, so that it has to be sent even if nothing is different.
+    pub(crate) refreshes: bool,
+    /// Whether the client states to hold something against which only upstream's silence is evidence.
+    pub(crate) disputed: bool,
+    /// Whether it contains errors.
+    pub(crate) has_errors: bool,
+    /// Of what an error has to be sent after it, since the resource itself is in it.
+    pub(crate) postponed: Arc<[Selector]>,
+    /// Locators that nothing matches, which has to be sent when other locators of their names are answered.
+    pub(crate) waiting: Arc<[Selector]>,
+    /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
+    pub(crate) warming: Option<Arc<HashSet<Name>>>,
+    /// Of those, the endpoints of clusters that the client did not have before.
+    pub(crate) new_clusters: Option<Arc<[Name]>>,
+    /// Whether any of it must not be kept for anyone else.
+    pub(crate) uncacheable: bool,
     /// When it was made, if it has times to live in it.
     second: Option<u64>,
 }
@@ -57,16 +76,16 @@ impl EncodedResponse {
 
     /// How many bytes it has.
     pub fn size(&self) -> usize {
-        let rest = self.framed.rest.iter().flat_map(|rest| rest.iter());
-        self.framed.frame.iter().chain(rest).map(Bytes::len).sum()
+        let rest = self.rest.iter().flat_map(|rest| rest.iter());
+        self.frame.iter().chain(rest).map(Bytes::len).sum()
     }
 
     /// With what trace it belongs to.
     fn with(mut self, note: Option<&[u8]>) -> Self {
         let Some(note) = note else { return self };
         let noted = |frame: &Bytes| trace::append(frame, note);
-        self.framed.frame = self.framed.frame.as_ref().map(noted);
-        self.framed.rest = self.framed.rest.map(|rest| rest.iter().map(noted).collect());
+        self.frame = self.frame.as_ref().map(noted);
+        self.rest = self.rest.map(|rest| rest.iter().map(noted).collect());
         self
     }
 }
@@ -117,21 +136,7 @@ pub(crate) struct StreamResponses<'a, C> {
     pub(crate) takes_any_size: bool,
     /// Whether the client reads what trace a response belongs to.
     pub(crate) takes_trace_context: bool,
-    /// Whether the client polls, and goes by the version alone.
-    pub(crate) polls: bool,
     pub(crate) now: Instant,
-    /// Whether the newest response must not be kept for anyone else.
-    pub(crate) uncacheable: bool,
-}
-
-impl<C: ResponseCache> Framer<Attached> for StreamResponses<'_, C> {
-    type Frame = Bytes;
-
-    fn frame(&mut self, step: &Step<'_, Attached>) -> Framed<Bytes> {
-        let EncodedResponse { framed, poll_version, uncacheable, .. } = self.encoded(step);
-        self.uncacheable = uncacheable;
-        if self.polls { Framed { version: poll_version, ..framed } } else { framed }
-    }
 }
 
 impl<C: ResponseCache> StreamResponses<'_, C> {
@@ -140,36 +145,36 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
     }
 
     /// A step in bytes: those of a stream that has made it already, if they are still here.
-    fn encoded(&self, step: &Step<'_, Attached>) -> EncodedResponse {
+    pub(crate) fn get_or_make(&self, step: &Step<'_>) -> EncodedResponse {
         let view = step.logical.view();
         let context = || view.place().note(step.after.removals, view.head().newest());
         let note = self.takes_trace_context.then(context).flatten();
         let mut key = ResponseKey::new(step, self.wrapping, self.refresh(step), self.limit(), note.is_some());
         let second = self.responses.second(self.now);
-        let response = self.get_or_make(step, &key, second, note.as_deref());
+        let response = self.get_or_make_keyed(step, &key, second, note.as_deref());
         if response.second.is_none_or(|made| made == second) {
             return response;
         }
         // Less is left by now.
         key.second = Some(second);
-        self.get_or_make(step, &key, second, note.as_deref())
+        self.get_or_make_keyed(step, &key, second, note.as_deref())
     }
 
-    fn get_or_make(
+    fn get_or_make_keyed(
         &self,
-        step: &Step<'_, Attached>,
+        step: &Step<'_>,
         key: &ResponseKey,
         second: u64,
         note: Option<&[u8]>,
     ) -> EncodedResponse {
         self.responses.cache.get_or_make(key, || {
-            let Made { response, encoding } = self.make(step, key, second);
-            Made { response: response.with(note), encoding }
+            let (response, encoding) = self.make(step, key, second);
+            (response.with(note), encoding)
         })
     }
 
     /// Works out and encodes a step that is made in this second.
-    fn make(&self, step: &Step<'_, Attached>, key: &ResponseKey, second: u64) -> Made {
+    fn make(&self, step: &Step<'_>, key: &ResponseKey, second: u64) -> (EncodedResponse, Encoding) {
         let Responses { control_plane, epoch, .. } = self.responses;
         let view = step.logical.view();
         let diff = view.place().diff(&Query {
@@ -192,39 +197,37 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
             limit: key.limit,
             at: tells_ttl.then(|| *epoch + Duration::from_secs(second)),
         };
-        let Encoded { mut frames, errs, encoding } = encoder.encode(step, &diff);
+        let (mut frames, has_errors, encoding) = encoder.encode(step, &diff);
         let rest = (frames.len() > 1).then(|| frames.split_off(1).into());
         let frame = frames.pop();
         let mut sent = diff.resources.iter().chain(&diff.heartbeats);
         let counts = tells_ttl && sent.any(|(variant, _)| variant.lease().is_some());
         let response = EncodedResponse {
             poll_version: match &frame {
-                Some(frame) if errs && step.dialect == Dialect::Sotw => {
+                Some(frame) if has_errors && step.dialect == Dialect::Sotw => {
                     version_with_errors(diff.version, &frame[HEADER..])
                 }
                 _ => diff.version,
             },
             uncacheable: diff.resources.iter().any(|(variant, _)| variant.content().do_not_cache),
             second: counts.then_some(second),
-            framed: Framed {
-                to: diff.to,
-                frame,
-                rest,
-                version: diff.version,
-                refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
-                disputed: diff.disputed,
-                errs,
-                warming: warming(step.logical.type_url(), &diff),
-                new_clusters: (!diff.new_endpoints.is_empty()).then(|| Arc::from(&*diff.new_endpoints)),
-                postponed: diff.errors.postponed.into(),
-                waiting: diff.waiting.into(),
-            },
+            to: diff.to,
+            frame,
+            rest,
+            version: diff.version,
+            refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
+            disputed: diff.disputed,
+            has_errors,
+            warming: warming(step.logical.type_url(), &diff),
+            new_clusters: (!diff.new_endpoints.is_empty()).then(|| Arc::from(&*diff.new_endpoints)),
+            postponed: diff.errors.postponed.into(),
+            waiting: diff.waiting.into(),
         };
-        Made { response, encoding }
+        (response, encoding)
     }
 
     /// How this client is sent that something lives on.
-    fn refresh(&self, step: &Step<'_, Attached>) -> Refresh {
+    fn refresh(&self, step: &Step<'_>) -> Refresh {
         match step.dialect {
             Dialect::Sotw if self.wrapping.for_ttl => Refresh::Whole,
             Dialect::Sotw => Refresh::Unsaid,

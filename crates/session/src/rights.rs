@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::stream::{Inbound, Names, Refused};
+use crate::error::StreamError;
+use crate::stream::{Inbound, Names};
 use weir_types::{
     DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
 };
@@ -124,7 +125,7 @@ impl Rights {
         &self,
         inbound: &Inbound,
         subscribed: Option<&Subscription>,
-    ) -> (Option<Denied>, Result<(), Refused>) {
+    ) -> (Option<Denied>, Result<(), StreamError>) {
         let Some(inner) = &self.0 else { return (None, Ok(())) };
         let denied = self.denied(inbound, subscribed);
         let all = denied.iter().all(|locator| !locator.is_wildcard());
@@ -165,8 +166,8 @@ impl Rights {
 }
 
 impl Inner {
-    fn refusal(&self, type_url: &TypeUrl) -> Refused {
-        Refused::Denied(format!(
+    fn refusal(&self, type_url: &TypeUrl) -> StreamError {
+        StreamError::permission_denied(format!(
             "the access rules of this proxy do not give all resources of type {type_url} to this client \
              ({}), only some of them or none",
             self.holder

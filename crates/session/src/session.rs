@@ -16,8 +16,7 @@ mod stream_limits;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::stream::{Inbound, Logical, Nonce, ServerStream, TimedOut, Verdict, View as _};
-use bytes::Bytes;
+use crate::stream::{Inbound, Logical, OutgoingResponse, ServerStream, TimedOut, Verdict};
 use weir_database::{Database, Subscriber};
 use weir_types::{Dialect, Name, Selector, TypeUrl, Version};
 use weir_wire::services::Service;
@@ -31,7 +30,7 @@ use crate::request::{InitialVersions, Request};
 use crate::responses::{ResponseCache, Responses, StreamResponses};
 use crate::rights::Denied;
 use crate::scope::Scope;
-use crate::view::{Attached, Attacher, Tells};
+use crate::view::Tells;
 use crate::wrapping::Wrapping;
 
 /// How a client speaks.
@@ -82,26 +81,9 @@ pub struct RefusedName {
     pub reason: Arc<str>,
 }
 
-/// A response that is ready to leave.
-#[derive(Debug)]
-pub struct OutgoingResponse {
-    /// The place of its type in [`Session::types`].
-    pub index: usize,
-    /// Its nonce.
-    pub nonce: Nonce,
-    /// The version of what the client then has.
-    pub version: Version,
-    /// Its bytes, in the frame that gRPC puts around a message.
-    pub frame: Bytes,
-    /// Whether it refreshes what lives on.
-    pub refreshes: bool,
-    /// Of a poll: whether it must not be kept for anyone else.
-    pub uncacheable: bool,
-}
-
 /// One client's stream, from its first request on.
 pub struct Session {
-    machine: ServerStream<Attached, Bytes>,
+    machine: ServerStream,
     /// None for a poll, whose path names the type.
     scope: Option<Scope>,
     client: Arc<ClientProfile>,
@@ -146,15 +128,14 @@ impl Session {
         let inbound = self.read(request, env)?;
         let (denied, verdict) = self.client.rights.check(&inbound, self.subscription(&inbound.type_url));
         if let Err(refused) = verdict {
-            return Err(StreamError::from(refused).with_denied(denied));
+            return Err(refused.with_denied(denied));
         }
         let refused_before = self.refused_of(&inbound.type_url);
         let (type_url, nonce, version) = (inbound.type_url.clone(), inbound.nonce.clone(), inbound.version);
         // Of what is refused, the status of a poll tells.
         let refused = self.scope.is_some() && self.client.kind.takes_errors(self.machine.dialect());
         let tells = Tells { away: self.cold.tells, refused };
-        let mut views = Attacher { database: env.database, subscriber: env.subscriber, tells };
-        let verdict = self.machine.handle_message(inbound, &mut views, env.now)?;
+        let verdict = self.machine.handle_message(inbound, env, tells)?;
         let refused = self.refused_since(&type_url, &refused_before);
         if self.retry.is_none() && self.refused() > 0 {
             let retry = Retry::new(self.settings.retry_after, self.seed.into(), env.now);
@@ -178,7 +159,7 @@ impl Session {
         Ok(inbound)
     }
 
-    fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical<Attached>> {
+    fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical> {
         self.types().iter().find(|logical| logical.type_url() == type_url)
     }
 
@@ -209,18 +190,13 @@ impl Session {
         now: Instant,
     ) -> Option<OutgoingResponse> {
         let polls = self.scope.is_none();
-        let mut responses = StreamResponses {
+        self.machine.poll_transmit(&StreamResponses {
             responses,
             wrapping: self.wrapping,
             takes_any_size: polls || self.client.takes_any_size,
             takes_trace_context: !polls && self.client.takes_trace_context,
-            polls,
             now,
-            uncacheable: false,
-        };
-        let transmit = self.machine.poll_transmit(&mut responses, now)?;
-        let crate::stream::Transmit { index, nonce, version, frame, refreshes } = transmit;
-        Some(OutgoingResponse { index, nonce, version, frame, refreshes, uncacheable: responses.uncacheable })
+        })
     }
 
     /// When a wait is to end, or refused names are to be asked for again.
@@ -261,7 +237,7 @@ impl Session {
     }
 
     /// What is subscribed, and how far the client has got: one for each type, in the order in which additions leave.
-    pub fn types(&self) -> &[Logical<Attached>] {
+    pub fn types(&self) -> &[Logical] {
         self.machine.logical()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use weir_database::{Barred, Unsettled};
-use weir_session::{Attached, Logical, Nonce};
+use weir_session::{Logical, Nonce};
 use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
 
 use super::{Millis, Told};
@@ -116,7 +116,7 @@ pub struct Held {
 
 impl Condition {
     /// How a stream stands with a type.
-    pub(crate) fn of(logical: &Logical<Attached>) -> Self {
+    pub(crate) fn of(logical: &Logical) -> Self {
         let attachment = logical.view().place();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
@@ -162,7 +162,7 @@ impl TypeStatus {
     }
 
     /// The state of a type, from `told`.
-    pub(crate) fn of(logical: &Logical<Attached>, told: &Told) -> Self {
+    pub(crate) fn of(logical: &Logical, told: &Told) -> Self {
         let attachment = logical.view().place();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let outstanding = logical.outstanding();

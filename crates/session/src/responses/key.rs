@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::stream::{Nonce, Step, View};
+use crate::stream::{Nonce, Step};
 use weir_database::Refresh;
 use weir_types::{Cursor, Dialect, Fingerprint, Selector};
 
-use crate::view::Attached;
 use crate::wrapping::Wrapping;
 
 /// Identifies a response.
@@ -35,7 +34,7 @@ pub struct ResponseKey {
 impl ResponseKey {
     /// That of a step, for a client that takes at most `limit` bytes.
     pub(super) fn new(
-        step: &Step<'_, Attached>,
+        step: &Step<'_>,
         wrapping: Wrapping,
         refresh: Refresh,
         limit: usize,

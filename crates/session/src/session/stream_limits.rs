@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::stream::{Inbound, Names, ServerStream, View};
+use crate::stream::{Inbound, Names, ServerStream};
 use weir_types::{Form, Name, Selector, Subscription};
 
 use crate::error::StreamError;
@@ -13,11 +13,7 @@ use crate::limits::{Limits, shortened};
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED, with what it would be and the limit.
-pub(super) fn check<V: View, F>(
-    stream: &ServerStream<V, F>,
-    inbound: &Inbound,
-    limits: &Limits,
-) -> Result<(), StreamError> {
+pub(super) fn check(stream: &ServerStream, inbound: &Inbound, limits: &Limits) -> Result<(), StreamError> {
     let (mut others, mut own) = (0, None);
     for logical in stream.logical() {
         match *logical.type_url() == inbound.type_url {

@@ -7,16 +7,19 @@ use weir_types::{Commit, DynamicParameters, Form, Name, Selector, Subscription, 
 
 use super::initial_versions::InitialVersions;
 use super::response_state::ResponseState;
-use super::{Inbound, Names, Nonce, Refused, Verdict, View, Views};
+use super::{Inbound, Names, Nonce, Verdict};
+use crate::error::StreamError;
+use crate::session::Env;
+use crate::view::{Attached, Tells};
 
 /// How many names that a client has given up, and that a collection covers, may wait for its answer when it gives up
 /// more.
 pub(super) const MAX_GIVEN_UP: usize = 10_000;
 
 /// One type on one stream.
-pub struct Logical<V> {
+pub struct Logical {
     pub(super) type_url: TypeUrl,
-    pub(super) view: V,
+    pub(super) view: Attached,
     /// Whether the client has ever named anything: from then on, no names means nothing.
     named: bool,
     pub(super) responses: ResponseState,
@@ -38,14 +41,14 @@ pub struct Logical<V> {
     pub(super) known: InitialVersions,
 }
 
-impl<V: View> Logical<V> {
+impl Logical {
     /// Which type this is.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
     }
 
     /// Where it is attached.
-    pub fn view(&self) -> &V {
+    pub fn view(&self) -> &Attached {
         &self.view
     }
 
@@ -68,8 +71,9 @@ impl<V: View> Logical<V> {
     pub(super) fn first(
         inbound: Inbound,
         parameters: &DynamicParameters,
-        views: &mut impl Views<View = V>,
-    ) -> Result<Self, Refused> {
+        env: &Env<'_>,
+        tells: Tells,
+    ) -> Result<Self, StreamError> {
         let named = !inbound.names.is_empty();
         let mut names = match inbound.names {
             Names::Replace(names) => names,
@@ -79,7 +83,7 @@ impl<V: View> Logical<V> {
             names.push(Selector::plain(WILDCARD, parameters.clone()));
         }
         Ok(Self {
-            view: views.attach(&inbound.type_url, &names)?,
+            view: Attached::new(&inbound.type_url, &names, env, tells)?,
             type_url: inbound.type_url,
             named,
             responses: ResponseState::new(inbound.version.is_some()),
@@ -95,7 +99,7 @@ impl<V: View> Logical<V> {
     }
 
     /// Takes in a request that is not the first.
-    pub(super) fn handle(&mut self, inbound: Inbound) -> Result<Option<Verdict>, Refused> {
+    pub(super) fn handle(&mut self, inbound: Inbound) -> Result<Option<Verdict>, StreamError> {
         let nonce = self.responses.nonce().filter(|nonce| nonce.to_string() == inbound.nonce);
         if let Some(told) = self.told_by(nonce, &inbound.nonce) {
             self.view.answer(told, inbound.nack.as_ref());
@@ -149,7 +153,7 @@ impl<V: View> Logical<V> {
     }
 
     /// Subscribes to just `names`; newly named ones are owed. Returns whether that is a change.
-    fn replace(&mut self, names: Vec<Selector>) -> Result<bool, Refused> {
+    fn replace(&mut self, names: Vec<Selector>) -> Result<bool, StreamError> {
         let wanted: Subscription = names.into_iter().collect();
         let subscription = self.view.subscription();
         if wanted.fingerprint() == subscription.fingerprint() {
@@ -172,7 +176,7 @@ impl<V: View> Logical<V> {
         Ok(true)
     }
 
-    fn patch(&mut self, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Result<(), Refused> {
+    fn patch(&mut self, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Result<(), StreamError> {
         let subscribe_wanted = without_both(subscribe.clone(), &unsubscribe);
         let unsubscribe = without_both(unsubscribe, &subscribe);
         let subscription = self.view.subscription();
@@ -199,14 +203,14 @@ impl<V: View> Logical<V> {
 
     /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it, whatever the
     /// collection's form and parameters.
-    fn owe_covered(&mut self, unsubscribed: Vec<Selector>) -> Result<(), Refused> {
+    fn owe_covered(&mut self, unsubscribed: Vec<Selector>) -> Result<(), StreamError> {
         let subscription = self.view.subscription();
         let covered =
             |gone: &Selector| !gone.locator.is_wildcard() && subscription.may_collect(&gone.locator.name);
         let covered: Vec<_> = unsubscribed.into_iter().filter(covered).collect();
         if !covered.is_empty() && self.owed.len() > self.view.subscription().len() + MAX_GIVEN_UP {
             let why = format!("more than {MAX_GIVEN_UP} names were given up, and the answers are not read");
-            return Err(Refused::TooMuch(why));
+            return Err(StreamError::resource_exhausted(why));
         }
         self.owed.extend(covered);
         Ok(())

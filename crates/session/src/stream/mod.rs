@@ -4,9 +4,9 @@
 //! response it has acknowledged, and what it is owed beside the changes of its view. Both dialects are one
 //! machine: a request of either becomes one [`Inbound`], and what differs is asked of [`Dialect`].
 //!
-//! Never reads the wire, never encodes, never looks into the database: it asks a [`View`] how far the world
-//! has moved, and a [`Framer`] for the bytes of a step. Time is an argument. It holds no queue. A client that reads
-//! slowly has a cursor that stays behind; the next step that it takes is longer.
+//! Never reads the wire and never encodes: it asks a view of the database how far the world has moved, and the cache of
+//! responses for the bytes of a step. Time is an argument. It holds no queue. A client that reads slowly has a cursor that
+//! stays behind; the next step that it takes is longer.
 //!
 //! The contract: [`ServerStream::handle_message`] for each request, in order, whenever it comes;
 //! [`ServerStream::poll_transmit`] whenever there is room to send one response and a view has changed or a
@@ -29,75 +29,20 @@ mod tests;
 pub use inbound::{Inbound, Nack, Names, Verdict};
 pub use logical::Logical;
 pub use transmit::Nonce;
-pub(crate) use transmit::{Framed, Framer, Step, Transmit};
+pub use transmit::OutgoingResponse;
+pub(crate) use transmit::Step;
 pub use waiting::{Patience, TimedOut};
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use weir_types::{
-    Commit, Cursor, Dialect, DynamicParameters, Head, Kind, Name, Selector, Subscription, TypeUrl, Version,
-};
+use weir_types::{Dialect, DynamicParameters, Kind, Version};
 
 use self::split::Split;
 use self::waiting::ClusterWarming;
 use self::warming::Warming;
-
-/// Where a logical stream is attached: a set of selectors, and how far the resources behind it have moved.
-pub trait View {
-    /// Everything that is subscribed.
-    fn subscription(&self) -> &Subscription;
-    /// The newest commits that concern the subscription.
-    fn head(&self) -> Head;
-    /// How many names, and how many collections, are not answered by upstream yet.
-    fn unsettled(&self) -> (usize, usize);
-    /// Of how many names upstream has only reported that it does not know for now. They are not among the unsettled.
-    fn failing(&self) -> usize;
-    /// How many collections upstream did not answer in time. They are not among the unsettled.
-    fn unproved(&self) -> usize;
-    /// How many names are neither answered nor such that nobody can be asked for them.
-    fn under_way(&self) -> usize;
-    /// How many of `names`, from the start, nothing has to be awaited for: they are answered, or not subscribed.
-    fn settled_of(&self, names: &[Name]) -> usize;
-    /// Those of `selectors`, which are subscribed, of which there is something.
-    fn present_of(&self, selectors: Vec<Selector>) -> Vec<Selector>;
-    /// Up to where the client has been sent changes.
-    fn cursor(&self) -> Cursor;
-    /// Notes that the client has been sent changes up to `cursor`.
-    fn advance(&mut self, cursor: Cursor);
-    /// Subscribes to `add` and no longer to `remove`; nothing changes on refusal.
-    fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused>;
-    /// Notes that the client asks again for `again`, which it is subscribed to: what must not be cached has to be
-    /// fetched anew.
-    fn ask_again(&mut self, again: &[Selector]) -> Result<(), Refused>;
-    /// Subscribes to what could not be subscribed to when it was asked for, and for which an error stands, as far as it
-    /// can be now. Gives what that is.
-    fn retry(&mut self) -> Vec<Selector> {
-        Vec::new()
-    }
-    /// Notes that the client has accepted, or rejected, what it was sent up to `to`; also when it had to be sent
-    /// nothing.
-    fn answer(&mut self, to: Commit, rejection: Option<&Nack>);
-}
-
-/// Where views come from.
-pub(crate) trait Views {
-    /// An attached view.
-    type View: View;
-    /// Attaches a logical stream that is subscribed to `add`.
-    fn attach(&mut self, type_url: &TypeUrl, add: &[Selector]) -> Result<Self::View, Refused>;
-}
-
-/// A subscription was not accepted, for a reason that the client should read. The stream ends.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// It is more than may be asked for.
-    #[error("{0}")]
-    TooMuch(String),
-    /// It is for others.
-    #[error("{0}")]
-    Denied(String),
-}
+use crate::error::StreamError;
+use crate::session::Env;
+use crate::view::Tells;
 
 /// What a stream carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,14 +68,14 @@ impl Mode {
     }
 }
 
-/// One downstream stream, whose responses are `F`.
-pub(crate) struct ServerStream<V, F> {
+/// One client's stream, as far as the protocol goes.
+pub(crate) struct ServerStream {
     dialect: Dialect,
     mode: Mode,
     /// The parameters of plain names, derived from the client's node.
     parameters: DynamicParameters,
     /// By [`TypeUrl::rank`]: the order in which additions leave.
-    logical: Vec<Logical<V>>,
+    logical: Vec<Logical>,
     /// Clusters that were sent before the client has asked for their endpoints.
     warming: Warming,
     /// Whether what may refer to clusters waits for those that were sent last.
@@ -139,10 +84,10 @@ pub(crate) struct ServerStream<V, F> {
     /// Whether the client is a proxy, which may hold what it states no version of.
     proxy: bool,
     /// What is left of a step that takes more than one response.
-    split: Option<Box<Split<F>>>,
+    split: Option<Box<Split>>,
 }
 
-impl<V: View, F> ServerStream<V, F> {
+impl ServerStream {
     /// A stream of a client whose plain names have `parameters`.
     pub(crate) fn new(dialect: Dialect, mode: Mode, parameters: DynamicParameters) -> Self {
         Self {
@@ -184,7 +129,7 @@ impl<V: View, F> ServerStream<V, F> {
     }
 
     /// The logical streams, one per type that was asked for.
-    pub(crate) fn logical(&self) -> &[Logical<V>] {
+    pub(crate) fn logical(&self) -> &[Logical] {
         &self.logical
     }
 
@@ -193,13 +138,13 @@ impl<V: View, F> ServerStream<V, F> {
         self.logical.iter().map(Logical::remembered).sum::<usize>() + self.warming.len()
     }
 
-    /// Takes in one request, which came at `now`. Returns its answer to an earlier response.
+    /// Takes in one request. Returns its answer to an earlier response.
     pub(crate) fn handle_message(
         &mut self,
         inbound: Inbound,
-        views: &mut impl Views<View = V>,
-        now: Instant,
-    ) -> Result<Option<Verdict>, Refused> {
+        env: &Env<'_>,
+        tells: Tells,
+    ) -> Result<Option<Verdict>, StreamError> {
         let inbound = self.without_virtual_host_wildcard(inbound);
         if let Some(logical) = self.logical.iter_mut().find(|l| l.type_url == inbound.type_url) {
             return logical.handle(inbound);
@@ -209,8 +154,8 @@ impl<V: View, F> ServerStream<V, F> {
             *rejected = Version::parse(&inbound.nonce);
         }
         let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
-        let mut logical = Logical::first(inbound, &self.parameters, views)?;
-        logical.expect_first(self.dialect, self.proxy, now + self.patience.first_response);
+        let mut logical = Logical::first(inbound, &self.parameters, env, tells)?;
+        logical.expect_first(self.dialect, self.proxy, env.now + self.patience.first_response);
         if type_url.kind() == Kind::ClusterLoadAssignment {
             let warming = std::mem::take(&mut self.warming);
             logical.owe_known(|name| warming.contains(name));

@@ -6,23 +6,24 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use weir_types::{TypeUrl, Version};
 
-use super::{ServerStream, Transmit, View};
+use super::{OutgoingResponse, ServerStream};
 
 /// What is left of a step.
-pub(super) struct Split<F> {
+pub(super) struct Split {
     pub(super) type_url: TypeUrl,
     pub(super) version: Version,
-    pub(super) parts: Arc<[F]>,
+    pub(super) parts: Arc<[Bytes]>,
     /// The next one.
     pub(super) next: usize,
     /// Whether the parts together contain everything of the commit that they name.
     pub(super) whole: bool,
 }
 
-impl<V: View, F: Clone> ServerStream<V, F> {
-    pub(super) fn next_part(&mut self) -> Option<Transmit<F>> {
+impl ServerStream {
+    pub(super) fn next_part(&mut self) -> Option<OutgoingResponse> {
         let split = self.split.as_mut()?;
         let index = self.logical.iter().position(|logical| logical.type_url == split.type_url)?;
         let logical = &mut self.logical[index];
@@ -36,6 +37,6 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         if last {
             self.split = None;
         }
-        Some(Transmit { index, nonce, version, frame, refreshes: false })
+        Some(OutgoingResponse { index, nonce, version, frame, refreshes: false, uncacheable: false })
     }
 }

@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Commit, Cursor, Dialect, Kind, Name, Selector, Version};
+use bytes::Bytes;
+use weir_types::{Commit, Cursor, Dialect, Kind, Name, Version};
 
 use super::order::{Phase, TypeProgress, next_step};
 use super::split::Split;
-use super::{Logical, Mode, ServerStream, View};
+use super::{Logical, Mode, ServerStream};
+use crate::responses::{EncodedResponse, ResponseCache, StreamResponses};
 
 /// The nonce of a response: the commit that it brings the client to, and how many responses at that commit
 /// the logical stream had before. Unique per stream and type, and equal on all streams that make the same
@@ -49,9 +51,9 @@ impl fmt::Display for Nonce {
 }
 
 /// A step that a logical stream is about to make. Two streams for which it is equal are sent equal bytes.
-pub(crate) struct Step<'a, V> {
+pub(crate) struct Step<'a> {
     /// The logical stream.
-    pub(crate) logical: &'a Logical<V>,
+    pub(crate) logical: &'a Logical,
     /// The dialect of the response.
     pub(crate) dialect: Dialect,
     /// Up to where the client has been sent changes.
@@ -64,7 +66,7 @@ pub(crate) struct Step<'a, V> {
     pub(crate) forced: bool,
 }
 
-impl<V: View> Step<'_, V> {
+impl Step<'_> {
     /// What must be sent though it did not change.
     pub(crate) fn owed(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
         &self.logical.owed
@@ -86,63 +88,29 @@ impl<V: View> Step<'_, V> {
     }
 }
 
-/// A step in bytes.
-#[derive(Clone, Debug)]
-pub(crate) struct Framed<F> {
-    /// Up to where the client has been sent changes with it.
-    pub(crate) to: Commit,
-    /// The response, with the nonce that [`Step::nonce`] gives for `to`; none if there is nothing to send.
-    pub(crate) frame: Option<F>,
-    /// What does not fit into that response: further ones, with the nonces that [`Nonce::following`] gives.
-    pub(crate) rest: Option<Arc<[F]>>,
-    /// The version of what the client then has.
-    pub(crate) version: Version,
-    /// Whether it states that something lives on, so that it has to be sent even if nothing is different.
-    pub(crate) refreshes: bool,
-    /// Whether the client states to hold something against which only upstream's silence is evidence.
-    pub(crate) disputed: bool,
-    /// Whether it contains errors.
-    pub(crate) errs: bool,
-    /// Of what an error has to be sent after it, since the resource itself is in it.
-    pub(crate) postponed: Arc<[Selector]>,
-    /// Locators that nothing matches, which has to be sent when other locators of their names are answered.
-    pub(crate) waiting: Arc<[Selector]>,
-    /// For clusters: the endpoints that the client will wait for. Shared, since thousands of streams keep it.
-    pub(crate) warming: Option<Arc<HashSet<Name>>>,
-    /// Of those, the endpoints of clusters that the client did not have before.
-    pub(crate) new_clusters: Option<Arc<[Name]>>,
-}
-
-/// Makes bytes of steps.
-pub(crate) trait Framer<V> {
-    /// A response in bytes.
-    type Frame;
-    /// The bytes of `step`, up to the newest commit of its view.
-    fn frame(&mut self, step: &Step<'_, V>) -> Framed<Self::Frame>;
-}
-
 /// A response that is ready to leave.
 #[derive(Debug)]
-pub(crate) struct Transmit<F> {
-    /// The place of its type in [`ServerStream::logical`].
-    pub(crate) index: usize,
+pub struct OutgoingResponse {
+    /// The place of its type in [`Session::types`](crate::Session::types).
+    pub index: usize,
     /// Its nonce.
-    pub(crate) nonce: Nonce,
+    pub nonce: Nonce,
     /// The version of what the client then has.
-    pub(crate) version: Version,
-    /// Its bytes.
-    pub(crate) frame: F,
-    /// Whether it states that something lives on.
-    pub(crate) refreshes: bool,
+    pub version: Version,
+    /// Its bytes, in the frame that gRPC puts around a message.
+    pub frame: Bytes,
+    /// Whether it refreshes what lives on.
+    pub refreshes: bool,
+    /// Of a poll: whether it must not be kept for anyone else.
+    pub uncacheable: bool,
 }
 
-impl<V: View, F: Clone> ServerStream<V, F> {
+impl ServerStream {
     /// The next response, if there is anything to send. The caller has room to send it.
-    pub(crate) fn poll_transmit(
+    pub(crate) fn poll_transmit<C: ResponseCache>(
         &mut self,
-        framer: &mut impl Framer<V, Frame = F>,
-        now: Instant,
-    ) -> Option<Transmit<F>> {
+        responses: &StreamResponses<'_, C>,
+    ) -> Option<OutgoingResponse> {
         if let Some(part) = self.next_part() {
             return Some(part);
         }
@@ -152,17 +120,19 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             let (index, hold_removals) = (next.index, next.defer_removals);
             let view = &self.logical[index].view;
             let settled = view.unsettled() == (0, 0) && view.failing() == 0 && view.unproved() == 0;
-            let mut framed = framer.frame(&self.step(index, hold_removals));
+            let mut response = responses.get_or_make(&self.step(index, hold_removals));
             let replaces =
-                next.phase == Phase::Additions && framed.warming.is_some() && self.takes_away(index);
+                next.phase == Phase::Additions && response.warming.is_some() && self.takes_away(index);
             if replaces && !hold_removals {
-                framed = framer.frame(&self.step(index, true));
+                response = responses.get_or_make(&self.step(index, true));
             }
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
             if next.is_overtaken(self.progress(), self.clusters_are_warming()) {
                 continue;
             }
-            if let Some(transmit) = self.make_step(index, hold_removals || replaces, settled, framed, now) {
+            if let Some(transmit) =
+                self.make_step(index, hold_removals || replaces, settled, response, responses.now)
+            {
                 return Some(transmit);
             }
         }
@@ -179,7 +149,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
             || self.progress().any(|progress| progress.has_additions || progress.has_removals)
     }
 
-    fn step(&self, index: usize, hold_removals: bool) -> Step<'_, V> {
+    fn step(&self, index: usize, hold_removals: bool) -> Step<'_> {
         let logical = &self.logical[index];
         let full_state = logical.is_full_state(self.dialect);
         Step {
@@ -222,51 +192,53 @@ impl<V: View, F: Clone> ServerStream<V, F> {
         index: usize,
         hold_removals: bool,
         settled: bool,
-        framed: Framed<F>,
+        response: EncodedResponse,
         now: Instant,
-    ) -> Option<Transmit<F>> {
+    ) -> Option<OutgoingResponse> {
         let up_to_date = self.is_up_to_date(index);
+        let version = if self.mode.is_poll() { response.poll_version } else { response.version };
         let logical = &mut self.logical[index];
         let whole = logical.is_full_state(self.dialect) || self.mode.is_poll();
-        let same = [logical.version, self.mode.rejected()].contains(&Some(framed.version));
+        let same = [logical.version, self.mode.rejected()].contains(&Some(version));
         // In state of the world, a response that repeats what the client has is empty (but when asked).
-        let news = framed.refreshes || framed.errs && !self.mode.is_poll();
+        let news = response.refreshes || response.has_errors && !self.mode.is_poll();
         let silent =
             same && !news && logical.owed.is_empty() && whole && (logical.is_answered() || up_to_date);
         let Cursor { removals, .. } = logical.view.cursor();
-        let removals = if hold_removals { removals } else { framed.to };
-        logical.view.advance(Cursor { additions: framed.to, removals });
+        let removals = if hold_removals { removals } else { response.to };
+        logical.view.advance(Cursor { additions: response.to, removals });
         logical.owed.clear();
         if !hold_removals {
             logical.unsaid.clear();
             logical.unsaid_is_due = false;
         }
-        logical.unsaid_is_due |= !framed.postponed.is_empty();
-        logical.unsaid.extend(framed.postponed.iter().chain(&*framed.waiting).cloned());
+        logical.unsaid_is_due |= !response.postponed.is_empty();
+        logical.unsaid.extend(response.postponed.iter().chain(&*response.waiting).cloned());
         logical.responses.make_step();
         if !hold_removals {
-            logical.known.compare(settled && !framed.disputed);
+            logical.known.compare(settled && !response.disputed);
         }
-        let Some(frame) = framed.frame.filter(|_| !silent) else {
+        let Some(frame) = response.frame.filter(|_| !silent) else {
             logical.answer_for_silence();
             return None;
         };
-        let nonce = Nonce::next(logical.responses.nonce(), framed.to);
+        let nonce = Nonce::next(logical.responses.nonce(), response.to);
         if logical.type_url.kind() == Kind::Cluster {
-            self.begin_warming(framed.new_clusters, now);
+            self.begin_warming(response.new_clusters, now);
         }
         let logical = &mut self.logical[index];
-        let last = framed.rest.is_none();
-        logical.sent(nonce, framed.version, last && !hold_removals);
+        let last = response.rest.is_none();
+        logical.sent(nonce, version, last && !hold_removals);
         logical.unfinished = !last;
-        self.split = framed.rest.map(|parts| {
+        self.split = response.rest.map(|parts| {
             let type_url = logical.type_url.clone();
-            Box::new(Split { type_url, version: framed.version, parts, next: 0, whole: !hold_removals })
+            Box::new(Split { type_url, version, parts, next: 0, whole: !hold_removals })
         });
-        if let Some(clusters) = framed.warming {
+        if let Some(clusters) = response.warming {
             self.warm(clusters);
         }
-        Some(Transmit { index, nonce, version: framed.version, frame, refreshes: framed.refreshes })
+        let EncodedResponse { refreshes, uncacheable, .. } = response;
+        Some(OutgoingResponse { index, nonce, version, frame, refreshes, uncacheable })
     }
 
     /// After a change of its cluster, a delta client waits for endpoints that it does not ask for.
@@ -282,7 +254,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 }
 
-impl<V: View> Logical<V> {
+impl Logical {
     /// How far it has come, as its turn among the types follows from it.
     fn progress(&self, dialect: Dialect) -> TypeProgress {
         TypeProgress {

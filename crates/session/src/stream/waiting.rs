@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use weir_types::{Dialect, Kind, Name};
 
 use super::response_state::{FirstResponse, ResponseState};
-use super::{Logical, Mode, ServerStream, View};
+use super::{Logical, Mode, ServerStream};
 
 /// For how long a stream waits for what may never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) struct NewClusters {
     deadline: Instant,
 }
 
-impl<V: View, F: Clone> ServerStream<V, F> {
+impl ServerStream {
     /// Ends the waits whose time is up. To be called at [`Self::poll_timeout`].
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> TimedOut {
         let mut ended = TimedOut::default();
@@ -130,7 +130,7 @@ impl<V: View, F: Clone> ServerStream<V, F> {
     }
 }
 
-impl<V: View> Logical<V> {
+impl Logical {
     /// Whether the first response waits for upstream, and is then sent even if it is empty: clients wait for
     /// it, and would take what is missing in it for deleted.
     pub(super) fn gates_first_response(&self, dialect: Dialect) -> bool {

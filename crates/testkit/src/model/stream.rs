@@ -8,8 +8,8 @@ use std::time::Instant;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_session::{
-    Attached, ClientProfile, ClientTransport, EncodedResponse, Env, InitialVersions, Logical, Made,
-    ResponseCache, ResponseKey, Responses, Session, View as _, Wrapping,
+    ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, InitialVersions, Logical, ResponseCache,
+    ResponseKey, Responses, Session, Wrapping,
 };
 use weir_types::{ApiVersion, KnownVersions, Selector, TypeUrl};
 use weir_wire::discovery::DiscoveryRequest;
@@ -62,12 +62,16 @@ impl<'a> NoCache<'a> {
 }
 
 impl ResponseCache for NoCache<'_> {
-    fn get_or_make(&self, _: &ResponseKey, make: impl FnOnce() -> Made) -> EncodedResponse {
+    fn get_or_make(
+        &self,
+        _: &ResponseKey,
+        make: impl FnOnce() -> (EncodedResponse, Encoding),
+    ) -> EncodedResponse {
         self.made.set(true);
         self.interrupt(true);
-        let made = make();
+        let (made, _) = make();
         self.interrupt(false);
-        made.response
+        made
     }
 }
 
@@ -176,12 +180,12 @@ impl ServerEnd {
     }
 
     /// What is subscribed, by type.
-    pub fn types(&self) -> &[Logical<Attached>] {
+    pub fn types(&self) -> &[Logical] {
         self.session.types()
     }
 
     /// One of the types, if it is subscribed.
-    pub fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical<Attached>> {
+    pub fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical> {
         self.types().iter().find(|logical| logical.type_url() == type_url)
     }
 

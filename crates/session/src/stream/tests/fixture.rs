@@ -22,8 +22,8 @@ use prost::Message as _;
 use super::messages::Response;
 use super::*;
 use crate::{
-    ClientKind, ClientProfile, ClientTransport, EncodedResponse, Env, Handled, Logical, Made, ResponseCache,
-    ResponseKey, Responses, Session, StreamError, Wrapping,
+    ClientKind, ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, Handled, Logical,
+    ResponseCache, ResponseKey, Responses, Session, StreamError, Wrapping,
 };
 
 pub(super) fn type_url(short: &str) -> TypeUrl {
@@ -55,12 +55,16 @@ impl crate::InitialVersions for Anew {
 pub(super) struct NoCache(RefCell<Option<Box<dyn FnOnce()>>>);
 
 impl ResponseCache for NoCache {
-    fn get_or_make(&self, _: &ResponseKey, make: impl FnOnce() -> Made) -> EncodedResponse {
-        let made = make();
+    fn get_or_make(
+        &self,
+        _: &ResponseKey,
+        make: impl FnOnce() -> (EncodedResponse, Encoding),
+    ) -> EncodedResponse {
+        let (made, _) = make();
         if let Some(midway) = self.0.take() {
             midway();
         }
-        made.response
+        made
     }
 }
 
@@ -162,7 +166,7 @@ impl Fixture {
         self.sends(nack(self.answering(short, nonce)))
     }
 
-    pub(super) fn type_of(&self, short: &str) -> &Logical<crate::Attached> {
+    pub(super) fn type_of(&self, short: &str) -> &Logical {
         let mut types = self.session.types().iter();
         types.find(|of_type| *of_type.type_url() == type_url(short)).expect("it was asked for")
     }

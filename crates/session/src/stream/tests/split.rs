@@ -1,6 +1,6 @@
 //! Steps that take more than one response (i08).
 
-use weir_types::Dialect;
+use weir_types::{Commit, Dialect};
 
 use super::*;
 

@@ -16,7 +16,7 @@ use prost::Message;
 use weir_database::Subscriber;
 use weir_downstream::{Bounds, Client, Messages, NodeRules};
 use weir_protocol::Dialect;
-use weir_session::{ClientTransport, Env, Limits, Request, Session, SessionSettings, View as _, Wrapping};
+use weir_session::{ClientTransport, Env, Limits, Request, Session, SessionSettings, Wrapping};
 use weir_testkit::model::Bell;
 use weir_types::xdstp::collections_of;
 use weir_types::{ApiVersion, Form, Selector, TypeUrl, Variant};
