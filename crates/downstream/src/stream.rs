@@ -68,7 +68,7 @@ struct State {
 struct Open {
     client: Arc<Client>,
     session: Session,
-    /// For operators, of each logical stream of the machine.
+    /// For operators, of each type of the session.
     told: Vec<Told>,
     /// How many names the largest request had that may not be answered yet.
     asked: usize,
@@ -257,15 +257,15 @@ impl Stream {
                 if let Some(told) = open.told.get_mut(transmit.index) {
                     told.send(transmit.version);
                 }
-                if let Some(logical) = open.session.types().get(transmit.index) {
-                    logical.view().place().tell(transmit.nonce.commit);
-                    let tally = tallies::of(self.dialect, logical.type_url());
+                if let Some(type_subscription) = open.session.types().get(transmit.index) {
+                    type_subscription.view().attachment().tell(transmit.nonce.commit);
+                    let tally = tallies::of(self.dialect, type_subscription.type_url());
                     tally.response(transmit.frame.len());
                     if transmit.refreshes {
                         tally.heartbeat();
                     }
                     tracing::debug!(
-                        node = %open.client.id, type_url = %logical.type_url(), nonce = %transmit.nonce,
+                        node = %open.client.id, type_url = %type_subscription.type_url(), nonce = %transmit.nonce,
                         bytes = transmit.frame.len(), "response"
                     );
                 }

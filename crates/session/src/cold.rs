@@ -46,7 +46,7 @@ pub(crate) struct Cold {
     /// It is ended while there is nothing to be sent on it.
     pub(crate) closes: bool,
     /// Names are sent as unavailable.
-    pub(crate) tells: bool,
+    pub(crate) sends_errors: bool,
 }
 
 impl ColdStarts {
@@ -58,21 +58,29 @@ impl ColdStarts {
             ClientKind::Weir => self.weir,
             ClientKind::Other => self.other,
         };
-        let tells = answer != ColdStart::Hold && kind.takes_errors(dialect);
-        Cold { closes: answer == ColdStart::Close, tells }
+        let sends_errors = answer != ColdStart::Hold && kind.takes_errors(dialect);
+        Cold { closes: answer == ColdStart::Close, sends_errors }
     }
 }
 
 impl Cold {
-    /// Why `stream` ends, if it does: nothing was said on it, nothing of what it asks for is known, and there is nobody
-    /// to ask. A stream on which anything was said, or could be, goes on.
+    /// Why `stream` ends, if it does: no response was sent on it, nothing of what it asks for is known, and no control plane
+    /// can be asked. A stream on which a response was or could be sent goes on.
     pub(crate) fn end(self, stream: &ServerStream) -> Option<StreamError> {
-        let logical = stream.logical();
-        if !self.closes || logical.iter().any(|logical| logical.outstanding().is_some()) {
+        let type_subscription = stream.types();
+        if !self.closes
+            || type_subscription.iter().any(|type_subscription| type_subscription.outstanding().is_some())
+        {
             return None;
         }
-        let asked: usize = logical.iter().map(|logical| logical.view().place().subscription().len()).sum();
-        let away: usize = logical.iter().map(|logical| logical.view().place().unsettled().away.total()).sum();
+        let asked: usize = type_subscription
+            .iter()
+            .map(|type_subscription| type_subscription.view().attachment().subscription().len())
+            .sum();
+        let away: usize = type_subscription
+            .iter()
+            .map(|type_subscription| type_subscription.view().attachment().unsettled().away.total())
+            .sum();
         (asked > 0 && away == asked).then(|| {
             StreamError::unavailable(
                 "nothing of what is asked for is cached, and no control plane can be reached",
@@ -86,8 +94,8 @@ mod tests {
     use super::*;
 
     fn cold(user_agent: &str, dialect: Dialect, starts: ColdStarts) -> (bool, bool) {
-        let Cold { closes, tells } = starts.of(ClientKind::of(user_agent), dialect);
-        (closes, tells)
+        let Cold { closes, sends_errors } = starts.of(ClientKind::of(user_agent), dialect);
+        (closes, sends_errors)
     }
 
     #[test]

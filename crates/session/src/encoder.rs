@@ -30,20 +30,20 @@ impl Encoder<'_> {
     pub(crate) fn encode(&self, step: &Step<'_>, diff: &Diff) -> (Vec<Bytes>, bool, Encoding) {
         let gone = Gone::new(&diff.removed, &diff.errors.told, step.dialect);
         let has_errors = !diff.errors.told.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
-        let says_something = match step.everything {
+        let has_content = match step.everything {
             true => diff.changed,
             false => {
                 !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || has_errors
             }
         };
         let mut encoding = Encoding {
-            type_url: step.logical.type_url().clone(),
+            type_url: step.type_subscription.type_url().clone(),
             limit: self.limit,
             split: None,
             oversized: Vec::new(),
             whole_state_fits: false,
         };
-        let is_sent = says_something || step.forced;
+        let is_sent = has_content || step.forced;
         let frames = if is_sent { self.frames(step, diff, &mut encoding) } else { Vec::new() };
         (frames, has_errors, encoding)
     }
@@ -52,13 +52,13 @@ impl Encoder<'_> {
         let nonce = step.nonce(diff.to);
         // What is absent from a whole state is deleted, so that it cannot be split.
         if step.everything || self.may_fit(diff) {
-            let whole = Said {
+            let whole = Contents {
                 resources: &diff.resources,
                 heartbeats: &diff.heartbeats,
                 removed: &diff.removed,
                 errors: &diff.errors.told,
             };
-            let frame = self.say(step, diff.version, nonce, whole);
+            let frame = self.encode_one(step, diff.version, nonce, whole);
             if self.fits(&frame) {
                 encoding.whole_state_fits = step.everything;
                 return vec![frame];
@@ -71,14 +71,16 @@ impl Encoder<'_> {
         let parts = self.split(step, diff, nonce);
         encoding.split = Some(parts.len());
         let nonces = std::iter::successors(Some(nonce), |nonce| Some(nonce.following()));
-        let said = parts.iter().map(|part| Said {
+        let contents = parts.iter().map(|part| Contents {
             resources: &part.resources,
             heartbeats: &part.heartbeats,
             removed: &part.removed,
             errors: &part.errors,
         });
-        let frames: Vec<Bytes> =
-            said.zip(nonces).map(|(said, nonce)| self.say(step, diff.version, nonce, said)).collect();
+        let frames: Vec<Bytes> = contents
+            .zip(nonces)
+            .map(|(contents, nonce)| self.encode_one(step, diff.version, nonce, contents))
+            .collect();
         let oversized = frames.iter().filter(|frame| !self.fits(frame)).map(|frame| frame.len() - HEADER);
         encoding.oversized.extend(oversized);
         frames
@@ -109,13 +111,13 @@ impl Encoder<'_> {
         })
     }
 
-    fn say(&self, step: &Step<'_>, version: Version, nonce: Nonce, said: Said<'_>) -> Bytes {
-        let gone = Gone::new(said.removed, said.errors, step.dialect);
-        let errors: Vec<_> = said.errors.iter().map(failing).collect();
+    fn encode_one(&self, step: &Step<'_>, version: Version, nonce: Nonce, contents: Contents<'_>) -> Bytes {
+        let gone = Gone::new(contents.removed, contents.errors, step.dialect);
+        let errors: Vec<_> = contents.errors.iter().map(failing).collect();
         let nonce = nonce.to_string();
         let response = Response {
-            resources: said.resources,
-            heartbeats: said.heartbeats,
+            resources: contents.resources,
+            heartbeats: contents.heartbeats,
             removed: &gone.plain,
             removed_variants: &gone.located,
             errors: &errors,
@@ -130,7 +132,7 @@ impl Encoder<'_> {
     /// A response that has nothing in it yet.
     fn response<'a>(&'a self, step: &Step<'a>, version: Version, nonce: &'a str) -> Response<'a> {
         Response {
-            type_url: step.logical.type_url(),
+            type_url: step.type_subscription.type_url(),
             nonce,
             version,
             control_plane: self.control_plane,
@@ -147,7 +149,7 @@ impl Encoder<'_> {
 
 /// The content of one response.
 #[derive(Clone, Copy)]
-struct Said<'a> {
+struct Contents<'a> {
     resources: &'a [(Arc<Variant>, Form)],
     heartbeats: &'a [(Arc<Variant>, Form)],
     removed: &'a [Removed],

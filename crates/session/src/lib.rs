@@ -4,19 +4,19 @@
 //! (`stream`), and how that becomes bytes that streams share. Never decides what exists (that is the database's).
 //! Sockets, clocks, counters, logs and the cache of responses are the caller's.
 
-mod beyond;
 mod cold;
 mod encoder;
 mod error;
 mod limits;
 mod profile;
+mod refused_names;
 mod request;
 mod responses;
 mod rights;
 mod scope;
 mod session;
 mod stream;
-mod view;
+mod subscribed_view;
 mod wrapping;
 
 pub use cold::{ColdStart, ColdStarts};
@@ -27,6 +27,8 @@ pub use request::{InitialVersions, Request};
 pub use responses::{EncodedResponse, Encoding, ResponseCache, ResponseKey, Responses};
 pub use rights::{Denied, Grant, Rights};
 pub use session::{ClientTransport, Env, Handled, RefusedName, Session, SessionSettings};
-pub use stream::{Inbound, Logical, Nack, Names, Nonce, OutgoingResponse, Patience, TimedOut, Verdict};
-pub use view::Attached;
+pub use stream::{
+    Nack, Names, Nonce, OutgoingResponse, Patience, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
+};
+pub use subscribed_view::SubscribedView;
 pub use wrapping::Wrapping;

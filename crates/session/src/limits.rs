@@ -119,7 +119,7 @@ impl Limits {
         self.check_length(&format_args!("the dynamic parameters of a {field} name"), length, &locator.name)
     }
 
-    /// Checks the length of `what`, which `text` tells from others.
+    /// Checks the length of `what`, which `text` identifies.
     fn check_length(&self, what: &dyn Display, length: usize, text: &str) -> Result<(), StreamError> {
         let limit = self.name_length;
         if length <= limit {

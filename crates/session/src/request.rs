@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::stream::{Inbound, Nack, Names};
+use crate::stream::{Nack, Names, SubscriptionRequest};
 use bytes::Bytes;
 use prost::Message;
 use weir_types::{Dialect, KnownVersions, Name, Selector, TypeUrl, Version};
@@ -40,13 +40,13 @@ pub trait Request: Sized + Send + 'static {
     fn has_locators(&self) -> bool;
     /// How many names it has.
     fn count(&self) -> usize;
-    /// What the machine takes in. What the client says that it holds is read by `initial_versions`.
-    fn into_inbound(
+    /// What the machine takes in. What the client states to hold is read by `initial_versions`.
+    fn into_subscription_request(
         self,
         client: &ClientProfile,
         limits: &Limits,
         initial_versions: &dyn InitialVersions,
-    ) -> Result<Inbound, StreamError>;
+    ) -> Result<SubscriptionRequest, StreamError>;
 }
 
 impl Request for DiscoveryRequest {
@@ -73,21 +73,21 @@ impl Request for DiscoveryRequest {
         self.resource_names.len() + self.resource_locators.len()
     }
 
-    fn into_inbound(
+    fn into_subscription_request(
         self,
         client: &ClientProfile,
         limits: &Limits,
         _: &dyn InitialVersions,
-    ) -> Result<Inbound, StreamError> {
+    ) -> Result<SubscriptionRequest, StreamError> {
         let type_url = type_url(&self.type_url)?;
         let names = Reader { client, type_url: &type_url, limits, field: "resource" };
-        Ok(Inbound {
+        Ok(SubscriptionRequest {
             nonce: self.response_nonce,
             nack: nack(self.error_detail),
             names: Names::Replace(names.read(self.resource_names, self.resource_locators)?),
             type_url,
             version: Version::stated(&self.version_info),
-            known: None,
+            initial_versions: None,
         })
     }
 }
@@ -120,12 +120,12 @@ impl Request for DeltaRequest {
         plain + located + self.known.len()
     }
 
-    fn into_inbound(
+    fn into_subscription_request(
         self,
         client: &ClientProfile,
         limits: &Limits,
         initial_versions: &dyn InitialVersions,
-    ) -> Result<Inbound, StreamError> {
+    ) -> Result<SubscriptionRequest, StreamError> {
         let Self { message, known } = self;
         limits.check_count("initial_resource_versions", known.len())?;
         let known = initial_versions.read(&known).map_err(|error| {
@@ -134,7 +134,7 @@ impl Request for DeltaRequest {
         let type_url = type_url(&message.type_url)?;
         let reader = |field| Reader { client, type_url: &type_url, limits, field };
         let (subscribe, unsubscribe) = (reader("subscribed resource"), reader("unsubscribed resource"));
-        Ok(Inbound {
+        Ok(SubscriptionRequest {
             nonce: message.response_nonce,
             nack: nack(message.error_detail),
             names: Names::Patch {
@@ -144,7 +144,7 @@ impl Request for DeltaRequest {
                     .read(message.resource_names_unsubscribe, message.resource_locators_unsubscribe)?,
             },
             version: None,
-            known,
+            initial_versions: known,
             type_url,
         })
     }
@@ -217,11 +217,11 @@ mod tests {
         }
     }
 
-    fn read(request: DiscoveryRequest) -> Result<Inbound, StreamError> {
+    fn read(request: DiscoveryRequest) -> Result<SubscriptionRequest, StreamError> {
         let parameters = [("env", "prod")].into_iter().collect();
         let client = ClientProfile { parameters, ..ClientProfile::default() };
         let limits = Limits { name_length: 10, names: 2, ..Limits::default() };
-        request.into_inbound(&client, &limits, &Anew)
+        request.into_subscription_request(&client, &limits, &Anew)
     }
 
     /// Whether what the machine takes in of `message` holds on to the bytes that it was read from.
@@ -229,9 +229,9 @@ mod tests {
         let bytes = Bytes::from(message.encode_to_vec());
         let request = <R as Request>::decode(bytes.clone()).unwrap();
         assert_eq!(request.node().map(<[u8]>::len), Some(61_000), "not even looked at");
-        let inbound = request.into_inbound(&ClientProfile::default(), &Limits::default(), &Anew);
+        let request = request.into_subscription_request(&ClientProfile::default(), &Limits::default(), &Anew);
         let unique = bytes.is_unique();
-        assert_eq!(inbound.unwrap().nonce, "2a-0");
+        assert_eq!(request.unwrap().nonce, "2a-0");
         !unique
     }
 
@@ -263,8 +263,9 @@ mod tests {
             (&[0x2a, 1, 0x0a], "cannot decode initial_resource_versions of the request: "),
         ] {
             let request = DeltaRequest::decode(Bytes::copy_from_slice(entries)).unwrap();
-            let status =
-                request.into_inbound(&ClientProfile::default(), &limits, initial_versions).unwrap_err();
+            let status = request
+                .into_subscription_request(&ClientProfile::default(), &limits, initial_versions)
+                .unwrap_err();
             assert!(status.message.starts_with(message), "{status}");
         }
     }
@@ -287,8 +288,8 @@ mod tests {
             resource_names: vec!["a".into(), "a".into()],
             ..DiscoveryRequest::default()
         };
-        let inbound = read(DiscoveryRequest { resource_locators: vec![locator], ..request }).unwrap_err();
-        assert!(inbound.message.starts_with("3 names"), "{inbound}");
+        let request = read(DiscoveryRequest { resource_locators: vec![locator], ..request }).unwrap_err();
+        assert!(request.message.starts_with("3 names"), "{request}");
     }
 
     #[test]
@@ -297,13 +298,15 @@ mod tests {
             name: "a".into(),
             dynamic_parameters: [("env".to_owned(), "test".to_owned())].into(),
         };
-        let inbound = read(DiscoveryRequest {
+        let request = read(DiscoveryRequest {
             type_url: "type.googleapis.com/acme.Widget".into(),
             resource_names: vec!["a".into()],
             resource_locators: vec![locator],
             ..DiscoveryRequest::default()
         });
-        let Ok(Inbound { names: Names::Replace(mut names), .. }) = inbound else { panic!("{inbound:?}") };
+        let Ok(SubscriptionRequest { names: Names::Replace(mut names), .. }) = request else {
+            panic!("{request:?}")
+        };
         names.sort();
         assert_eq!(format!("{names:?}"), "[Plain/a{env=prod}, Located/a{env=test}]");
     }

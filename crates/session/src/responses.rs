@@ -146,8 +146,8 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
 
     /// A step in bytes: those of a stream that has made it already, if they are still here.
     pub(crate) fn get_or_make(&self, step: &Step<'_>) -> EncodedResponse {
-        let view = step.logical.view();
-        let context = || view.place().note(step.after.removals, view.head().newest());
+        let view = step.type_subscription.view();
+        let context = || view.attachment().note(step.after.removals, view.head().newest());
         let note = self.takes_trace_context.then(context).flatten();
         let mut key = ResponseKey::new(step, self.wrapping, self.refresh(step), self.limit(), note.is_some());
         let second = self.responses.second(self.now);
@@ -176,32 +176,32 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
     /// Works out and encodes a step that is made in this second.
     fn make(&self, step: &Step<'_>, key: &ResponseKey, second: u64) -> (EncodedResponse, Encoding) {
         let Responses { control_plane, epoch, .. } = self.responses;
-        let view = step.logical.view();
-        let diff = view.place().diff(&Query {
+        let view = step.type_subscription.view();
+        let diff = view.attachment().diff(&Query {
             after: step.after,
             shape: if step.everything { Shape::Everything } else { Shape::Changes },
-            hold_removals: step.hold_removals,
-            owed: &view.placed(step.owed()),
-            unsaid: &view.placed(step.unsaid()),
+            hold_removals: step.defer_removals,
+            owed: &view.placed(step.resend()),
+            unsaid: &view.placed(step.pending_errors()),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
             // The response is shared until the second is over.
             at: Some(*epoch + Duration::from_secs(second + 1)),
-            tells_away: key.tells_away,
+            tells_away: key.sends_unavailable,
             marks_missing: step.dialect == Dialect::Delta,
         });
-        let tells_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
+        let sends_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;
         let encoder = Encoder {
             control_plane,
             wrapped: key.wrapping.always,
             limit: key.limit,
-            at: tells_ttl.then(|| *epoch + Duration::from_secs(second)),
+            at: sends_ttl.then(|| *epoch + Duration::from_secs(second)),
         };
         let (mut frames, has_errors, encoding) = encoder.encode(step, &diff);
         let rest = (frames.len() > 1).then(|| frames.split_off(1).into());
         let frame = frames.pop();
         let mut sent = diff.resources.iter().chain(&diff.heartbeats);
-        let counts = tells_ttl && sent.any(|(variant, _)| variant.lease().is_some());
+        let counts = sends_ttl && sent.any(|(variant, _)| variant.lease().is_some());
         let response = EncodedResponse {
             poll_version: match &frame {
                 Some(frame) if has_errors && step.dialect == Dialect::Sotw => {
@@ -218,7 +218,7 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
             refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
             disputed: diff.disputed,
             has_errors,
-            warming: warming(step.logical.type_url(), &diff),
+            warming: warming(step.type_subscription.type_url(), &diff),
             new_clusters: (!diff.new_endpoints.is_empty()).then(|| Arc::from(&*diff.new_endpoints)),
             postponed: diff.errors.postponed.into(),
             waiting: diff.waiting.into(),
@@ -232,7 +232,7 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
             Dialect::Sotw if self.wrapping.for_ttl => Refresh::Whole,
             Dialect::Sotw => Refresh::Unsaid,
             // A client that lacks what it rejected cannot know what a heartbeat is for.
-            Dialect::Delta if step.logical.rejects() => Refresh::Whole,
+            Dialect::Delta if step.type_subscription.rejects() => Refresh::Whole,
             Dialect::Delta => Refresh::Heartbeat,
         }
     }

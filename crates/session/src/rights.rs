@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::error::StreamError;
-use crate::stream::{Inbound, Names};
+use crate::stream::{Names, SubscriptionRequest};
 use weir_types::{
     DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
 };
@@ -116,36 +116,40 @@ impl Rights {
         sent.with_defaults(&inner.enforced)
     }
 
-    /// Checks what `inbound` asks for beside what is subscribed already, where the type is. What of it is withheld is
+    /// Checks what `request` asks for beside what is subscribed already, where the type is. What of it is withheld is
     /// returned.
     ///
     /// # Errors
     /// Where there is no name that an error could be about: a wildcard.
     pub(crate) fn check(
         &self,
-        inbound: &Inbound,
+        request: &SubscriptionRequest,
         subscribed: Option<&Subscription>,
     ) -> (Option<Denied>, Result<(), StreamError>) {
         let Some(inner) = &self.0 else { return (None, Ok(())) };
-        let denied = self.denied(inbound, subscribed);
+        let denied = self.denied(request, subscribed);
         let all = denied.iter().all(|locator| !locator.is_wildcard());
-        let verdict = if all { Ok(()) } else { Err(inner.refusal(&inbound.type_url)) };
-        let (type_url, holder) = (inbound.type_url.clone(), inner.holder.clone());
+        let verdict = if all { Ok(()) } else { Err(inner.refusal(&request.type_url)) };
+        let (type_url, holder) = (request.type_url.clone(), inner.holder.clone());
         let count = denied.len();
         let first = denied.into_iter().next();
         (first.map(|first| Denied { type_url, holder, first, count }), verdict)
     }
 
     /// What of a request is newly subscribed, and withheld.
-    fn denied(&self, inbound: &Inbound, subscribed: Option<&Subscription>) -> Vec<ResourceLocator> {
-        let type_url = &inbound.type_url;
+    fn denied(
+        &self,
+        request: &SubscriptionRequest,
+        subscribed: Option<&Subscription>,
+    ) -> Vec<ResourceLocator> {
+        let type_url = &request.type_url;
         let wildcard = Name::from(WILDCARD);
         // A first request without names stands for the wildcard.
-        let nameless = subscribed.is_none() && inbound.names.is_empty() && type_url.has_legacy_wildcard();
+        let nameless = subscribed.is_none() && request.names.is_empty() && type_url.has_legacy_wildcard();
         if nameless && !self.may_have(type_url, &wildcard) {
             return vec![ResourceLocator::new(wildcard, DynamicParameters::empty())];
         }
-        let (asked, unsubscribed) = match &inbound.names {
+        let (asked, unsubscribed) = match &request.names {
             Names::Replace(names) => (names, &[][..]),
             Names::Patch { subscribe, unsubscribe } => (subscribe, &unsubscribe[..]),
         };
@@ -211,7 +215,7 @@ mod tests {
     }
 
     /// A request for these names, as it is read.
-    fn inbound(rights: &Rights, of: &str, names: &[&str], unsubscribe: Option<&str>) -> Inbound {
+    fn asking(rights: &Rights, of: &str, names: &[&str], unsubscribe: Option<&str>) -> SubscriptionRequest {
         let type_url = type_url(of);
         let parameters = DynamicParameters::empty();
         let selector = |name: &str| {
@@ -224,7 +228,14 @@ mod tests {
             None => Names::Replace(names),
             Some(gone) => Names::Patch { subscribe: names, unsubscribe: vec![selector(gone)] },
         };
-        Inbound { type_url, nonce: String::new(), nack: None, names, version: None, known: None }
+        SubscriptionRequest {
+            type_url,
+            nonce: String::new(),
+            nack: None,
+            names,
+            version: None,
+            initial_versions: None,
+        }
     }
 
     #[test]
@@ -242,22 +253,22 @@ mod tests {
             ("rds", &[], None, 0, true),
             ("vhds", &["*"], None, 0, true),
         ] {
-            let (found, verdict) = rights.check(&inbound(&rights, of, names, unsubscribe), None);
+            let (found, verdict) = rights.check(&asking(&rights, of, names, unsubscribe), None);
             assert_eq!(found.map_or(0, |denied| denied.count), denied, "{of} {names:?}");
             assert_eq!(verdict.is_ok(), passes, "{of} {names:?}: {verdict:?}");
         }
         let everything = Rights::default();
-        assert_eq!(everything.check(&inbound(&rights, "cds", &["b"], None), None), (None, Ok(())));
+        assert_eq!(everything.check(&asking(&rights, "cds", &["b"], None), None), (None, Ok(())));
     }
 
     #[test]
     fn what_is_subscribed_already_is_denied_once() {
         let rights = narrow();
-        let request = inbound(&rights, "cds", &["a", "b"], None);
+        let request = asking(&rights, "cds", &["a", "b"], None);
         let Names::Replace(names) = &request.names else { panic!("{request:?}") };
         let subscribed = Subscription::default().patched(names, &[]);
         assert_eq!(rights.check(&request, Some(&subscribed)), (None, Ok(())));
-        let nameless = inbound(&rights, "cds", &[], None);
+        let nameless = asking(&rights, "cds", &[], None);
         assert_eq!(rights.check(&nameless, Some(&subscribed)), (None, Ok(())), "it is not the first");
     }
 }

@@ -16,7 +16,9 @@ mod stream_limits;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::stream::{Inbound, Logical, OutgoingResponse, ServerStream, TimedOut, Verdict};
+use crate::stream::{
+    OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
+};
 use weir_database::{Database, Subscriber};
 use weir_types::{Dialect, Name, Selector, TypeUrl, Version};
 use weir_wire::services::Service;
@@ -30,10 +32,10 @@ use crate::request::{InitialVersions, Request};
 use crate::responses::{ResponseCache, Responses, StreamResponses};
 use crate::rights::Denied;
 use crate::scope::Scope;
-use crate::view::Tells;
+use crate::subscribed_view::NameErrors;
 use crate::wrapping::Wrapping;
 
-/// How a client speaks.
+/// The transport of a client's requests.
 #[derive(Clone, Copy, Debug)]
 pub enum ClientTransport {
     /// By a stream of this service.
@@ -125,17 +127,17 @@ impl Session {
     /// # Errors
     /// What is wrong with it: the stream is over.
     pub fn handle_request<R: Request>(&mut self, request: R, env: &Env<'_>) -> Result<Handled, StreamError> {
-        let inbound = self.read(request, env)?;
-        let (denied, verdict) = self.client.rights.check(&inbound, self.subscription(&inbound.type_url));
+        let request = self.read(request, env)?;
+        let (denied, verdict) = self.client.rights.check(&request, self.subscription(&request.type_url));
         if let Err(refused) = verdict {
             return Err(refused.with_denied(denied));
         }
-        let refused_before = self.refused_of(&inbound.type_url);
-        let (type_url, nonce, version) = (inbound.type_url.clone(), inbound.nonce.clone(), inbound.version);
-        // Of what is refused, the status of a poll tells.
+        let refused_before = self.refused_of(&request.type_url);
+        let (type_url, nonce, version) = (request.type_url.clone(), request.nonce.clone(), request.version);
+        // What is refused of a poll is in its status.
         let refused = self.scope.is_some() && self.client.kind.takes_errors(self.machine.dialect());
-        let tells = Tells { away: self.cold.tells, refused };
-        let verdict = self.machine.handle_message(inbound, env, tells)?;
+        let errors = NameErrors { unavailable: self.cold.sends_errors, refused };
+        let verdict = self.machine.handle_message(request, env, errors)?;
         let refused = self.refused_since(&type_url, &refused_before);
         if self.retry.is_none() && self.refused() > 0 {
             let retry = Retry::new(self.settings.retry_after, self.seed.into(), env.now);
@@ -145,42 +147,50 @@ impl Session {
     }
 
     /// What the client asks for, once it is held against the scope of the stream and the limits.
-    fn read<R: Request>(&mut self, mut request: R, env: &Env<'_>) -> Result<Inbound, StreamError> {
+    fn read<R: Request>(
+        &mut self,
+        mut request: R,
+        env: &Env<'_>,
+    ) -> Result<SubscriptionRequest, StreamError> {
         self.wrapping.always |= request.has_locators();
         let limits = &self.settings.limits;
         if let Some(scope) = &mut self.scope {
             limits.check_text(&"type_url", request.type_url_mut())?;
             scope.admit(request.type_url_mut())?;
         }
-        let inbound = request.into_inbound(&self.client, limits, env.initial_versions)?;
+        let request = request.into_subscription_request(&self.client, limits, env.initial_versions)?;
         if self.scope.is_some() {
-            stream_limits::check(&self.machine, &inbound, limits)?;
+            stream_limits::check(&self.machine, &request, limits)?;
         }
-        Ok(inbound)
+        Ok(request)
     }
 
-    fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical> {
-        self.types().iter().find(|logical| logical.type_url() == type_url)
+    fn of_type(&self, type_url: &TypeUrl) -> Option<&TypeSubscription> {
+        self.types().iter().find(|type_subscription| type_subscription.type_url() == type_url)
     }
 
     fn subscription(&self, type_url: &TypeUrl) -> Option<&weir_types::Subscription> {
-        self.of_type(type_url).map(|logical| logical.view().subscription())
+        self.of_type(type_url).map(|type_subscription| type_subscription.view().subscription())
     }
 
     fn refused_of(&self, type_url: &TypeUrl) -> Vec<Selector> {
-        let refused = self.of_type(type_url).map(|logical| logical.view().refused());
+        let refused = self.of_type(type_url).map(|type_subscription| type_subscription.view().refused());
         refused.into_iter().flatten().map(|(selector, _)| selector.clone()).collect()
     }
 
     fn refused_since(&self, type_url: &TypeUrl, before: &[Selector]) -> Vec<RefusedName> {
-        let refused = self.of_type(type_url).map(|logical| logical.view().refused()).into_iter().flatten();
+        let refused = self
+            .of_type(type_url)
+            .map(|type_subscription| type_subscription.view().refused())
+            .into_iter()
+            .flatten();
         let new = refused.filter(|(selector, _)| !before.contains(selector));
         new.map(|(selector, reason)| RefusedName { name: selector.locator.name.clone(), reason }).collect()
     }
 
     /// How many names are refused for now.
     fn refused(&self) -> usize {
-        self.types().iter().map(|logical| logical.view().refused().count()).sum()
+        self.types().iter().map(|type_subscription| type_subscription.view().refused().count()).sum()
     }
 
     /// The next response, if there is one. The caller has room to send it.
@@ -237,13 +247,13 @@ impl Session {
     }
 
     /// What is subscribed, and how far the client has got: one for each type, in the order in which additions leave.
-    pub fn types(&self) -> &[Logical] {
-        self.machine.logical()
+    pub fn types(&self) -> &[TypeSubscription] {
+        self.machine.types()
     }
 
     /// How many names the stream is subscribed to.
     pub fn subscribed(&self) -> usize {
-        self.types().iter().map(|logical| logical.view().subscription().len()).sum()
+        self.types().iter().map(|type_subscription| type_subscription.view().subscription().len()).sum()
     }
 
     /// How many names the stream remembers beside those that it is subscribed to.

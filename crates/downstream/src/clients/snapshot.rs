@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use weir_database::{Barred, Unsettled};
-use weir_session::{Logical, Nonce};
+use weir_session::{Nonce, TypeSubscription};
 use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
 
 use super::{Millis, Told};
@@ -116,13 +116,13 @@ pub struct Held {
 
 impl Condition {
     /// How a stream stands with a type.
-    pub(crate) fn of(logical: &Logical) -> Self {
-        let attachment = logical.view().place();
+    pub(crate) fn of(type_subscription: &TypeSubscription) -> Self {
+        let attachment = type_subscription.view().attachment();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
-        let answered = logical.outstanding().is_none_or(|(_, answered)| answered);
+        let answered = type_subscription.outstanding().is_none_or(|(_, answered)| answered);
         let waits = unsettled.names + unsettled.collections > 0;
-        match (logical.rejects(), told_all && answered && !waits) {
+        match (type_subscription.rejects(), told_all && answered && !waits) {
             (true, _) => Self::Rejecting,
             (false, false) => Self::Behind,
             (false, true) => Self::InSync,
@@ -162,13 +162,13 @@ impl TypeStatus {
     }
 
     /// The state of a type, from `told`.
-    pub(crate) fn of(logical: &Logical, told: &Told) -> Self {
-        let attachment = logical.view().place();
+    pub(crate) fn of(type_subscription: &TypeSubscription, told: &Told) -> Self {
+        let attachment = type_subscription.view().attachment();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
-        let outstanding = logical.outstanding();
+        let outstanding = type_subscription.outstanding();
         let sent = |(nonce, answered)| Sent { nonce, version: told.sent, at: told.sent_at.into(), answered };
         Self {
-            type_url: logical.type_url().clone(),
+            type_url: type_subscription.type_url().clone(),
             view: attachment.view(),
             subscription: attachment.subscription().fingerprint(),
             selectors: attachment.subscription().len(),
@@ -185,7 +185,7 @@ impl TypeStatus {
                 code: rejection.code,
                 message: Arc::clone(&rejection.message),
             }),
-            condition: Condition::of(logical),
+            condition: Condition::of(type_subscription),
         }
     }
 }

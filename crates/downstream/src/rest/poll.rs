@@ -120,7 +120,8 @@ impl Poll {
             told.judge(&verdict);
             self.shared.judge(Speech::Rest, None, &self.client, &type_url, &verdict);
         }
-        let types = self.session.types().iter().map(|logical| TypeStatus::of(logical, &told));
+        let types =
+            self.session.types().iter().map(|type_subscription| TypeStatus::of(type_subscription, &told));
         *self.seen.types.lock() = types.collect();
         Ok(())
     }
@@ -175,9 +176,9 @@ impl Poll {
         let transmit = self.session.poll_transmit(&self.shared.responses, now());
         let Some(transmit) = transmit else { return Ready::Pending };
         let json = self.shared.json.of(transmit.frame, transmit.version, transmit.uncacheable);
-        if let (Some(logical), Ok(json)) = (self.session.types().get(transmit.index), &json) {
-            let type_url = logical.type_url();
-            logical.view().place().tell(transmit.nonce.commit);
+        if let (Some(type_subscription), Ok(json)) = (self.session.types().get(transmit.index), &json) {
+            let type_url = type_subscription.type_url();
+            type_subscription.view().attachment().tell(transmit.nonce.commit);
             tallies::of(Speech::Rest, type_url).response(json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }

@@ -16,9 +16,11 @@ impl Open {
 
     /// What is remembered of a type, from its first request on.
     pub(super) fn told(&mut self, type_url: &TypeUrl) -> Option<&mut Told> {
-        let logical = self.session.types();
-        let at = logical.iter().position(|logical| logical.type_url() == type_url)?;
-        if self.told.len() < logical.len() {
+        let type_subscription = self.session.types();
+        let at = type_subscription
+            .iter()
+            .position(|type_subscription| type_subscription.type_url() == type_url)?;
+        if self.told.len() < type_subscription.len() {
             // There are few types, so no room is kept for more of them.
             self.told.reserve_exact(1);
             self.told.insert(at, Told::default());
@@ -40,7 +42,7 @@ impl Observed for Stream {
             transport: self.service.version.as_str(),
             dialect: self.dialect.as_str(),
             since: self.since.into(),
-            types: types.map(|(logical, told)| TypeStatus::of(logical, told)).collect(),
+            types: types.map(|(type_subscription, told)| TypeStatus::of(type_subscription, told)).collect(),
         })
     }
 
@@ -52,7 +54,13 @@ impl Observed for Stream {
 
     fn stand(&self) -> Option<Vec<(u64, Condition)>> {
         let state = self.state.lock();
-        let logical = state.open.as_ref()?.session.types().iter();
-        Some(logical.map(|logical| (logical.view().place().view(), Condition::of(logical))).collect())
+        let type_subscription = state.open.as_ref()?.session.types().iter();
+        Some(
+            type_subscription
+                .map(|type_subscription| {
+                    (type_subscription.view().attachment().view(), Condition::of(type_subscription))
+                })
+                .collect(),
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! How much an idle stream holds.
 
-use weir_session::Logical;
+use weir_session::TypeSubscription;
 use weir_wire::request::DeltaRequest;
 
 use super::*;
@@ -18,7 +18,7 @@ fn a_stream_that_waits_holds_little() {
         ("what reads", given(Stream::read::<DeltaRequest>), 448),
         ("what writes", size_of::<ResponseBody>(), 64),
         // Four of them fill what an allocator has room for.
-        ("a type on it", size_of::<Logical>(), 312),
+        ("a type on it", size_of::<TypeSubscription>(), 312),
     ];
     for (what, bytes, limit) in found {
         assert!(bytes <= limit, "{what} takes {bytes} bytes");

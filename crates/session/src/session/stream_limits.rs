@@ -2,31 +2,35 @@
 
 use std::collections::HashMap;
 
-use crate::stream::{Inbound, Names, ServerStream};
+use crate::stream::{Names, ServerStream, SubscriptionRequest};
 use weir_types::{Form, Name, Selector, Subscription};
 
 use crate::error::StreamError;
 use crate::limits::{Limits, shortened};
 
-/// Checks that `stream` would be subscribed to no more names, locators of one name, and types after `inbound` than
+/// Checks that `stream` would be subscribed to no more names, locators of one name, and types after `request` than
 /// `limits` allow. A type counts as one name at least.
 ///
 /// # Errors
 /// RESOURCE_EXHAUSTED, with what it would be and the limit.
-pub(super) fn check(stream: &ServerStream, inbound: &Inbound, limits: &Limits) -> Result<(), StreamError> {
+pub(super) fn check(
+    stream: &ServerStream,
+    request: &SubscriptionRequest,
+    limits: &Limits,
+) -> Result<(), StreamError> {
     let (mut others, mut own) = (0, None);
-    for logical in stream.logical() {
-        match *logical.type_url() == inbound.type_url {
-            true => own = Some(logical.view().subscription()),
-            false => others += logical.view().subscription().len().max(1),
+    for type_subscription in stream.types() {
+        match *type_subscription.type_url() == request.type_url {
+            true => own = Some(type_subscription.view().subscription()),
+            false => others += type_subscription.view().subscription().len().max(1),
         }
     }
     if own.is_none() {
-        check_types(stream.logical().len() + 1, limits)?;
+        check_types(stream.types().len() + 1, limits)?;
     }
-    check_locators(own, &inbound.names, limits)?;
+    check_locators(own, &request.names, limits)?;
     let limit = limits.names_per_stream;
-    let count = match &inbound.names {
+    let count = match &request.names {
         Names::Replace(names) => names.len(),
         Names::Patch { subscribe, unsubscribe } => {
             let held = own.map_or(0, |own| own.len());

@@ -2,7 +2,7 @@
 //!
 //! Owns what the protocol makes a server remember of a client: per type, what it is subscribed to, which
 //! response it has acknowledged, and what it is owed beside the changes of its view. Both dialects are one
-//! machine: a request of either becomes one [`Inbound`], and what differs is asked of [`Dialect`].
+//! machine: a request of either becomes one [`SubscriptionRequest`], and what differs is asked of [`Dialect`].
 //!
 //! Never reads the wire and never encodes: it asks a view of the database how far the world has moved, and the cache of
 //! responses for the bytes of a step. Time is an argument. It holds no queue. A client that reads slowly has a cursor that
@@ -13,24 +13,24 @@
 //! request was handled, until it returns none; then [`ServerStream::handle_timeout`] at
 //! [`ServerStream::poll_timeout`].
 
-mod inbound;
 mod initial_versions;
-mod logical;
 mod order;
 mod response_state;
 mod split;
+mod subscription_request;
 mod transmit;
+mod type_subscription;
 mod waiting;
 mod warming;
 
 #[cfg(test)]
 mod tests;
 
-pub use inbound::{Inbound, Nack, Names, Verdict};
-pub use logical::Logical;
+pub use subscription_request::{Nack, Names, SubscriptionRequest, Verdict};
 pub use transmit::Nonce;
 pub use transmit::OutgoingResponse;
 pub(crate) use transmit::Step;
+pub use type_subscription::TypeSubscription;
 pub use waiting::{Patience, TimedOut};
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use self::waiting::ClusterWarming;
 use self::warming::Warming;
 use crate::error::StreamError;
 use crate::session::Env;
-use crate::view::Tells;
+use crate::subscribed_view::NameErrors;
 
 /// What a stream carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(crate) struct ServerStream {
     /// The parameters of plain names, derived from the client's node.
     parameters: DynamicParameters,
     /// By [`TypeUrl::rank`]: the order in which additions leave.
-    logical: Vec<Logical>,
+    types: Vec<TypeSubscription>,
     /// Clusters that were sent before the client has asked for their endpoints.
     warming: Warming,
     /// Whether what may refer to clusters waits for those that were sent last.
@@ -94,7 +94,7 @@ impl ServerStream {
             dialect,
             mode,
             parameters,
-            logical: Vec::new(),
+            types: Vec::new(),
             warming: Warming::default(),
             clusters: ClusterWarming::default(),
             patience: Arc::default(),
@@ -128,57 +128,57 @@ impl ServerStream {
         self.dialect
     }
 
-    /// The logical streams, one per type that was asked for.
-    pub(crate) fn logical(&self) -> &[Logical] {
-        &self.logical
+    /// The type subscriptions, one per type that was asked for.
+    pub(crate) fn types(&self) -> &[TypeSubscription] {
+        &self.types
     }
 
     /// How many names the stream remembers beside those that it is subscribed to.
     pub(crate) fn remembered(&self) -> usize {
-        self.logical.iter().map(Logical::remembered).sum::<usize>() + self.warming.len()
+        self.types.iter().map(TypeSubscription::remembered).sum::<usize>() + self.warming.len()
     }
 
     /// Takes in one request. Returns its answer to an earlier response.
     pub(crate) fn handle_message(
         &mut self,
-        inbound: Inbound,
+        request: SubscriptionRequest,
         env: &Env<'_>,
-        tells: Tells,
+        errors: NameErrors,
     ) -> Result<Option<Verdict>, StreamError> {
-        let inbound = self.without_virtual_host_wildcard(inbound);
-        if let Some(logical) = self.logical.iter_mut().find(|l| l.type_url == inbound.type_url) {
-            return logical.handle(inbound);
+        let request = self.without_virtual_host_wildcard(request);
+        if let Some(type_subscription) = self.types.iter_mut().find(|l| l.type_url == request.type_url) {
+            return type_subscription.handle(request);
         }
-        let type_url = inbound.type_url.clone();
-        if let (Mode::Poll { rejected }, Some(_)) = (&mut self.mode, &inbound.nack) {
-            *rejected = Version::parse(&inbound.nonce);
+        let type_url = request.type_url.clone();
+        if let (Mode::Poll { rejected }, Some(_)) = (&mut self.mode, &request.nack) {
+            *rejected = Version::parse(&request.nonce);
         }
-        let rejected = inbound.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
-        let mut logical = Logical::first(inbound, &self.parameters, env, tells)?;
-        logical.expect_first(self.dialect, self.proxy, env.now + self.patience.first_response);
+        let rejected = request.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
+        let mut type_subscription = TypeSubscription::first(request, &self.parameters, env, errors)?;
+        type_subscription.expect_first(self.dialect, self.proxy, env.now + self.patience.first_response);
         if type_url.kind() == Kind::ClusterLoadAssignment {
             let warming = std::mem::take(&mut self.warming);
-            logical.owe_known(|name| warming.contains(name));
+            type_subscription.resend_held(|name| warming.contains(name));
         }
-        let at = self.logical.partition_point(|l| l.type_url.rank() <= type_url.rank());
-        self.logical.insert(at, logical);
+        let at = self.types.partition_point(|l| l.type_url.rank() <= type_url.rank());
+        self.types.insert(at, type_subscription);
         Ok(rejected)
     }
 
     /// Asks again for what could not be subscribed to when it was asked for. To be called from time to time where there
     /// is such.
     pub(crate) fn retry(&mut self) {
-        for logical in &mut self.logical {
-            let now = logical.view.retry();
-            logical.owed.extend(now);
+        for type_subscription in &mut self.types {
+            let now = type_subscription.view.retry();
+            type_subscription.resend.extend(now);
         }
     }
 
     /// Envoy states a wildcard for VHDS when it reconnects; taking it at its word would send every virtual
     /// host there is, and nothing would be on demand any more.
-    fn without_virtual_host_wildcard(&self, mut inbound: Inbound) -> Inbound {
-        if inbound.type_url.kind() == Kind::VirtualHost {
-            match &mut inbound.names {
+    fn without_virtual_host_wildcard(&self, mut request: SubscriptionRequest) -> SubscriptionRequest {
+        if request.type_url.kind() == Kind::VirtualHost {
+            match &mut request.names {
                 Names::Replace(names) => names.retain(|s| !s.locator.is_wildcard()),
                 Names::Patch { subscribe, unsubscribe } => {
                     subscribe.retain(|s| !s.locator.is_wildcard());
@@ -186,6 +186,6 @@ impl ServerStream {
                 }
             }
         }
-        inbound
+        request
     }
 }

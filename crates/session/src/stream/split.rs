@@ -25,15 +25,16 @@ pub(super) struct Split {
 impl ServerStream {
     pub(super) fn next_part(&mut self) -> Option<OutgoingResponse> {
         let split = self.split.as_mut()?;
-        let index = self.logical.iter().position(|logical| logical.type_url == split.type_url)?;
-        let logical = &mut self.logical[index];
+        let index =
+            self.types.iter().position(|type_subscription| type_subscription.type_url == split.type_url)?;
+        let type_subscription = &mut self.types[index];
         let frame = split.parts.get(split.next)?.clone();
-        let nonce = logical.responses.nonce()?.following();
+        let nonce = type_subscription.responses.nonce()?.following();
         split.next += 1;
         let last = split.next == split.parts.len();
         let version = split.version;
-        logical.sent(nonce, version, last && split.whole);
-        logical.unfinished = !last;
+        type_subscription.sent(nonce, version, last && split.whole);
+        type_subscription.unfinished = !last;
         if last {
             self.split = None;
         }

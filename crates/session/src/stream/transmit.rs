@@ -10,11 +10,11 @@ use weir_types::{Commit, Cursor, Dialect, Kind, Name, Version};
 
 use super::order::{Phase, TypeProgress, next_step};
 use super::split::Split;
-use super::{Logical, Mode, ServerStream};
+use super::{Mode, ServerStream, TypeSubscription};
 use crate::responses::{EncodedResponse, ResponseCache, StreamResponses};
 
 /// The nonce of a response: the commit that it brings the client to, and how many responses at that commit
-/// the logical stream had before. Unique per stream and type, and equal on all streams that make the same
+/// the type subscription had before. Unique per stream and type, and equal on all streams that make the same
 /// step, so that they can share the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce {
@@ -50,10 +50,10 @@ impl fmt::Display for Nonce {
     }
 }
 
-/// A step that a logical stream is about to make. Two streams for which it is equal are sent equal bytes.
+/// A step that a type subscription is about to make. Two streams for which it is equal are sent equal bytes.
 pub(crate) struct Step<'a> {
-    /// The logical stream.
-    pub(crate) logical: &'a Logical,
+    /// The type subscription.
+    pub(crate) type_subscription: &'a TypeSubscription,
     /// The dialect of the response.
     pub(crate) dialect: Dialect,
     /// Up to where the client has been sent changes.
@@ -61,30 +61,30 @@ pub(crate) struct Step<'a> {
     /// Whether to send the whole state rather than what changed.
     pub(crate) everything: bool,
     /// Whether removals have to wait for other types.
-    pub(crate) hold_removals: bool,
+    pub(crate) defer_removals: bool,
     /// Whether to send a response even if there is nothing in it.
     pub(crate) forced: bool,
 }
 
 impl Step<'_> {
     /// What must be sent though it did not change.
-    pub(crate) fn owed(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
-        &self.logical.owed
+    pub(crate) fn resend(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
+        &self.type_subscription.resend
     }
 
     /// What is due beside the changes, since it could not be sent earlier.
-    pub(crate) fn unsaid(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
-        &self.logical.unsaid
+    pub(crate) fn pending_errors(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
+        &self.type_subscription.pending_errors
     }
 
     /// What the client holds from an earlier stream.
     pub(crate) fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
-        self.logical.known.get()
+        self.type_subscription.initial_versions.get()
     }
 
     /// The nonce for a response that goes up to `to`.
     pub(crate) fn nonce(&self, to: Commit) -> Nonce {
-        Nonce::next(self.logical.responses.nonce(), to)
+        Nonce::next(self.type_subscription.responses.nonce(), to)
     }
 }
 
@@ -117,13 +117,13 @@ impl ServerStream {
         self.look_at_endpoints();
         loop {
             let next = next_step(self.progress(), self.clusters_are_warming())?;
-            let (index, hold_removals) = (next.index, next.defer_removals);
-            let view = &self.logical[index].view;
+            let (index, defer_removals) = (next.index, next.defer_removals);
+            let view = &self.types[index].view;
             let settled = view.unsettled() == (0, 0) && view.failing() == 0 && view.unproved() == 0;
-            let mut response = responses.get_or_make(&self.step(index, hold_removals));
+            let mut response = responses.get_or_make(&self.step(index, defer_removals));
             let replaces =
                 next.phase == Phase::Additions && response.warming.is_some() && self.takes_away(index);
-            if replaces && !hold_removals {
+            if replaces && !defer_removals {
                 response = responses.get_or_make(&self.step(index, true));
             }
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
@@ -131,7 +131,7 @@ impl ServerStream {
                 continue;
             }
             if let Some(transmit) =
-                self.make_step(index, hold_removals || replaces, settled, response, responses.now)
+                self.make_step(index, defer_removals || replaces, settled, response, responses.now)
             {
                 return Some(transmit);
             }
@@ -140,7 +140,7 @@ impl ServerStream {
 
     /// How far each type has come.
     fn progress(&self) -> impl Iterator<Item = TypeProgress> + Clone {
-        self.logical.iter().map(|logical| logical.progress(self.dialect))
+        self.types.iter().map(|type_subscription| type_subscription.progress(self.dialect))
     }
 
     /// Whether there may be something to send. If not, [`Self::poll_transmit`] would return nothing.
@@ -149,18 +149,18 @@ impl ServerStream {
             || self.progress().any(|progress| progress.has_additions || progress.has_removals)
     }
 
-    fn step(&self, index: usize, hold_removals: bool) -> Step<'_> {
-        let logical = &self.logical[index];
-        let full_state = logical.is_full_state(self.dialect);
+    fn step(&self, index: usize, defer_removals: bool) -> Step<'_> {
+        let type_subscription = &self.types[index];
+        let full_state = type_subscription.is_full_state(self.dialect);
         Step {
-            logical,
+            type_subscription,
             dialect: self.dialect,
-            after: if self.mode.is_poll() { Cursor::default() } else { logical.view.cursor() },
+            after: if self.mode.is_poll() { Cursor::default() } else { type_subscription.view.cursor() },
             everything: full_state,
-            hold_removals,
-            forced: !logical.is_answered()
-                && logical.gates_first_response(self.dialect)
-                && logical.known.get().is_none()
+            defer_removals,
+            forced: !type_subscription.is_answered()
+                && type_subscription.gates_first_response(self.dialect)
+                && type_subscription.initial_versions.get().is_none()
                 && !self.is_up_to_date(index),
         }
     }
@@ -168,71 +168,74 @@ impl ServerStream {
     /// Whether the client's first request states a version, for a subscription of which a version covers everything:
     /// if it is the current one, nothing is sent.
     fn is_up_to_date(&self, index: usize) -> bool {
-        let logical = &self.logical[index];
-        let mut subscription = logical.view.subscription().iter();
-        let is_told_by_version = self.mode.is_poll()
+        let type_subscription = &self.types[index];
+        let mut subscription = type_subscription.view.subscription().iter();
+        let is_answered_by_version = self.mode.is_poll()
             || self.dialect == Dialect::Sotw
-                && matches!(logical.type_url.kind(), Kind::Cluster | Kind::Listener)
+                && matches!(type_subscription.type_url.kind(), Kind::Cluster | Kind::Listener)
                 && subscription.all(|selector| selector.locator.is_wildcard());
-        let states_version = logical.version.is_some() || self.mode.rejected().is_some();
-        !logical.is_answered() && is_told_by_version && states_version
+        let states_version = type_subscription.version.is_some() || self.mode.rejected().is_some();
+        !type_subscription.is_answered() && is_answered_by_version && states_version
     }
 
     /// Whether the client of an aggregated stream has something that is gone.
     fn takes_away(&self, index: usize) -> bool {
-        let logical = &self.logical[index];
-        let removals = logical.view.head().removals > logical.view.cursor().removals;
-        self.mode == Mode::Aggregated && logical.is_answered() && removals
+        let type_subscription = &self.types[index];
+        let removals = type_subscription.view.head().removals > type_subscription.view.cursor().removals;
+        self.mode == Mode::Aggregated && type_subscription.is_answered() && removals
     }
 
-    /// Moves the logical stream over a step that was encoded when the subscription was `settled` or not.
+    /// Moves the type subscription over a step that was encoded when the subscription was `settled` or not.
     /// Returns the response, unless there is nothing to send.
     fn make_step(
         &mut self,
         index: usize,
-        hold_removals: bool,
+        defer_removals: bool,
         settled: bool,
         response: EncodedResponse,
         now: Instant,
     ) -> Option<OutgoingResponse> {
         let up_to_date = self.is_up_to_date(index);
         let version = if self.mode.is_poll() { response.poll_version } else { response.version };
-        let logical = &mut self.logical[index];
-        let whole = logical.is_full_state(self.dialect) || self.mode.is_poll();
-        let same = [logical.version, self.mode.rejected()].contains(&Some(version));
+        let type_subscription = &mut self.types[index];
+        let whole = type_subscription.is_full_state(self.dialect) || self.mode.is_poll();
+        let same = [type_subscription.version, self.mode.rejected()].contains(&Some(version));
         // In state of the world, a response that repeats what the client has is empty (but when asked).
         let news = response.refreshes || response.has_errors && !self.mode.is_poll();
-        let silent =
-            same && !news && logical.owed.is_empty() && whole && (logical.is_answered() || up_to_date);
-        let Cursor { removals, .. } = logical.view.cursor();
-        let removals = if hold_removals { removals } else { response.to };
-        logical.view.advance(Cursor { additions: response.to, removals });
-        logical.owed.clear();
-        if !hold_removals {
-            logical.unsaid.clear();
-            logical.unsaid_is_due = false;
+        let silent = same
+            && !news
+            && type_subscription.resend.is_empty()
+            && whole
+            && (type_subscription.is_answered() || up_to_date);
+        let Cursor { removals, .. } = type_subscription.view.cursor();
+        let removals = if defer_removals { removals } else { response.to };
+        type_subscription.view.advance(Cursor { additions: response.to, removals });
+        type_subscription.resend.clear();
+        if !defer_removals {
+            type_subscription.pending_errors.clear();
+            type_subscription.pending_errors_are_due = false;
         }
-        logical.unsaid_is_due |= !response.postponed.is_empty();
-        logical.unsaid.extend(response.postponed.iter().chain(&*response.waiting).cloned());
-        logical.responses.make_step();
-        if !hold_removals {
-            logical.known.compare(settled && !response.disputed);
+        type_subscription.pending_errors_are_due |= !response.postponed.is_empty();
+        type_subscription.pending_errors.extend(response.postponed.iter().chain(&*response.waiting).cloned());
+        type_subscription.responses.make_step();
+        if !defer_removals {
+            type_subscription.initial_versions.compare(settled && !response.disputed);
         }
         let Some(frame) = response.frame.filter(|_| !silent) else {
-            logical.answer_for_silence();
+            type_subscription.answer_for_silence();
             return None;
         };
-        let nonce = Nonce::next(logical.responses.nonce(), response.to);
-        if logical.type_url.kind() == Kind::Cluster {
+        let nonce = Nonce::next(type_subscription.responses.nonce(), response.to);
+        if type_subscription.type_url.kind() == Kind::Cluster {
             self.begin_warming(response.new_clusters, now);
         }
-        let logical = &mut self.logical[index];
+        let type_subscription = &mut self.types[index];
         let last = response.rest.is_none();
-        logical.sent(nonce, version, last && !hold_removals);
-        logical.unfinished = !last;
+        type_subscription.sent(nonce, version, last && !defer_removals);
+        type_subscription.unfinished = !last;
         self.split = response.rest.map(|parts| {
-            let type_url = logical.type_url.clone();
-            Box::new(Split { type_url, version, parts, next: 0, whole: !hold_removals })
+            let type_url = type_subscription.type_url.clone();
+            Box::new(Split { type_url, version, parts, next: 0, whole: !defer_removals })
         });
         if let Some(clusters) = response.warming {
             self.warm(clusters);
@@ -246,15 +249,15 @@ impl ServerStream {
         if self.mode != Mode::Aggregated || self.dialect != Dialect::Delta {
             return;
         }
-        let mut logical = self.logical.iter_mut();
-        match logical.find(|l| l.type_url.kind() == Kind::ClusterLoadAssignment) {
-            Some(endpoints) => endpoints.owe(&clusters, &self.parameters),
+        let mut type_subscription = self.types.iter_mut();
+        match type_subscription.find(|l| l.type_url.kind() == Kind::ClusterLoadAssignment) {
+            Some(endpoints) => endpoints.resend_names(&clusters, &self.parameters),
             None => self.warming.add(clusters),
         }
     }
 }
 
-impl Logical {
+impl TypeSubscription {
     /// How far it has come, as its turn among the types follows from it.
     fn progress(&self, dialect: Dialect) -> TypeProgress {
         TypeProgress {
@@ -267,21 +270,21 @@ impl Logical {
 
     /// Whether the client is to be sent something that it has just asked for: it waits for that, and for nothing else.
     fn is_asked_for(&self) -> bool {
-        !self.owed.is_empty() || self.view.head().answers > self.view.cursor().additions
+        !self.resend.is_empty() || self.view.head().answers > self.view.cursor().additions
     }
 
     fn has_additions(&self, dialect: Dialect) -> bool {
         if !self.is_answered() && self.gates_first_response(dialect) {
             return self.may_respond_first(dialect);
         }
-        !self.owed.is_empty() || self.view.head().additions > self.view.cursor().additions
+        !self.resend.is_empty() || self.view.head().additions > self.view.cursor().additions
     }
 
     /// Whether there are removals to be sent. After a step that had to hold them back, there may always be.
     fn has_removals(&self) -> bool {
         let cursor = self.view.cursor();
         let held_back = cursor.removals < cursor.additions;
-        let left = held_back || self.known.needs_recheck() || self.unsaid_is_due;
+        let left = held_back || self.initial_versions.needs_recheck() || self.pending_errors_are_due;
         self.is_answered() && (left || self.view.head().removals > cursor.removals)
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use weir_types::{Dialect, Kind, Name};
 
 use super::response_state::{FirstResponse, ResponseState};
-use super::{Logical, Mode, ServerStream};
+use super::{Mode, ServerStream, TypeSubscription};
 
 /// For how long a stream waits for what may never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +72,12 @@ impl ServerStream {
             ended.warming = self.is_due();
             self.clusters = ClusterWarming::Ready;
         }
-        for logical in &mut self.logical {
-            if matches!(logical.responses.first(), Some(FirstResponse::Patient(until)) if until <= now) {
-                ended.first_response |= logical.is_known_in_part() && logical.view.under_way() > 0;
-                logical.responses.set_first(FirstResponse::Incomplete);
+        for type_subscription in &mut self.types {
+            if matches!(type_subscription.responses.first(), Some(FirstResponse::Patient(until)) if until <= now)
+            {
+                ended.first_response |=
+                    type_subscription.is_known_in_part() && type_subscription.view.under_way() > 0;
+                type_subscription.responses.set_first(FirstResponse::Incomplete);
             }
         }
         ended
@@ -87,7 +89,7 @@ impl ServerStream {
             ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
             _ => None,
         };
-        self.logical.iter().filter_map(Logical::waits_for_names_until).chain(warming).min()
+        self.types.iter().filter_map(TypeSubscription::waits_for_names_until).chain(warming).min()
     }
 
     /// Notes that a response with clusters has left, at `now`, and which endpoints its new clusters take.
@@ -111,11 +113,12 @@ impl ServerStream {
     pub(super) fn look_at_endpoints(&mut self) {
         let ClusterWarming::Warming(new) = &mut self.clusters else { return };
         let NewClusters { endpoints, settled, .. } = &mut **new;
-        let of_kind = |kind| self.logical.iter().find(move |logical| logical.type_url.kind() == kind);
+        let of_kind =
+            |kind| self.types.iter().find(move |type_subscription| type_subscription.type_url.kind() == kind);
         if of_kind(Kind::Cluster).is_some_and(|clusters| clusters.responses.is_outstanding()) {
             return;
         }
-        match of_kind(Kind::ClusterLoadAssignment).map(|logical| &logical.view) {
+        match of_kind(Kind::ClusterLoadAssignment).map(|type_subscription| &type_subscription.view) {
             Some(view) if view.unsettled().0 > 0 => *settled += view.settled_of(&endpoints[*settled..]),
             _ => *settled = endpoints.len(),
         }
@@ -130,7 +133,7 @@ impl ServerStream {
     }
 }
 
-impl Logical {
+impl TypeSubscription {
     /// Whether the first response waits for upstream, and is then sent even if it is empty: clients wait for
     /// it, and would take what is missing in it for deleted.
     pub(super) fn gates_first_response(&self, dialect: Dialect) -> bool {

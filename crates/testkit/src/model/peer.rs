@@ -71,13 +71,13 @@ impl Peer {
 
     /// Whether a type still waits for upstream.
     pub(super) fn is_gated(&self, type_url: &TypeUrl) -> bool {
-        let Some(logical) = self.stream.of_type(type_url) else { return true };
-        let place = logical.view().place();
+        let Some(type_subscription) = self.stream.of_type(type_url) else { return true };
+        let place = type_subscription.view().attachment();
         let unsettled = place.unsettled();
         let full = self.client.dialect() == Dialect::Sotw && type_url.is_full_state();
         let explicit = place.subscription().iter().filter(|s| !s.locator.is_collection()).count();
         let nothing = unsettled.collections > 0 && (full || explicit <= unsettled.names + unsettled.failing);
-        let first = !logical.is_answered() && (nothing || full && unsettled.names > 0);
+        let first = !type_subscription.is_answered() && (nothing || full && unsettled.names > 0);
         // What points at clusters waits for new ones to warm, and all removals wait for that.
         first || self.stream.is_waiting()
     }

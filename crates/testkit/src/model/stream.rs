@@ -8,8 +8,8 @@ use std::time::Instant;
 use weir_database::{Database, Subscriber};
 use weir_protocol::Dialect;
 use weir_session::{
-    ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, InitialVersions, Logical, ResponseCache,
-    ResponseKey, Responses, Session, Wrapping,
+    ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, InitialVersions, ResponseCache,
+    ResponseKey, Responses, Session, TypeSubscription, Wrapping,
 };
 use weir_types::{ApiVersion, KnownVersions, Selector, TypeUrl};
 use weir_wire::discovery::DiscoveryRequest;
@@ -180,20 +180,20 @@ impl ServerEnd {
     }
 
     /// What is subscribed, by type.
-    pub fn types(&self) -> &[Logical] {
+    pub fn types(&self) -> &[TypeSubscription] {
         self.session.types()
     }
 
     /// One of the types, if it is subscribed.
-    pub fn of_type(&self, type_url: &TypeUrl) -> Option<&Logical> {
-        self.types().iter().find(|logical| logical.type_url() == type_url)
+    pub fn of_type(&self, type_url: &TypeUrl) -> Option<&TypeSubscription> {
+        self.types().iter().find(|type_subscription| type_subscription.type_url() == type_url)
     }
 
     /// What is subscribed of all types.
     pub fn subscribed(&self) -> impl Iterator<Item = (&TypeUrl, &Selector)> {
-        self.types().iter().flat_map(|logical| {
-            let selectors = logical.view().subscription().iter();
-            selectors.map(|selector| (logical.type_url(), selector))
+        self.types().iter().flat_map(|type_subscription| {
+            let selectors = type_subscription.view().subscription().iter();
+            selectors.map(|selector| (type_subscription.type_url(), selector))
         })
     }
 }

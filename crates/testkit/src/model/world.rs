@@ -147,10 +147,10 @@ impl World {
 
     /// Whether a request asks for something beside changing the subscription.
     fn is_asked_again(&self, who: usize, inbound: &Request) -> bool {
-        let Some(logical) = self.peers[who].stream.of_type(&inbound.type_url) else { return true };
+        let Some(type_subscription) = self.peers[who].stream.of_type(&inbound.type_url) else { return true };
         match &inbound.names {
             weir_session::Names::Patch { subscribe, .. } => !subscribe.is_empty(),
-            weir_session::Names::Replace(_) => logical
+            weir_session::Names::Replace(_) => type_subscription
                 .outstanding()
                 .is_some_and(|(nonce, verdict)| verdict && nonce.to_string() == inbound.nonce),
         }
@@ -259,8 +259,8 @@ impl World {
             peer.watches.insert(inbound.type_url.clone(), watch);
             peer.up.push_back(inbound);
         }
-        for logical in old.stream.types() {
-            self.note_subscriptions(logical.type_url());
+        for type_subscription in old.stream.types() {
+            self.note_subscriptions(type_subscription.type_url());
         }
     }
 
@@ -302,9 +302,9 @@ impl World {
         self.drain();
         let mut open: BTreeMap<TypeUrl, BTreeSet<ResourceLocator>> = BTreeMap::new();
         for peer in &self.peers {
-            for logical in peer.stream.types() {
-                let locators = peer.subscribed(logical.type_url()).into_iter().map(|s| s.locator);
-                open.entry(logical.type_url().clone()).or_default().extend(locators);
+            for type_subscription in peer.stream.types() {
+                let locators = peer.subscribed(type_subscription.type_url()).into_iter().map(|s| s.locator);
+                open.entry(type_subscription.type_url().clone()).or_default().extend(locators);
             }
         }
         for (type_url, locators) in open {

@@ -22,8 +22,8 @@ use prost::Message as _;
 use super::messages::Response;
 use super::*;
 use crate::{
-    ClientKind, ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, Handled, Logical,
-    ResponseCache, ResponseKey, Responses, Session, StreamError, Wrapping,
+    ClientKind, ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, Handled, ResponseCache,
+    ResponseKey, Responses, Session, StreamError, TypeSubscription, Wrapping,
 };
 
 pub(super) fn type_url(short: &str) -> TypeUrl {
@@ -166,7 +166,7 @@ impl Fixture {
         self.sends(nack(self.answering(short, nonce)))
     }
 
-    pub(super) fn type_of(&self, short: &str) -> &Logical {
+    pub(super) fn type_of(&self, short: &str) -> &TypeSubscription {
         let mut types = self.session.types().iter();
         types.find(|of_type| *of_type.type_url() == type_url(short)).expect("it was asked for")
     }

@@ -10,7 +10,7 @@ const OTHER: &str = "0000000000000001";
 
 /// What the client is still known to hold of a type.
 fn known(fixture: &Fixture, short: &str) -> Option<std::sync::Arc<KnownVersions>> {
-    fixture.type_of(short).known.get().cloned()
+    fixture.type_of(short).initial_versions.get().cloned()
 }
 
 #[test]

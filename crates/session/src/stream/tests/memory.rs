@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::StreamError;
-use crate::stream::logical::MAX_GIVEN_UP;
+use crate::stream::type_subscription::MAX_GIVEN_UP;
 
 /// Gives up so many names that a wildcard covers, one at a time, and reads nothing; the refusal, if there is one.
 fn gives_up(fixture: &mut Fixture, count: usize) -> Option<StreamError> {

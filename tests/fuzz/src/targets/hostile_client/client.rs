@@ -188,10 +188,10 @@ impl<R: Request> Hostile<R> {
 }
 
 fn subscribed(session: &Session) -> Vec<(TypeUrl, Selector)> {
-    let logical = session.types().iter();
-    let of_type = logical.flat_map(|logical| {
-        let selectors = logical.view().subscription().iter();
-        selectors.map(|selector| (logical.type_url().clone(), selector.clone()))
+    let type_subscription = session.types().iter();
+    let of_type = type_subscription.flat_map(|type_subscription| {
+        let selectors = type_subscription.view().subscription().iter();
+        selectors.map(|selector| (type_subscription.type_url().clone(), selector.clone()))
     });
     of_type.collect()
 }

@@ -7,19 +7,19 @@ use weir_types::{Commit, DynamicParameters, Form, Name, Selector, Subscription, 
 
 use super::initial_versions::InitialVersions;
 use super::response_state::ResponseState;
-use super::{Inbound, Names, Nonce, Verdict};
+use super::{Names, Nonce, SubscriptionRequest, Verdict};
 use crate::error::StreamError;
 use crate::session::Env;
-use crate::view::{Attached, Tells};
+use crate::subscribed_view::{NameErrors, SubscribedView};
 
 /// How many names that a client has given up, and that a collection covers, may wait for its answer when it gives up
 /// more.
 pub(super) const MAX_GIVEN_UP: usize = 10_000;
 
 /// One type on one stream.
-pub struct Logical {
+pub struct TypeSubscription {
     pub(super) type_url: TypeUrl,
-    pub(super) view: Attached,
+    pub(super) view: SubscribedView,
     /// Whether the client has ever named anything: from then on, no names means nothing.
     named: bool,
     pub(super) responses: ResponseState,
@@ -32,23 +32,23 @@ pub struct Logical {
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
-    pub(super) owed: BTreeSet<Selector>,
+    pub(super) resend: BTreeSet<Selector>,
     /// What could not be sent yet: an error beside the resource itself, and that nothing matches a locator while
     /// others of its name are not answered.
-    pub(super) unsaid: BTreeSet<Selector>,
+    pub(super) pending_errors: BTreeSet<Selector>,
     /// Whether some of that can be sent now.
-    pub(super) unsaid_is_due: bool,
-    pub(super) known: InitialVersions,
+    pub(super) pending_errors_are_due: bool,
+    pub(super) initial_versions: InitialVersions,
 }
 
-impl Logical {
+impl TypeSubscription {
     /// Which type this is.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
     }
 
     /// Where it is attached.
-    pub fn view(&self) -> &Attached {
+    pub fn view(&self) -> &SubscribedView {
         &self.view
     }
 
@@ -67,46 +67,46 @@ impl Logical {
         self.rejects
     }
 
-    /// The logical stream that a first request opens, whatever nonce it carries.
+    /// The type subscription that a first request opens, whatever nonce it carries.
     pub(super) fn first(
-        inbound: Inbound,
+        request: SubscriptionRequest,
         parameters: &DynamicParameters,
         env: &Env<'_>,
-        tells: Tells,
+        errors: NameErrors,
     ) -> Result<Self, StreamError> {
-        let named = !inbound.names.is_empty();
-        let mut names = match inbound.names {
+        let named = !request.names.is_empty();
+        let mut names = match request.names {
             Names::Replace(names) => names,
             Names::Patch { subscribe, unsubscribe } => without_both(subscribe, &unsubscribe),
         };
-        if !named && inbound.type_url.has_legacy_wildcard() {
+        if !named && request.type_url.has_legacy_wildcard() {
             names.push(Selector::plain(WILDCARD, parameters.clone()));
         }
         Ok(Self {
-            view: Attached::new(&inbound.type_url, &names, env, tells)?,
-            type_url: inbound.type_url,
+            view: SubscribedView::new(&request.type_url, &names, env, errors)?,
+            type_url: request.type_url,
             named,
-            responses: ResponseState::new(inbound.version.is_some()),
+            responses: ResponseState::new(request.version.is_some()),
             rejects: false,
             partial: None,
             unfinished: false,
-            version: inbound.version,
-            owed: BTreeSet::new(),
-            unsaid: BTreeSet::new(),
-            unsaid_is_due: false,
-            known: InitialVersions::new(inbound.known),
+            version: request.version,
+            resend: BTreeSet::new(),
+            pending_errors: BTreeSet::new(),
+            pending_errors_are_due: false,
+            initial_versions: InitialVersions::new(request.initial_versions),
         })
     }
 
     /// Takes in a request that is not the first.
-    pub(super) fn handle(&mut self, inbound: Inbound) -> Result<Option<Verdict>, StreamError> {
-        let nonce = self.responses.nonce().filter(|nonce| nonce.to_string() == inbound.nonce);
-        if let Some(told) = self.told_by(nonce, &inbound.nonce) {
-            self.view.answer(told, inbound.nack.as_ref());
+    pub(super) fn handle(&mut self, request: SubscriptionRequest) -> Result<Option<Verdict>, StreamError> {
+        let nonce = self.responses.nonce().filter(|nonce| nonce.to_string() == request.nonce);
+        if let Some(commit) = self.acknowledged_commit(nonce, &request.nonce) {
+            self.view.answer(commit, request.nack.as_ref());
         }
         let acknowledges = nonce.is_some() && self.responses.acknowledge();
-        let repeated = nonce.is_some() && !acknowledges && inbound.nack.is_none();
-        let verdict = match (nonce, inbound.nack) {
+        let repeated = nonce.is_some() && !acknowledges && request.nack.is_none();
+        let verdict = match (nonce, request.nack) {
             (_, Some(nack)) => Some(Verdict::Nack { nonce, nack }),
             (Some(nonce), None) if acknowledges => Some(Verdict::Ack(nonce)),
             _ => None,
@@ -115,18 +115,18 @@ impl Logical {
             Some(verdict) => matches!(verdict, Verdict::Nack { .. }),
             None => self.rejects,
         };
-        let said_nothing = inbound.names.is_empty();
-        match inbound.names {
+        let is_nameless = request.names.is_empty();
+        match request.names {
             Names::Replace(names) => {
-                let keeps_wildcard = said_nothing && !self.named;
-                self.named |= !said_nothing;
+                let keeps_wildcard = is_nameless && !self.named;
+                self.named |= !is_nameless;
                 let changed = !keeps_wildcard && self.replace(names)?;
                 if repeated && !changed {
-                    self.owed.extend(self.view.subscription().iter().cloned());
+                    self.resend.extend(self.view.subscription().iter().cloned());
                 }
             }
             Names::Patch { subscribe, unsubscribe } => {
-                self.named |= !said_nothing;
+                self.named |= !is_nameless;
                 self.patch(subscribe, unsubscribe)?;
             }
         }
@@ -135,7 +135,7 @@ impl Logical {
 
     /// Up to where the client had been sent changes with the response that it answers: the `newest` one, or one that was
     /// left behind by another since.
-    fn told_by(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
+    fn acknowledged_commit(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
         match newest {
             Some(_) => (!self.unfinished).then(|| self.view.cursor().removals),
             None => {
@@ -162,17 +162,17 @@ impl Logical {
         let add: Vec<_> = wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
         let remove: Vec<_> = subscription.iter().filter(|s| !wanted.contains(s)).cloned().collect();
         self.view.change(&add, &remove)?;
-        self.known.unsubscribe(&remove, self.view.subscription());
+        self.initial_versions.unsubscribe(&remove, self.view.subscription());
         if !remove.is_empty() {
             // The client keeps less than that version stood for.
             self.version = None;
         }
-        self.owed.retain(|owed| wanted.contains(owed));
-        self.unsaid.retain(|unsaid| wanted.contains(unsaid));
+        self.resend.retain(|selector| wanted.contains(selector));
+        self.pending_errors.retain(|pending| wanted.contains(pending));
         // Whom it waited for may have been given up.
-        self.unsaid_is_due |= !self.unsaid.is_empty();
-        self.owed.extend(add);
-        self.owe_covered(remove)?;
+        self.pending_errors_are_due |= !self.pending_errors.is_empty();
+        self.resend.extend(add);
+        self.resend_covered(remove)?;
         Ok(true)
     }
 
@@ -185,47 +185,51 @@ impl Logical {
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
         if !add.is_empty() || !remove.is_empty() {
             self.view.change(&add, &remove)?;
-            self.known.unsubscribe(&remove, self.view.subscription());
+            self.initial_versions.unsubscribe(&remove, self.view.subscription());
         }
         if !again.is_empty() {
             self.view.ask_again(&again)?;
         }
         for gone in &remove {
-            self.owed.remove(gone);
-            self.unsaid.remove(gone);
+            self.resend.remove(gone);
+            self.pending_errors.remove(gone);
         }
         // Whom it waited for may have been given up.
-        self.unsaid_is_due |= !remove.is_empty() && !self.unsaid.is_empty();
-        self.known.subscribe_again(&again);
-        self.owed.extend(subscribe_wanted);
-        self.owe_covered(remove)
+        self.pending_errors_are_due |= !remove.is_empty() && !self.pending_errors.is_empty();
+        self.initial_versions.subscribe_again(&again);
+        self.resend.extend(subscribe_wanted);
+        self.resend_covered(remove)
     }
 
     /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it, whatever the
     /// collection's form and parameters.
-    fn owe_covered(&mut self, unsubscribed: Vec<Selector>) -> Result<(), StreamError> {
+    fn resend_covered(&mut self, unsubscribed: Vec<Selector>) -> Result<(), StreamError> {
         let subscription = self.view.subscription();
         let covered =
             |gone: &Selector| !gone.locator.is_wildcard() && subscription.may_collect(&gone.locator.name);
         let covered: Vec<_> = unsubscribed.into_iter().filter(covered).collect();
-        if !covered.is_empty() && self.owed.len() > self.view.subscription().len() + MAX_GIVEN_UP {
+        if !covered.is_empty() && self.resend.len() > self.view.subscription().len() + MAX_GIVEN_UP {
             let why = format!("more than {MAX_GIVEN_UP} names were given up, and the answers are not read");
             return Err(StreamError::resource_exhausted(why));
         }
-        self.owed.extend(covered);
+        self.resend.extend(covered);
         Ok(())
     }
 
     /// How many names are remembered beside the subscription.
     pub(super) fn remembered(&self) -> usize {
         let subscription = self.view.subscription();
-        let beside = self.owed.iter().chain(&self.unsaid).filter(|selector| !subscription.contains(selector));
+        let beside = self
+            .resend
+            .iter()
+            .chain(&self.pending_errors)
+            .filter(|selector| !subscription.contains(selector));
         beside.count()
     }
 
     /// Owes those of `names` that the client is subscribed to, and that there are. That there is nothing is sent once: a
     /// client that asks for other locators of the name meanwhile would take it for their answer.
-    pub(super) fn owe(&mut self, names: &HashSet<Name>, parameters: &DynamicParameters) {
+    pub(super) fn resend_names(&mut self, names: &HashSet<Name>, parameters: &DynamicParameters) {
         let subscription = self.view.subscription();
         let plain = names.iter().map(|name| Selector::plain(name.clone(), parameters.clone()));
         let mut asked: Vec<_> = plain.filter(|selector| subscription.contains(selector)).collect();
@@ -233,15 +237,15 @@ impl Logical {
             let located = subscription.iter().filter(|s| s.form == Form::Located);
             asked.extend(located.filter(|s| names.contains(&s.locator.name)).cloned());
         }
-        self.owed.extend(self.view.present_of(asked));
+        self.resend.extend(self.view.present_of(asked));
     }
 
     /// Owes those of `names` that the client holds from an earlier stream: what it does not hold is sent
     /// anyway.
-    pub(super) fn owe_known(&mut self, names: impl Fn(&Name) -> bool) {
-        if let Some(known) = self.known.get() {
+    pub(super) fn resend_held(&mut self, names: impl Fn(&Name) -> bool) {
+        if let Some(known) = self.initial_versions.get() {
             let held = |s: &&Selector| names(&s.locator.name) && known.contains(&s.locator.name);
-            self.owed.extend(self.view.subscription().iter().filter(held).cloned());
+            self.resend.extend(self.view.subscription().iter().filter(held).cloned());
         }
     }
 

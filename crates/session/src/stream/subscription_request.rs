@@ -8,8 +8,8 @@ use super::Nonce;
 
 /// One request.
 #[derive(Clone, Debug)]
-pub struct Inbound {
-    /// The logical stream that it belongs to.
+pub struct SubscriptionRequest {
+    /// The type subscription that it belongs to.
     pub type_url: TypeUrl,
     /// The response that it answers; empty for none.
     pub nonce: String,
@@ -20,7 +20,7 @@ pub struct Inbound {
     /// State of the world: the version that the client has, if Weir could have given it.
     pub version: Option<Version>,
     /// Incremental: what the client holds from an earlier stream.
-    pub known: Option<Arc<KnownVersions>>,
+    pub initial_versions: Option<Arc<KnownVersions>>,
 }
 
 /// How a request changes a subscription: the difference between the dialects.

@@ -13,7 +13,7 @@ use weir_types::{ResourceLocator, Selector, Subscription, Withheld};
 
 /// What was refused. Takes no memory where nothing is, as on almost all streams.
 #[derive(Debug, Default)]
-pub(crate) struct Beyond(Option<Box<Inner>>);
+pub(crate) struct RefusedNames(Option<Box<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -23,7 +23,7 @@ struct Inner {
     subscription: Subscription,
 }
 
-impl Beyond {
+impl RefusedNames {
     /// How many names there are.
     pub(crate) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |inner| inner.stand_ins.len())
@@ -59,7 +59,7 @@ impl Beyond {
     /// Notes what is refused.
     ///
     /// # Errors
-    /// Where it cannot be told by name: there is too much of it, or a wildcard.
+    /// Where there is no error of a name for it: there is too much of it, or a wildcard.
     pub(crate) fn add(&mut self, refused: &Refused) -> Result<(), StreamError> {
         let wildcard = refused.0.iter().any(|(selector, _)| selector.locator.is_wildcard());
         if wildcard || self.len() + refused.0.len() > MOST_REFUSED {
