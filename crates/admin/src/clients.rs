@@ -16,6 +16,7 @@ use crate::{Shared, TAG};
 mod given;
 mod model;
 
+pub use given::Given;
 pub(crate) use given::{__path_given, given, obstacle_of};
 
 pub(crate) use model::worst;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -15,7 +15,7 @@ use crate::query::Query;
 use crate::{Shared, TAG};
 
 /// The configuration that is in force. Secrets are never in it.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Configuration {
     /// Where it stands.
     pub file: String,
@@ -32,7 +32,7 @@ pub struct Configuration {
 }
 
 /// What became of the file when it was read again.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Reload {
     /// When.
     #[serde(with = "crate::time")]

@@ -52,8 +52,8 @@ use listener::Operators;
 
 pub use auth::{Auth, Peer};
 pub use clients::{
-    Accepted, Client, Condition, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent, Sketch,
-    TypeState,
+    Accepted, Client, Condition, Given, Identity, Locality, Located, Nacked, Node, Origin, Parameter, Sent,
+    Sketch, TypeState,
 };
 pub use config::{Configuration, Reload};
 pub use draining::Draining;

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::{Shared, TAG};
 
 /// How much is logged.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct LogLevel {
     /// A level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or directives (`info,weir_upstream=debug`).
     pub level: String,

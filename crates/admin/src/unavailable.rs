@@ -1,11 +1,11 @@
 //! What of a subscription there is nothing to give of.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use weir_database::{Barred, Unsettled};
 
 /// Of how much of what is subscribed there is nothing to give, and why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Lacking {
     /// The number of names, locators and collections that upstream has not answered yet.
     pub unanswered: usize,
@@ -34,7 +34,7 @@ pub(crate) const OBSTACLES: [&str; 4] = [ANY, DENIED, OVER_LIMIT, AWAY];
 
 impl Lacking {
     /// Whether something is lacking for this reason.
-    pub(crate) fn is_for(&self, obstacle: &str) -> bool {
+    pub fn is_for(&self, obstacle: &str) -> bool {
         let count = match obstacle {
             DENIED => self.denied,
             OVER_LIMIT => self.over_limit,

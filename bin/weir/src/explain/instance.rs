@@ -1,13 +1,15 @@
 //! What a client of a running instance gets.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use weir_admin::{Client, Given, Located, TypeState};
 
 use super::Args;
 use crate::inputs::parameters;
 use crate::operate::admin::{Admin, part, query};
 use crate::operate::client;
-use crate::operate::output::text;
 
 /// As the admin interface explains it, with who it is about and where each parameter comes from.
 pub(super) fn explain(args: &Args) -> Result<Value> {
@@ -19,7 +21,7 @@ pub(super) fn explain(args: &Args) -> Result<Value> {
         return Ok(document);
     };
     let asking = Asking::find(&admin, args, who)?;
-    let mut document = ask(&admin, args, &asking.question())?;
+    let mut document = ask(&admin, args, &asking.question)?;
     if let Some(barred) = asking.barred {
         (document["outcome"], document["chosen"]) = (barred, Value::Null);
     }
@@ -47,38 +49,26 @@ fn sent_by_client(key: &str, value: &str) -> Value {
 struct Asking {
     /// Who it is, and how it stands with the type.
     client: Value,
-    /// With what, each with where it comes from.
+    /// What to ask the instance.
+    question: Vec<(&'static str, String)>,
+    /// With what it asks, each with where it comes from.
     parameters: Vec<Value>,
     /// What keeps it from a client that asks by a locator; the instance answers for plain names.
     barred: Option<Value>,
 }
 
 impl Asking {
-    /// A client is known by its id, but what it sends is not.
-    fn question(&self) -> Vec<(&'static str, String)> {
-        if self.client["located"] != true {
-            return vec![("client", text(&self.client["id"]))];
-        }
-        let pairs =
-            self.parameters.iter().map(|parameter| (text(&parameter["key"]), text(&parameter["value"])));
-        let pairs: Vec<_> = pairs.collect();
-        pairs_of(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str())))
-    }
-
     /// On the first of its streams that asks for it; where none does, on the first that has the type.
     fn find(admin: &Admin, args: &Args, who: &str) -> Result<Self> {
         let mut of_type = None;
         for stream in client::streams(admin, who)? {
-            let types = stream["types"].as_array().into_iter().flatten();
-            let Some(status) =
-                types.into_iter().find(|status| status["type_url"] == args.type_url.as_str()).cloned()
-            else {
+            let mut types = stream.types.iter();
+            let Some(status) = types.find(|status| status.type_url == args.type_url.as_str()) else {
                 continue;
             };
             let given = client::given(admin, &stream, args.type_url.as_str())?;
-            let names = |row: &&Value| row["name"] == *args.name || row["asked"] == *args.name;
-            let row = given.iter().find(names);
-            let asking = Self::of(admin, &stream, &status, row)?;
+            let row = given.iter().find(|row| *row.name == *args.name || *row.asked == *args.name);
+            let asking = Self::of(admin, &stream, status, row)?;
             if row.is_some() {
                 return Ok(asking);
             }
@@ -90,41 +80,45 @@ impl Asking {
         }
     }
 
-    fn of(admin: &Admin, stream: &Value, status: &Value, row: Option<&Value>) -> Result<Self> {
-        let located = row.filter(|row| row["located"] == true);
-        let parameters = match located {
-            None => stream["parameters"].as_array().cloned().unwrap_or_default(),
-            Some(row) => Self::sent(admin, stream, status, &row["parameters"])?,
-        };
+    fn of(admin: &Admin, stream: &Client, status: &TypeState, row: Option<&Given>) -> Result<Self> {
+        let located = row.filter(|row| row.located);
         let client = json!({
-            "id": stream["id"],
-            "node": stream["node"]["id"],
-            "state": status["state"],
-            "last_nack": status["last_nack"],
+            "id": stream.id,
+            "node": stream.node.id,
+            "state": status.state,
+            "last_nack": status.last_nack,
             "subscribed": row.is_some(),
             "located": located.is_some(),
         });
-        let obstacle = located.map(|row| row["obstacle"].clone());
-        let barred = obstacle.filter(|obstacle| obstacle == "denied" || obstacle == "over-limit");
-        Ok(Self { client, parameters, barred })
+        let Some(row) = located else {
+            // A client is known by its id, but what it sends is not.
+            let question = vec![("client", stream.id.to_string())];
+            let parameters = stream.parameters.iter().map(|parameter| json!(parameter)).collect();
+            return Ok(Self { client, question, parameters, barred: None });
+        };
+        let parameters = Self::sent(admin, stream, status, &row.parameters)?;
+        let question = pairs_of(row.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        let barred = row.obstacle.as_deref().filter(|obstacle| ["denied", "over-limit"].contains(obstacle));
+        Ok(Self { client, question, parameters, barred: barred.map(Value::from) })
     }
 
     /// The parameters of a locator, with where they come from.
-    fn sent(admin: &Admin, stream: &Value, status: &Value, wanted: &Value) -> Result<Vec<Value>> {
-        let whole = admin.get(&format!("/clients/{}", text(&stream["id"])))?;
-        let types = whole["types"].as_array().into_iter().flatten();
-        let sets =
-            types.filter(|of| of["type_url"] == status["type_url"]).flat_map(|of| of["locators"].as_array());
-        let pairs = |set: &Value| -> Value {
-            let parameters = set["parameters"].as_array().into_iter().flatten();
-            parameters.map(|parameter| (text(&parameter["key"]), parameter["value"].clone())).collect()
+    fn sent(
+        admin: &Admin,
+        stream: &Client,
+        status: &TypeState,
+        wanted: &BTreeMap<String, String>,
+    ) -> Result<Vec<Value>> {
+        let whole: Client = admin.get(&format!("/clients/{}", stream.id))?;
+        let types = whole.types.into_iter().filter(|of_type| of_type.type_url == status.type_url);
+        let is_wanted = |set: &Located| {
+            let pairs = set.parameters.iter().map(|parameter| (&parameter.key, &parameter.value));
+            pairs.collect::<BTreeMap<_, _>>() == wanted.iter().collect()
         };
-        let set = sets.flatten().find(|set| pairs(set) == *wanted);
-        let known = set.and_then(|set| set["parameters"].as_array().cloned());
-        let plain = || {
-            let wanted = wanted.as_object().into_iter().flatten();
-            wanted.map(|(key, value)| sent_by_client(key, &text(value))).collect()
-        };
-        Ok(known.unwrap_or_else(plain))
+        let known = types.flat_map(|of_type| of_type.locators).find(is_wanted);
+        Ok(match known {
+            Some(set) => set.parameters.iter().map(|parameter| json!(parameter)).collect(),
+            None => wanted.iter().map(|(key, value)| sent_by_client(key, value)).collect(),
+        })
     }
 }

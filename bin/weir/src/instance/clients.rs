@@ -23,9 +23,9 @@ pub(super) fn shown(snapshot: &Snapshot) -> Client {
         peer: snapshot.peer,
         identity: snapshot.client.identity.as_ref().map(identity),
         access: snapshot.client.profile.rights.rules().map(<[usize]>::to_vec),
-        service: snapshot.service,
-        transport: snapshot.transport,
-        dialect: snapshot.dialect,
+        service: snapshot.service.into(),
+        transport: snapshot.transport.into(),
+        dialect: snapshot.dialect.into(),
         streams_of_node: 1,
         since: snapshot.since,
         state: condition(snapshot.condition()),
@@ -140,7 +140,7 @@ fn type_state(status: &TypeStatus) -> TypeState {
     });
     let owes = sent.as_ref().filter(|sent| !sent.answered);
     TypeState {
-        short_name: status.type_url.short_name(),
+        short_name: status.type_url.short_name().into(),
         type_url: status.type_url.to_string(),
         state: condition(status.condition),
         view: status.view,

@@ -17,7 +17,7 @@ use crate::operate::output::text;
 pub(super) fn look(args: &AdminArgs) -> Result<Material> {
     let admin = Admin::new(args)?;
     let mut subjects = Subjects::new();
-    for resource in admin.list("/resources", &[])? {
+    for resource in admin.list::<Value>("/resources", &[])? {
         let name = Name::from(text(&resource["name"]).as_str());
         let looked = |variant: &Value| looked(&name, variant);
         let variants: Vec<Looked> = items(&resource["variants"]).map(looked).collect::<Result<_>>()?;

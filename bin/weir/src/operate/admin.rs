@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::handshake;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -85,47 +86,53 @@ impl Admin {
     }
 
     /// What stands at a path.
-    pub(crate) fn get(&self, path: &str) -> Result<Value> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let (status, body) = self.send(Method::GET, path, None)?;
         // Not being ready is an answer too.
         if status != 200 && !body["ready"].is_boolean() {
             return Err(problem(path, status, &body));
         }
-        Ok(body)
+        decode(path, body)
     }
 
     /// What stands at a path; none where nothing does.
-    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>> {
+    pub(crate) fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
         match self.send(Method::GET, path, None)? {
-            (200, body) => Ok(Some(body)),
+            (200, body) => decode(path, body).map(Some),
             (404, _) => Ok(None),
             (status, body) => Err(problem(path, status, &body)),
         }
     }
 
     /// Puts something there, and gives what then stands there.
-    pub(crate) fn put(&self, path: &str, body: &Value) -> Result<Value> {
+    pub(crate) fn put<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
         let (status, answer) = self.send(Method::PUT, path, Some(body))?;
-        if status == 200 { Ok(answer) } else { Err(problem(path, status, &answer)) }
+        if status == 200 { decode(path, answer) } else { Err(problem(path, status, &answer)) }
     }
 
     /// Has something done, and gives what then stands there.
-    pub(crate) fn post(&self, path: &str) -> Result<Value> {
+    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let (status, answer) = self.send(Method::POST, path, None)?;
-        if (200..300).contains(&status) { Ok(answer) } else { Err(problem(path, status, &answer)) }
+        if (200..300).contains(&status) { decode(path, answer) } else { Err(problem(path, status, &answer)) }
     }
 
     /// Everything that is listed at a path with these parameters, page by page.
-    pub(crate) fn list(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Vec<Value>> {
+    pub(crate) fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Vec<T>> {
         let (mut items, mut after) = (Vec::new(), None::<String>);
         loop {
             let after_last = after.iter().map(|after| ("after", after.as_str()));
             let query = query(parameters.iter().copied().chain(after_last));
-            let mut page = self.get(&format!("{path}{query}"))?;
+            let mut page: Value = self.get(&format!("{path}{query}"))?;
             let Value::Array(more) = page["items"].take() else {
                 bail!("{}{path} does not answer with a list: is that the admin interface?", self.address);
             };
-            items.extend(more);
+            for item in more {
+                items.push(decode(path, item)?);
+            }
             match page["next"].take() {
                 Value::String(next) => after = Some(next),
                 _ => return Ok(items),
@@ -200,6 +207,13 @@ fn is_of_admin(status: u16, body: &Value) -> bool {
         || body.is_string()
         || body["detail"].is_string()
         || body["ready"].is_boolean()
+}
+
+/// Reads what stands at a path.
+fn decode<T: DeserializeOwned>(path: &str, body: Value) -> Result<T> {
+    serde_json::from_value(body).with_context(|| {
+        format!("{path} has another form: is that the admin interface of a Weir of this version?")
+    })
 }
 
 /// Why there is no answer.

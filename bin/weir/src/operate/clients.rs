@@ -4,12 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::json;
+use weir_admin::{Client, Condition, Lacking, TypeState};
 use weir_types::TypeUrl;
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, colour, list, number, show, table, text};
+use super::output::{Format, age, colour, show, table};
 use crate::output::whether;
 
 /// List the clients of a running instance
@@ -59,14 +60,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     ];
     let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value?)));
     let parameters = args.parameters.iter().map(|parameter| ("param", parameter.as_str()));
-    let clients = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
-    let none = clients.is_empty();
-    let clients = Value::Array(clients);
-    show(args.output, &clients, out, |out| write_clients(args, &clients, out))?;
-    Ok(whether(!none))
+    let clients: Vec<Client> = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
+    show(args.output, &json!(clients), out, |out| write_clients(args, &clients, out))?;
+    Ok(whether(!clients.is_empty()))
 }
 
-fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()> {
+fn write_clients(args: &Args, clients: &[Client], out: &mut dyn Write) -> Result<()> {
     let heading = [
         "ID",
         "NODE",
@@ -81,22 +80,21 @@ fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()
         "LAST NACK",
     ];
     let mut rows = table(heading, colour());
-    for client in clients.as_array().into_iter().flatten() {
-        let who = [&client["id"], &client["node"]["id"], &client["node"]["cluster"], &client["dialect"]];
-        let [id, node, cluster, uses] = who.map(text);
-        for of_type in list(&client["types"]).iter().filter(|of_type| args.asks_for(of_type)) {
-            let fields = [
-                &of_type["type"],
-                &of_type["state"],
-                &of_type["sent"]["version"],
-                &of_type["accepted"]["version"],
-            ];
-            let [name, state, sent, accepted] = fields.map(text);
-            let lag = of_type["lag_seconds"].as_f64().filter(|lag| *lag > 0.0).map(age).unwrap_or_default();
-            let nack = standing_nack(of_type);
-            let who = [id.clone(), node.clone(), cluster.clone(), uses.clone()];
-            let [id, node, cluster, uses] = who;
-            rows.row([id, node, cluster, uses, name, state, lacks(of_type), sent, accepted, lag, nack]);
+    for client in clients {
+        for of_type in client.types.iter().filter(|of_type| args.asks_for(of_type)) {
+            rows.row([
+                client.id.to_string(),
+                client.node.id.clone(),
+                client.node.cluster.clone(),
+                client.dialect.to_string(),
+                of_type.short_name.to_string(),
+                of_type.state.as_str().to_owned(),
+                lacks(&of_type.lacking),
+                of_type.sent.as_ref().map(|sent| sent.version.clone()).unwrap_or_default(),
+                of_type.accepted.as_ref().map(|accepted| accepted.version.clone()).unwrap_or_default(),
+                Some(of_type.lag_seconds).filter(|lag| *lag > 0.0).map(age).unwrap_or_default(),
+                standing_nack(of_type).to_owned(),
+            ]);
         }
     }
     Ok(rows.write(out, "")?)
@@ -104,34 +102,27 @@ fn write_clients(args: &Args, clients: &Value, out: &mut dyn Write) -> Result<()
 
 impl Args {
     /// Whether this type of a client that was found is what was asked for.
-    fn asks_for(&self, of_type: &Value) -> bool {
-        let counts = match self.obstacle.as_deref() {
-            None => &[][..],
-            Some("denied") => &["denied"],
-            Some("over-limit") => &["over_limit"],
-            Some("away") => &["away"],
-            Some(_) => &["denied", "over_limit", "away"],
-        };
-        self.type_url.as_ref().is_none_or(|type_url| of_type["type_url"] == type_url.as_str())
-            && self.state.as_ref().is_none_or(|state| of_type["state"] == **state)
-            && (counts.is_empty() || counts.iter().any(|count| number(&of_type[count]) > 0))
+    fn asks_for(&self, of_type: &TypeState) -> bool {
+        self.type_url.as_ref().is_none_or(|type_url| of_type.type_url == type_url.as_str())
+            && self.state.as_ref().is_none_or(|state| of_type.state.as_str() == *state)
+            && self.obstacle.as_ref().is_none_or(|obstacle| of_type.lacking.is_for(obstacle))
     }
 }
 
 /// The message of the newest rejection, while the client has accepted nothing since.
-fn standing_nack(of_type: &Value) -> String {
-    if of_type["state"] == "rejecting" { text(&of_type["last_nack"]["message"]) } else { String::new() }
+fn standing_nack(of_type: &TypeState) -> &str {
+    let nack = of_type.last_nack.as_ref().filter(|_| of_type.state == Condition::Rejecting);
+    nack.map(|nack| &*nack.message).unwrap_or_default()
 }
 
 /// Of how much there is nothing to give, and why: `1 unanswered, 2 denied`.
-fn lacks(of_type: &Value) -> String {
-    let count = |field: &str| number(&of_type[field]);
-    let unanswered = count("unanswered").saturating_sub(count("away"));
+fn lacks(lacking: &Lacking) -> String {
+    let Lacking { unanswered, away, denied, over_limit } = *lacking;
     let counts = [
-        (unanswered, "unanswered"),
-        (count("away"), "away"),
-        (count("denied"), "denied"),
-        (count("over_limit"), "over limit"),
+        (unanswered.saturating_sub(away), "unanswered"),
+        (away, "away"),
+        (denied, "denied"),
+        (over_limit, "over limit"),
     ];
     let words = counts.into_iter().filter(|(count, _)| *count > 0);
     words.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
@@ -139,9 +130,29 @@ fn lacks(of_type: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    /// Clusters of a client that has rejected them once.
+    fn of_type(state: &str) -> TypeState {
+        serde_json::from_value(json!({
+            "type": "cds",
+            "type_url": "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+            "state": state,
+            "view": 1,
+            "subscribed": 1,
+            "unanswered": 0,
+            "away": 0,
+            "denied": 0,
+            "over_limit": 0,
+            "sent": null,
+            "accepted": null,
+            "last_nack": {
+                "at": "2026-03-02T09:12:44Z", "nonce": null, "version": "1", "code": 3, "message": "no",
+            },
+            "lag_seconds": 0.0,
+        }))
+        .unwrap()
+    }
 
     #[test]
     fn only_what_was_asked_for_is_shown() {
@@ -150,9 +161,8 @@ mod tests {
             #[command(flatten)]
             args: Args,
         }
-        let rejecting = json!({
-            "type_url": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "state": "rejecting", "denied": 1,
-        });
+        let rejecting =
+            TypeState { lacking: Lacking { denied: 1, ..Lacking::default() }, ..of_type("rejecting") };
         for (arguments, shown) in [
             (&[][..], true),
             (&["--type", "cds"], true),
@@ -170,18 +180,17 @@ mod tests {
 
     #[test]
     fn e04_a_rejection_is_shown_while_it_stands() {
-        let of_type = |state: &str| json!({ "state": state, "last_nack": { "message": "no" } });
         assert_eq!(
-            ["rejecting", "behind", "in-sync"].map(|state| standing_nack(&of_type(state))),
+            ["rejecting", "behind", "in-sync"].map(|state| standing_nack(&of_type(state)).to_owned()),
             ["no", "", ""]
         );
     }
 
     #[test]
     fn what_is_lacking_is_stated_with_the_reason() {
-        let of_type = json!({ "unanswered": 3, "away": 2, "denied": 0, "over_limit": 1 });
-        assert_eq!(lacks(&of_type), "1 unanswered, 2 away, 1 over limit");
-        assert_eq!(lacks(&json!({ "unanswered": 0, "away": 0, "denied": 4 })), "4 denied");
-        assert_eq!(lacks(&json!({})), "");
+        let lacking = Lacking { unanswered: 3, away: 2, denied: 0, over_limit: 1 };
+        assert_eq!(lacks(&lacking), "1 unanswered, 2 away, 1 over limit");
+        assert_eq!(lacks(&Lacking { denied: 4, ..Lacking::default() }), "4 denied");
+        assert_eq!(lacks(&Lacking::default()), "");
     }
 }

@@ -4,11 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use serde::Serialize;
 use serde_json::{Value, json};
+use weir_admin::{Upstream, WithheldRemovals};
 
 use super::AdminArgs;
 use super::admin::{Admin, query};
-use super::output::{Format, colour, list, show, table, text};
+use super::output::{Format, colour, show, table};
 use crate::output::whether;
 
 /// Accept removals that a running instance withholds
@@ -38,47 +40,57 @@ pub(crate) struct Args {
     output: Format,
 }
 
+/// Removals of a type, and who withholds them.
+#[derive(Serialize)]
+struct Row {
+    upstream: u64,
+    authority: String,
+    removals: WithheldRemovals,
+}
+
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
     let filters: Vec<_> = args.authority.iter().map(|authority| ("authority", authority.as_str())).collect();
-    let is_wanted = |withheld: &&Value| {
-        let of = |wanted: &String| withheld["type"] == **wanted || withheld["type_url"] == **wanted;
+    let is_wanted = |withheld: &WithheldRemovals| {
+        let of = |wanted: &String| withheld.short_name == *wanted || withheld.type_url == *wanted;
         args.type_url.as_ref().is_none_or(of)
     };
     let mut found = Vec::new();
-    for link in admin.list("/upstreams", &filters)? {
-        let withheld: Vec<_> = list(&link["withheld"]).iter().filter(is_wanted).cloned().collect();
+    for link in admin.list::<Upstream>("/upstreams", &filters)? {
+        let mut withheld = link.withheld;
+        withheld.retain(is_wanted);
         if withheld.is_empty() {
             continue;
         }
         if !args.dry_run {
             let query = query(args.type_url.iter().map(|type_url| ("type", type_url.as_str())));
-            admin.post(&format!("/upstreams/{}/confirm-removals{query}", text(&link["id"])))?;
+            admin.post::<Value>(&format!("/upstreams/{}/confirm-removals{query}", link.id))?;
         }
-        let row = |withheld: Value| json!({ "upstream": link["id"], "authority": link["authority"], "removals": withheld });
+        let authority = link.authority;
+        let row = |removals| Row { upstream: link.id, authority: authority.clone(), removals };
         found.extend(withheld.into_iter().map(row));
     }
-    let good = !found.is_empty();
     let document = json!({ "confirmed": !args.dry_run, "removals": found });
-    show(args.output, &document, out, |out| write(&document, out))?;
-    Ok(whether(good))
+    show(args.output, &document, out, |out| write(!args.dry_run, &found, out))?;
+    Ok(whether(!found.is_empty()))
 }
 
-fn write(document: &Value, out: &mut dyn Write) -> Result<()> {
-    let removals = list(&document["removals"]);
-    if removals.is_empty() {
+fn write(confirmed: bool, found: &[Row], out: &mut dyn Write) -> Result<()> {
+    if found.is_empty() {
         return Ok(writeln!(out, "no removals are withheld")?);
     }
-    let verb = if document["confirmed"] == true { "believed" } else { "withheld" };
+    let verb = if confirmed { "believed" } else { "withheld" };
     writeln!(out, "{verb}:")?;
     let mut rows = table(["UPSTREAM", "AUTHORITY", "TYPE", "REMOVALS", "OF", "NAMES"], colour());
-    for row in removals {
-        let withheld = &row["removals"];
-        let names: Vec<_> = list(&withheld["names"]).iter().map(text).collect();
-        let fields =
-            [&row["upstream"], &row["authority"], &withheld["type"], &withheld["removals"], &withheld["of"]];
-        let [upstream, authority, type_url, removals, of] = fields.map(text);
-        rows.row([upstream, format!("{authority:?}"), type_url, removals, of, names.join(", ")]);
+    for Row { upstream, authority, removals } in found {
+        rows.row([
+            upstream.to_string(),
+            format!("{authority:?}"),
+            removals.short_name.to_string(),
+            removals.removals.to_string(),
+            removals.of.to_string(),
+            removals.names.join(", "),
+        ]);
     }
     Ok(rows.write(out, "")?)
 }

@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
+use weir_admin::Draining;
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, age, number, show};
+use super::output::{Format, age, show};
 use crate::output::{LATE, count};
 use crate::progress::Progress;
 
@@ -43,16 +44,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
-    let mut state = admin.post("/drain")?;
+    let mut state: Draining = admin.post("/drain")?;
     let begun = Instant::now();
-    let limit =
-        Duration::try_from_secs_f64(state["limit_seconds"].as_f64().unwrap_or_default()).unwrap_or_default();
+    let limit = Duration::try_from_secs_f64(state.limit_seconds).unwrap_or_default();
     if !args.wait {
-        show(args.output, &state, out, |out| {
+        show(args.output, &json!(state), out, |out| {
             Ok(writeln!(
                 out,
                 "draining: {}, ends within {}",
-                count(number(&state["streams"]), "stream"),
+                count(state.streams, "stream"),
                 age(limit.as_secs_f64())
             )?)
         })?;
@@ -60,22 +60,17 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     let ended = wait(&admin, &mut state, begun + limit + MARGIN);
     let seconds = begun.elapsed().as_secs_f64();
-    let document = json!({ "ended": ended, "streams": state["streams"], "seconds": seconds });
+    let document = json!({ "ended": ended, "streams": state.streams, "seconds": seconds });
     show(args.output, &document, out, |out| match ended {
         true => Ok(writeln!(out, "ended after {}", age(seconds))?),
-        false => Ok(writeln!(
-            out,
-            "not ended after {}: {}",
-            age(seconds),
-            count(number(&state["streams"]), "stream")
-        )?),
+        false => Ok(writeln!(out, "not ended after {}: {}", age(seconds), count(state.streams, "stream"))?),
     })?;
     Ok(if ended { ExitCode::SUCCESS } else { ExitCode::from(LATE) })
 }
 
 /// Waits until the instance does not answer any more; states whether it came to that.
-fn wait(admin: &Admin, state: &mut Value, deadline: Instant) -> bool {
-    let all = number(&state["streams"]);
+fn wait(admin: &Admin, state: &mut Draining, deadline: Instant) -> bool {
+    let all = state.streams;
     let mut progress = Progress::new("streams gone", all);
     while Instant::now() < deadline {
         pause();
@@ -83,7 +78,7 @@ fn wait(admin: &Admin, state: &mut Value, deadline: Instant) -> bool {
             Ok(now) => *state = now,
             Err(_) => return true,
         }
-        progress.set(all.saturating_sub(number(&state["streams"])), all);
+        progress.set(all.saturating_sub(state.streams), all);
     }
     false
 }

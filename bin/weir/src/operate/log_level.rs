@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
+use weir_admin::LogLevel;
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, show, text};
+use super::output::{Format, show};
 
 /// Show or change the log level of a running instance
 #[derive(Debug, clap::Args)]
@@ -35,12 +36,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
-    let level = match (&args.level, args.reset) {
+    let level: LogLevel = match (&args.level, args.reset) {
         (None, false) => admin.get("/log-level")?,
         (level, _) => admin.put("/log-level", &json!({ "level": level }))?,
     };
-    show(args.output, &level, out, |out| {
-        Ok(writeln!(out, "{} (chosen by: {})", text(&level["level"]), text(&level["chosen_by"]))?)
+    show(args.output, &json!(level), out, |out| {
+        Ok(writeln!(out, "{} (chosen by: {})", level.level, level.chosen_by)?)
     })?;
     Ok(ExitCode::SUCCESS)
 }

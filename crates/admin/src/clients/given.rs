@@ -1,10 +1,11 @@
 //! What a client is given.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use weir_database::survey::Shown;
 use weir_types::{Absence, Form, TypeUrl, Withheld};
@@ -16,34 +17,37 @@ use crate::unavailable::{ANY, AWAY, DENIED, OBSTACLES, OVER_LIMIT};
 use crate::{Shared, TAG};
 
 /// A resource that a client is subscribed to, as far as Weir knows it.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Given {
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Given {
     /// `cds`, `lds`, …; `other` for types that Weir does not know.
     #[serde(rename = "type")]
-    short_name: &'static str,
+    #[schema(value_type = String)]
+    pub short_name: Cow<'static, str>,
     /// The type's URL.
-    type_url: String,
+    pub type_url: String,
     /// The resource's name; where there is none, what was asked for.
-    name: String,
+    pub name: String,
     /// The name that brought it: itself, an alias, a glob or `*`.
-    asked: String,
+    pub asked: String,
     /// Whether it was asked for by a locator.
-    located: bool,
+    pub located: bool,
     /// The dynamic parameters for which it was chosen.
-    parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, String>,
     /// The version that the client is sent; null where there is nothing.
-    version: Option<String>,
+    pub version: Option<String>,
     /// The version of the content alone, whoever asks and however; null where there is nothing.
-    content: Option<String>,
+    pub content: Option<String>,
     /// The constraints of the variant.
-    constraints: Option<String>,
+    pub constraints: Option<String>,
     /// What is known where there is nothing: `unknown`, `timed-out`, `absent`.
-    absence: Option<&'static str>,
+    #[schema(value_type = Option<String>)]
+    pub absence: Option<Cow<'static, str>>,
     /// The error that upstream or Weir has for it.
-    error: Option<String>,
+    pub error: Option<String>,
     /// What keeps it from the client, whatever upstream has: `denied` by the access rules, `over-limit`; or `away`, where
     /// nothing is known of it and no control plane can be reached.
-    obstacle: Option<&'static str>,
+    #[schema(value_type = Option<String>)]
+    pub obstacle: Option<Cow<'static, str>>,
 }
 
 /// What keeps a resource from a client, whatever upstream has.
@@ -74,7 +78,7 @@ impl Given {
         };
         let name = variant.as_ref().map_or(&selector.locator.name, |variant| variant.name());
         Self {
-            short_name: type_url.short_name(),
+            short_name: type_url.short_name().into(),
             type_url: type_url.to_string(),
             name: name.to_string(),
             asked: selector.locator.name.to_string(),
@@ -83,9 +87,9 @@ impl Given {
             version: variant.as_ref().map(|variant| variant.version(selector.form).to_string()),
             content: variant.as_ref().map(|variant| variant.version(Form::Plain).to_string()),
             constraints: variant.as_ref().map(|variant| variant.key().constraints.to_string()),
-            absence: variant.is_none().then_some(absence),
+            absence: variant.is_none().then_some(absence.into()),
             error: error.map(|error| format!("{}: {}", error.code, error.message)),
-            obstacle,
+            obstacle: obstacle.map(Cow::Borrowed),
         }
     }
 }
@@ -126,7 +130,7 @@ pub(crate) async fn given(
     let rows = rows.filter(move |given| match wanted {
         None => true,
         Some(ANY) => given.obstacle.is_some(),
-        wanted => given.obstacle == wanted,
+        wanted => given.obstacle.as_deref() == wanted,
     });
     let rows = rows.zip(1_u64..).map(|(given, number)| (number.to_string(), given));
     Ok(part.answer(rows.skip(skipped)))

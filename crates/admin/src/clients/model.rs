@@ -1,9 +1,10 @@
 //! A client as it is shown.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use weir_types::{DynamicParameters, Pattern};
@@ -11,7 +12,7 @@ use weir_types::{DynamicParameters, Pattern};
 use crate::unavailable::Lacking;
 
 /// An open stream, or a poll that waits.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Client {
     /// Never given twice; the larger is the younger.
     pub id: u64,
@@ -26,11 +27,14 @@ pub struct Client {
     /// it came.
     pub access: Option<Vec<usize>>,
     /// Which service it calls: `ads`, `cds`, …, `rest`.
-    pub service: &'static str,
+    #[schema(value_type = String)]
+    pub service: Cow<'static, str>,
     /// By the names of which generation of the API: `v2`, `v3`.
-    pub transport: &'static str,
+    #[schema(value_type = String)]
+    pub transport: Cow<'static, str>,
     /// `sotw`, `delta` or `rest`.
-    pub dialect: &'static str,
+    #[schema(value_type = String)]
+    pub dialect: Cow<'static, str>,
     /// How many streams its node has open, this one and polls that wait among them.
     pub streams_of_node: usize,
     /// Since when it is connected.
@@ -63,7 +67,7 @@ pub struct Sketch {
 }
 
 /// Whom a client's certificate names.
-#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Identity {
     /// The SPIFFE id, where it has one.
     pub spiffe: Option<String>,
@@ -81,7 +85,7 @@ impl Identity {
 }
 
 /// The `node` that a client states.
-#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Node {
     /// `node.id`.
     pub id: String,
@@ -98,7 +102,7 @@ pub struct Node {
 }
 
 /// Where a client runs.
-#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Locality {
     /// The region.
     pub region: String,
@@ -109,7 +113,7 @@ pub struct Locality {
 }
 
 /// A dynamic parameter.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Parameter {
     /// Its key.
     pub key: String,
@@ -122,7 +126,7 @@ pub struct Parameter {
 }
 
 /// Where a dynamic parameter comes from.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "source", rename_all = "kebab-case")]
 pub enum Origin {
     /// A rule of the configuration.
@@ -141,7 +145,7 @@ pub enum Origin {
 }
 
 /// How a client stands with a type, or with all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// It has accepted everything that there is for it.
@@ -172,11 +176,12 @@ pub(crate) fn worst(standing: &[(u64, Condition)]) -> Condition {
 }
 
 /// A type that a client is subscribed to.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TypeState {
     /// `cds`, `lds`, …; `other` for types that Weir does not know.
     #[serde(rename = "type")]
-    pub short_name: &'static str,
+    #[schema(value_type = String)]
+    pub short_name: Cow<'static, str>,
     /// The type's URL.
     pub type_url: String,
     /// How the client stands with it.
@@ -198,12 +203,12 @@ pub struct TypeState {
     pub lag_seconds: f64,
     /// The distinct dynamic parameters of the locators that it sent, and how many locators have them. Only where one
     /// client is asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locators: Vec<Located>,
 }
 
 /// The dynamic parameters of locators.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Located {
     /// How many locators have them.
     pub locators: usize,
@@ -212,7 +217,7 @@ pub struct Located {
 }
 
 /// A response.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Sent {
     /// The version of what the client then has.
     pub version: String,
@@ -227,14 +232,14 @@ pub struct Sent {
 }
 
 /// What a client has accepted.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Accepted {
     /// The version of what it has.
     pub version: String,
 }
 
 /// What a client has rejected.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Nacked {
     /// When.
     #[serde(with = "crate::time")]

@@ -135,7 +135,7 @@ impl Fake {
             message: "no".to_owned(),
         };
         let clusters = TypeState {
-            short_name: "cds",
+            short_name: "cds".into(),
             type_url: CDS.to_owned(),
             state,
             view: 7,
@@ -157,9 +157,9 @@ impl Fake {
                 dns: vec!["web.example".to_owned()],
             }),
             access: (id == 2).then(|| vec![0, 3]),
-            service: "ads",
-            transport: "v3",
-            dialect: if id == 1 { "sotw" } else { "delta" },
+            service: "ads".into(),
+            transport: "v3".into(),
+            dialect: if id == 1 { "sotw" } else { "delta" }.into(),
             streams_of_node: 1,
             since: at(),
             state,
@@ -253,7 +253,8 @@ impl Instance for Fake {
     }
 
     fn client_sketch(&self, id: u64) -> Option<Sketch> {
-        let Client { node, identity, dialect, .. } = self.made_up(id)?;
+        let Client { node, identity, .. } = self.made_up(id)?;
+        let dialect = if id == 1 { "sotw" } else { "delta" };
         let parameters = [("env", "prod")].into_iter().collect();
         let Node { id: node, cluster, user_agent, .. } = node;
         Some(Sketch { node, cluster, user_agent, identity, dialect, parameters })

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
+use weir_admin::{Given, Parameter};
 
 use crate::operate::admin::Admin;
 use crate::operate::client;
@@ -70,24 +71,29 @@ impl Side {
     fn find(admin: &Admin, who: &str) -> Result<Self> {
         let mut side = Self { parameters: BTreeMap::new(), resources: BTreeMap::new() };
         for stream in &client::streams(admin, who)? {
-            for parameter in stream["parameters"].as_array().into_iter().flatten() {
-                let name = format!("parameter {}", text(&parameter["key"]));
-                let value = text(&parameter["value"]);
-                side.parameters.insert(name, (value.clone(), value));
+            for Parameter { key, value, .. } in &stream.parameters {
+                side.parameters.insert(format!("parameter {key}"), (value.clone(), value.clone()));
             }
             for resource in client::given(admin, stream, "")? {
-                let name = format!("{} {}", text(&resource["type"]), text(&resource["name"]));
-                let content = match &resource["version"] {
-                    Value::Null => (text(&resource["absence"]), text(&resource["absence"])),
-                    version => {
-                        let shown = format!("{} ({})", text(version), text(&resource["constraints"]));
-                        (text(&resource["content"]), shown)
-                    }
-                };
-                side.resources.insert(name, content);
+                let name = format!("{} {}", resource.short_name, resource.name);
+                side.resources.insert(name, content(resource));
             }
         }
         Ok(side)
+    }
+}
+
+/// The content of a resource that is given, or why there is none.
+fn content(Given { version, content, constraints, absence, .. }: Given) -> Content {
+    match version {
+        None => {
+            let absence = absence.unwrap_or_default().into_owned();
+            (absence.clone(), absence)
+        }
+        Some(version) => {
+            let shown = format!("{version} ({})", constraints.unwrap_or_default());
+            (content.unwrap_or_default(), shown)
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use weir_admin::Condition;
 use weir_types::{DynamicParameters, TypeUrl, WILDCARD, authority};
 
 use crate::operate::admin::Admin;
@@ -47,16 +48,14 @@ pub(super) fn compare(admin: &Admin, who: &str, config: &Path, timeout: Duration
     let (mut questions, mut troubled) = (BTreeMap::<Question, Given>::new(), Vec::new());
     for stream in &streams {
         for row in client::given(admin, stream, "")? {
-            let (question, asked) = Question::of(&row);
-            let given = questions.entry(question).or_default();
-            given.asked.insert(asked);
-            if let Some(content) = row["content"].as_str() {
-                given.versions.insert(text(&row["name"]), content.to_owned());
-            }
+            let given = questions.entry(Question::of(&row)).or_default();
+            given.asked.insert(row.asked);
+            given.versions.extend(row.content.map(|content| (row.name, content)));
         }
-        let behind = list(&stream["types"]).iter().filter(|of_type| of_type["state"] != "in-sync");
+        let behind = stream.types.iter().filter(|of_type| of_type.state != Condition::InSync);
         troubled.extend(behind.map(|of_type| {
-            json!({ "type": of_type["type"], "state": of_type["state"], "last_nack": of_type["last_nack"]["message"] })
+            let last_nack = of_type.last_nack.as_ref().map(|nack| &nack.message);
+            json!({ "type": of_type.short_name, "state": of_type.state, "last_nack": last_nack })
         }));
     }
     let sources = Sources::of(config, admin, timeout)?;
@@ -75,18 +74,15 @@ pub(super) fn compare(admin: &Admin, who: &str, config: &Path, timeout: Duration
 }
 
 impl Question {
-    /// What it takes to ask for a row again, and by which name.
-    fn of(row: &Value) -> (Self, String) {
-        let asked = text(&row["asked"]);
-        let parameters = row["parameters"].as_object().into_iter().flatten();
-        let parameters = parameters.map(|(key, value)| (key.clone(), text(value))).collect();
-        let question = Self {
-            authority: authority(&asked).to_owned(),
-            type_url: TypeUrl::new(text(&row["type_url"])),
-            parameters,
-            is_wildcard: asked == WILDCARD,
-        };
-        (question, asked)
+    /// What it takes to ask for a row again, by the name that brought it.
+    fn of(row: &weir_admin::Given) -> Self {
+        let parameters = row.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        Self {
+            authority: authority(&row.asked).to_owned(),
+            type_url: TypeUrl::new(&*row.type_url),
+            parameters: parameters.collect(),
+            is_wildcard: row.asked == WILDCARD,
+        }
     }
 }
 

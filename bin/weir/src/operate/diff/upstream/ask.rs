@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::runtime::{Builder, Runtime};
+use weir_admin::Upstream;
 use weir_config::Config;
 use weir_types::xdstp::glob_of;
 use weir_types::{DynamicParameters, Form, Name, TypeUrl, authority};
@@ -17,7 +18,6 @@ use weir_upstream::{Acknowledge, Lane, Naming, Role, Services, Settings, Source}
 use super::Question;
 use crate::convert;
 use crate::operate::admin::Admin;
-use crate::operate::output::text;
 use crate::subscribe::{Change, Held, Sink, Wanted, follow, literal};
 use crate::trust::Hint;
 
@@ -39,8 +39,8 @@ impl Sources {
     pub(super) fn of(path: &Path, admin: &Admin, timeout: Duration) -> Result<Self> {
         let config = weir_config::load(path)?;
         let mut connected = BTreeMap::new();
-        for link in admin.list("/upstreams", &[])? {
-            connected.entry(text(&link["authority"])).or_insert_with(|| text(&link["endpoint"]));
+        for link in admin.list::<Upstream>("/upstreams", &[])? {
+            connected.entry(link.authority).or_insert(link.endpoint.unwrap_or_default());
         }
         let runtime = Builder::new_current_thread().enable_all().build().context("start the runtime")?;
         let by_authority = runtime.block_on(async { Self::read(&config, &connected, timeout) })?;
