@@ -6,6 +6,7 @@ pub(crate) mod fake;
 mod hostile;
 mod obstacles;
 mod patience;
+mod reading;
 mod resources;
 mod site;
 
