@@ -61,7 +61,7 @@ pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use propagation::Propagated;
 pub use refused::Refused;
-pub use resources::{Changed, Delivery, Standing};
+pub use resources::{AskedResource, Changed, Delivery, Resource, ResourceVariant, Standing};
 pub use store::Store;
 pub use time::{seconds, seconds_since};
 pub use unavailable::Lacking;

@@ -19,7 +19,8 @@ use crate::{Shared, TAG};
 pub(crate) use delivery::{__path_delivery, delivery};
 pub use delivery::{Changed, Delivery, Standing};
 pub(crate) use explanation::{__path_explain, explain};
-use model::{Detail, Resource};
+use model::Detail;
+pub use model::{AskedResource, Resource, ResourceVariant};
 
 /// How many names are described under one lock.
 const AT_ONCE: usize = 64;

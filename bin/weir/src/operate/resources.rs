@@ -4,11 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::json;
+use weir_admin::Resource;
 
 use super::AdminArgs;
 use super::admin::Admin;
-use super::output::{Format, colour, show, table, text};
+use super::output::{Format, colour, show, table};
 use crate::output::whether;
 
 /// List the resources of a running instance, with their variants
@@ -38,27 +39,28 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
     let filters = [("type", &args.type_url), ("prefix", &args.prefix)];
     let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-    let resources = admin.list("/resources", &filters.collect::<Vec<_>>())?;
-    let none = resources.is_empty();
-    let resources = Value::Array(resources);
-    show(args.output, &resources, out, |out| write_resources(&resources, out))?;
-    Ok(whether(!none))
+    let resources: Vec<Resource> = admin.list("/resources", &filters.collect::<Vec<_>>())?;
+    show(args.output, &json!(resources), out, |out| write_resources(&resources, out))?;
+    Ok(whether(!resources.is_empty()))
 }
 
-fn write_resources(resources: &Value, out: &mut dyn Write) -> Result<()> {
+fn write_resources(resources: &[Resource], out: &mut dyn Write) -> Result<()> {
     let mut rows = table(["TYPE", "NAME", "VARIANT", "VERSION", "SIZE", "SUBSCRIBERS"], colour());
-    for resource in resources.as_array().into_iter().flatten() {
-        let [type_url, name] = [&resource["type"], &resource["name"]].map(text);
-        let variants = resource["variants"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for Resource { short_name, name, variants, .. } in resources {
+        let (short_name, name) = (short_name.to_string(), name.clone());
         if variants.is_empty() {
-            let nothing = "(nothing is held)".to_owned();
-            rows.row([type_url.clone(), name.clone(), nothing, String::new(), String::new(), String::new()]);
+            let (nothing, none) = ("(nothing is held)".to_owned(), String::new);
+            rows.row([short_name.clone(), name.clone(), nothing, none(), none(), none()]);
         }
         for variant in variants {
-            let fields =
-                [&variant["constraints"], &variant["version"], &variant["size"], &variant["subscribers"]];
-            let [constraints, version, size, subscribers] = fields.map(text);
-            rows.row([type_url.clone(), name.clone(), constraints, version, size, subscribers]);
+            rows.row([
+                short_name.clone(),
+                name.clone(),
+                variant.constraints.clone(),
+                variant.version.clone(),
+                variant.size.to_string(),
+                variant.subscribers.to_string(),
+            ]);
         }
     }
     Ok(rows.write(out, "")?)

@@ -11,7 +11,7 @@ use weir_database::explain::{self, Mismatch, OverlapPair, Overlaps};
 use weir_database::survey::HeldVariant;
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
-use super::model::{Asked, Variant};
+use super::model::{AskedResource, ResourceVariant};
 use super::type_in_path;
 use crate::blocking::{Caller, run_blocking_for};
 use crate::clients::obstacle_of;
@@ -37,16 +37,16 @@ pub(crate) struct Explanation {
     /// the client; `over-limit`: the client asks for more than may be asked of a control plane.
     outcome: &'static str,
     /// The subscriptions to the name with these parameters; null if there is none.
-    asked: Option<Asked>,
+    asked: Option<AskedResource>,
     /// What they get.
-    chosen: Option<Variant>,
+    chosen: Option<ResourceVariant>,
     /// What matches too, but is less preferred: it came for somebody else, is constrained by fewer keys, or is later
     /// in canonical order.
-    rivals: Vec<Variant>,
+    rivals: Vec<ResourceVariant>,
     /// What does not match, and why.
     mismatches: Vec<Unfit>,
     /// What would be here if its time to live were not over.
-    expired: Vec<Variant>,
+    expired: Vec<ResourceVariant>,
     /// Pairs that can match the same client, so that which of them it gets is Weir's choice.
     overlaps: Vec<Overlapping>,
     /// What to pass as `after` for more of `rivals`, `mismatches`, `expired` and `overlaps`; null at the end. The rest is the
@@ -58,7 +58,7 @@ pub(crate) struct Explanation {
 #[derive(Debug, Serialize, ToSchema)]
 struct Unfit {
     /// Which one.
-    variant: Variant,
+    variant: ResourceVariant,
     /// The first of its constraints that does not hold.
     requirement: String,
     /// Their parameters for the keys of that constraint; null where they have none.
@@ -75,7 +75,7 @@ struct Overlapping {
 }
 
 impl Unfit {
-    fn of(variant: Variant, mismatch: Mismatch<'_, HeldVariant>) -> Self {
+    fn of(variant: ResourceVariant, mismatch: Mismatch<'_, HeldVariant>) -> Self {
         let given = mismatch.given.into_iter().map(|(key, value)| (key.to_string(), value));
         Self { variant, requirement: mismatch.requirement, given: given.collect() }
     }
@@ -146,10 +146,10 @@ fn asked(
     type_url: &TypeUrl,
     name: Name,
     parameters: &DynamicParameters,
-) -> Option<Asked> {
+) -> Option<AskedResource> {
     let described = database.describe(type_url, &[name]);
     let mut asked = described.into_iter().flat_map(|resource| resource.asked);
-    asked.find(|asked| asked.parameters == *parameters).map(Asked::of)
+    asked.find(|asked| asked.parameters == *parameters).map(AskedResource::of)
 }
 
 impl Explanation {
@@ -158,7 +158,7 @@ impl Explanation {
         if self.chosen.is_some() || !self.expired.is_empty() {
             return None;
         }
-        match self.asked.as_ref()?.absence? {
+        match self.asked.as_ref()?.absence.as_deref()? {
             "unknown" => Some("unanswered"),
             "timed-out" => Some("timed-out"),
             _ => None,
@@ -235,7 +235,7 @@ impl Answer<'_> {
             parameters: parameters.to_pairs(),
             outcome,
             asked: None,
-            chosen: found.chosen.map(Variant::of),
+            chosen: found.chosen.map(ResourceVariant::of),
             rivals: Vec::new(),
             mismatches: Vec::new(),
             expired: Vec::new(),
@@ -264,7 +264,7 @@ impl Answer<'_> {
                 break;
             }
             at = place + 1;
-            let variant = Variant::of(held);
+            let variant = ResourceVariant::of(held);
             bytes += variant.constraints.len();
             if place < rivals.len() {
                 page.rivals.push(variant);

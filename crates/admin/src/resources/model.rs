@@ -1,9 +1,10 @@
 //! Resources as they are shown.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use weir_database::survey::{self, HeldVariant};
@@ -12,20 +13,21 @@ use weir_wire::json::{any_to_json, constraints_to_json};
 use weir_wire::redact::redacted;
 
 /// What there is of a name.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Resource {
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Resource {
     /// `cds`, `lds`, …; `other` for types that Weir does not know.
     #[serde(rename = "type")]
-    short_name: &'static str,
+    #[schema(value_type = String)]
+    pub short_name: Cow<'static, str>,
     /// The type's URL.
-    type_url: String,
+    pub type_url: String,
     /// The name.
-    name: String,
+    pub name: String,
     /// The variants, in the order in which they are preferred by those who ask for the name; none where it is only
     /// asked for.
-    variants: Vec<Variant>,
+    pub variants: Vec<ResourceVariant>,
     /// The distinct dynamic parameters for which it is asked for by name.
-    asked: Vec<Asked>,
+    pub asked: Vec<AskedResource>,
 }
 
 /// What there is of a name, with the bodies.
@@ -38,60 +40,64 @@ pub(crate) struct Detail {
 }
 
 /// A variant.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct Variant {
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Variant)]
+pub struct ResourceVariant {
     /// For whom it is, as in `env=prod and zone exists`, or `anyone`.
-    pub(super) constraints: String,
+    pub constraints: String,
     /// The same, in the form of a resource file; null for anyone.
-    dynamic_parameter_constraints: Value,
+    pub dynamic_parameter_constraints: Value,
     /// How it came: `named`, for somebody who asked for it; `wildcard`; `local`, from files.
-    reach: &'static str,
+    #[schema(value_type = String)]
+    pub reach: Cow<'static, str>,
     /// The version that clients that ask by plain name are sent.
-    version: String,
+    pub version: String,
     /// The version that clients that ask by locator are sent.
-    located_version: String,
+    pub located_version: String,
     /// The version that upstream gave it.
-    upstream_version: String,
+    pub upstream_version: String,
     /// The length of its body, in bytes.
-    size: usize,
+    pub size: usize,
     /// Other names that it answers to.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    aliases: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// How long it lives without being refreshed, in seconds; null if it does so until further notice.
-    ttl_seconds: Option<f64>,
+    pub ttl_seconds: Option<f64>,
     /// What is left of that.
-    remaining_seconds: Option<f64>,
+    pub remaining_seconds: Option<f64>,
     /// Whether that is over, so that no client is sent it.
-    expired: bool,
+    pub expired: bool,
     /// How many subscriptions of streams show it.
-    subscribers: usize,
+    pub subscribers: usize,
 }
 
 /// What it comes to for some dynamic parameters.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Asked {
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Asked)]
+pub struct AskedResource {
     /// Which ones.
-    parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, String>,
     /// How many streams ask so.
-    streams: usize,
+    pub streams: usize,
     /// The constraints of the variant that they get; null if they get none.
-    served: Option<String>,
+    pub served: Option<String>,
     /// What is known where they get none: `unknown`, `timed-out` (upstream did not answer), `absent`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) absence: Option<&'static str>,
+    #[schema(value_type = Option<String>)]
+    pub absence: Option<Cow<'static, str>>,
     /// The error that upstream reports for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Resource {
     pub(super) fn of(type_url: &TypeUrl, resource: survey::Resource) -> Self {
         Self {
-            short_name: type_url.short_name(),
+            short_name: type_url.short_name().into(),
             type_url: type_url.to_string(),
             name: resource.name.to_string(),
-            variants: resource.variants.iter().map(Variant::of).collect(),
-            asked: resource.asked.into_iter().map(Asked::of).collect(),
+            variants: resource.variants.iter().map(ResourceVariant::of).collect(),
+            asked: resource.asked.into_iter().map(AskedResource::of).collect(),
         }
     }
 }
@@ -107,18 +113,18 @@ impl Detail {
     }
 }
 
-impl Variant {
+impl ResourceVariant {
     pub(super) fn of(held: &HeldVariant) -> Self {
         let (variant, content) = (&held.variant, held.variant.content());
         let seconds = |time: Duration| time.as_millis() as f64 / 1000.0;
         Self {
             constraints: variant.key().constraints.to_string(),
             dynamic_parameter_constraints: constraints_to_json(&variant.key().constraints),
-            reach: match held.reach {
+            reach: Cow::Borrowed(match held.reach {
                 Reach::Named => "named",
                 Reach::Wildcard => "wildcard",
                 Reach::Local => "local",
-            },
+            }),
             version: variant.version(Form::Plain).to_string(),
             located_version: variant.version(Form::Located).to_string(),
             upstream_version: content.upstream_version.to_string(),
@@ -132,7 +138,7 @@ impl Variant {
     }
 }
 
-impl Asked {
+impl AskedResource {
     pub(super) fn of(asked: survey::Asked) -> Self {
         let absence = match asked.absence {
             Absence::Unknown => "unknown",
@@ -144,7 +150,7 @@ impl Asked {
         Self {
             parameters: asked.parameters.to_pairs(),
             streams: asked.streams,
-            absence: served.is_none().then_some(absence),
+            absence: served.is_none().then_some(absence.into()),
             served,
             error: asked.error.as_deref().map(error),
         }

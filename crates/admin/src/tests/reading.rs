@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::fake::Fake;
 use super::get;
-use crate::{Client, Configuration, Draining, Given, LogLevel, Propagated, Store, Upstream};
+use crate::{Client, Configuration, Draining, Given, LogLevel, Propagated, Resource, Store, Upstream};
 
 /// Panics unless `shown` is the same after it was read and shown again.
 fn read_again<T: Serialize + DeserializeOwned>(shown: &Value) {
@@ -27,6 +27,7 @@ async fn what_is_shown_can_be_read_by_the_same_types() {
         ("/clients", read_again::<Client> as fn(&Value)),
         ("/clients/1/resources", read_again::<Given>),
         ("/upstreams", read_again::<Upstream>),
+        ("/resources", read_again::<Resource>),
         ("/propagation", read_again::<Propagated>),
     ] {
         let page = get(&fake, path).await.json();
