@@ -101,7 +101,6 @@ const LEFT: &[(&[&str], usize)] = &[
 /// they are made from.
 const SHARED_NAMES: &[&str] = &[
     "Acknowledge",
-    "AfterSubscribers",
     "Answer",
     "Applied",
     "Change",
@@ -124,7 +123,6 @@ const SHARED_NAMES: &[&str] = &[
     "LogLevel",
     "Mismatch",
     "Nack",
-    "NackUpstream",
     "Naming",
     "Node",
     "NodeTemplate",

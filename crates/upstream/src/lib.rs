@@ -37,7 +37,7 @@ pub use prefetch::Prefetch;
 pub use propagation::Propagated;
 pub use settings::{Naming, Services, Settings};
 pub use status::{Status, StreamFailure, StreamState, WithheldRemovals};
-pub use stream::acknowledgement::{Acknowledge, AfterSubscribers, NackUpstream};
+pub use stream::acknowledgement::{Acknowledge, AcknowledgePolicy};
 pub use stream::failover::Trial;
 pub use supervisor::{Change, Error, Source, run};
 pub use weir_protocol::client::ShrinkGuard;

@@ -1,23 +1,26 @@
 //! Acknowledging upstream after the subscribers (u10), and what they reject (e04).
 
-use std::time::Duration;
-
+use weir_config::{AfterSubscribers, NackUpstream, Percent, PositiveDuration};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::{Request, State};
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, type_url};
-use weir_upstream::{Acknowledge, AfterSubscribers, NackUpstream};
+use weir_upstream::{Acknowledge, AcknowledgePolicy};
 
 use crate::observed;
 use crate::weir::{Ends, Uses, Weir, in_each_dialect_with};
 
 /// Longer than any test waits.
-const NEVER: Duration = Duration::from_secs(600);
+const NEVER: PositiveDuration = PositiveDuration::seconds::<600>();
 
-const ALL: AfterSubscribers = AfterSubscribers { share: 100, deadline: NEVER, nack: NackUpstream::Any };
+const ALL: AcknowledgePolicy = waiting_for(Percent::of::<100>(), NEVER);
+
+const fn waiting_for(share: Percent, deadline: PositiveDuration) -> AcknowledgePolicy {
+    AcknowledgePolicy { subscribers: AfterSubscribers { share, deadline }, nack: NackUpstream::Any }
+}
 
 /// Runs `test` with a Weir that acknowledges after its subscribers: in each dialect on either side, and with both
 /// kinds of control planes.
-async fn in_each_dialect(policy: AfterSubscribers, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
+async fn in_each_dialect(policy: AcknowledgePolicy, test: impl AsyncFn(FakeControlPlane, Weir, Ends)) {
     let acknowledge = Acknowledge::AfterSubscribers(policy);
     let adjust = |settings: &mut weir_upstream::Settings| settings.acknowledge = acknowledge;
     for uses in [Uses::Nodes, Uses::Locators] {
@@ -124,7 +127,7 @@ async fn u10_a_client_that_leaves_is_done_and_none_passes_at_once() {
 #[tokio::test]
 async fn u10_a_subscriber_that_does_not_answer_in_time_is_not_waited_for() {
     let rds = type_url("rds");
-    let policy = AfterSubscribers { deadline: Duration::from_millis(300), ..ALL };
+    let policy = waiting_for(Percent::of::<100>(), PositiveDuration::millis::<300>());
     in_each_dialect(policy, async |control_plane, weir, ends| {
         control_plane.set(Published::text(rds, "r", "1"));
         let mut client = weir.client(ends.downstream, "prod").await;
@@ -138,7 +141,7 @@ async fn u10_a_subscriber_that_does_not_answer_in_time_is_not_waited_for() {
 #[tokio::test]
 async fn u10_a_share_of_the_subscribers_is_enough() {
     let rds = type_url("rds");
-    in_each_dialect(AfterSubscribers { share: 50, ..ALL }, async |control_plane, weir, ends| {
+    in_each_dialect(waiting_for(Percent::of::<50>(), NEVER), async |control_plane, weir, ends| {
         control_plane.set(Published::text(rds, "r", "1"));
         let mut clients = Vec::new();
         for _ in 0..3 {
@@ -209,10 +212,12 @@ async fn e04_what_subscribers_reject_is_reported_upstream_and_stays_what_clients
 #[tokio::test]
 async fn e04_rejections_by_too_few_are_not_reported() {
     let rds = type_url("rds");
-    for (nack, reported) in
-        [(NackUpstream::Never, false), (NackUpstream::Percent(60), false), (NackUpstream::Percent(50), true)]
-    {
-        in_each_dialect(AfterSubscribers { nack, ..ALL }, async |control_plane, weir, ends| {
+    for (nack, reported) in [
+        (NackUpstream::Never, false),
+        (NackUpstream::Percent(Percent::of::<60>()), false),
+        (NackUpstream::Percent(Percent::of::<50>()), true),
+    ] {
+        in_each_dialect(AcknowledgePolicy { nack, ..ALL }, async |control_plane, weir, ends| {
             control_plane.set(Published::text(rds, "r", "1"));
             let mut one = subscribed(&weir, ends, rds, "r").await;
             let mut other = subscribed(&weir, ends, rds, "r").await;

@@ -6,8 +6,8 @@ use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
-    Acknowledge, AfterSubscribers, Backoff, NackUpstream, Naming, NodeTemplate, Prefetch, Services, Settings,
-    ShrinkGuard, Source, Trial,
+    Acknowledge, AcknowledgePolicy, Backoff, Naming, NodeTemplate, Prefetch, Services, Settings, ShrinkGuard,
+    Source, Trial,
 };
 
 use super::{node, shared, tls};
@@ -105,15 +105,11 @@ fn prefetch(prefetch: &weir_config::Prefetch) -> impl Iterator<Item = Prefetch> 
 }
 
 fn acknowledge(control_plane: &ControlPlane) -> Acknowledge {
-    let Some(weir_config::AfterSubscribers { share, deadline }) = control_plane.after_subscribers else {
-        return Acknowledge::OnReceipt;
-    };
-    let nack = match control_plane.general.nack_upstream {
-        weir_config::NackUpstream::Never => NackUpstream::Never,
-        weir_config::NackUpstream::Any => NackUpstream::Any,
-        weir_config::NackUpstream::Percent(percent) => NackUpstream::Percent(percent.get()),
-    };
-    Acknowledge::AfterSubscribers(AfterSubscribers { share: share.get(), deadline: deadline.get(), nack })
+    let nack = control_plane.general.nack_upstream;
+    match control_plane.after_subscribers {
+        Some(subscribers) => Acknowledge::AfterSubscribers(AcknowledgePolicy { subscribers, nack }),
+        None => Acknowledge::OnReceipt,
+    }
 }
 
 fn shrink_guard(guard: weir_config::ShrinkGuard) -> ShrinkGuard {

@@ -163,7 +163,8 @@ impl<N: fmt::Display> fmt::Display for Count<N> {
 pub struct Percent<const MAX: u8 = 100>(u8);
 
 impl<const MAX: u8> Percent<MAX> {
-    pub(crate) const fn of<const N: u8>() -> Self {
+    /// So many.
+    pub const fn of<const N: u8>() -> Self {
         const { assert!(N > 0 && N <= MAX) };
         Self(N)
     }

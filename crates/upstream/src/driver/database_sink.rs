@@ -120,7 +120,7 @@ impl DatabaseSink {
         self.to.archive.iter().for_each(|archive| archive.note_batch(&applied.batch));
         let waiter: Option<Waiter> = match self.acknowledge {
             Acknowledge::AfterSubscribers(policy) if applied.ticket.is_some() => {
-                Some((policy.share, Arc::clone(&self.subscribers_done) as _))
+                Some((policy.subscribers.share.get(), Arc::clone(&self.subscribers_done) as _))
             }
             _ => None,
         };

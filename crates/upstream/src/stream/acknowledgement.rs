@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use weir_config::{AfterSubscribers, NackUpstream};
 use weir_database::{Tally, Watch};
 use weir_protocol::client::Ticket;
 use weir_types::{Batch, Name, TypeUrl};
@@ -23,40 +24,28 @@ pub enum Acknowledge {
     #[default]
     OnReceipt,
     /// Once the subscribers that it concerns have accepted it.
-    AfterSubscribers(AfterSubscribers),
+    AfterSubscribers(AcknowledgePolicy),
 }
 
 /// How subscribers are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AfterSubscribers {
-    /// How many of them, in percent.
-    pub share: u8,
-    /// How long at most.
-    pub deadline: Duration,
+pub struct AcknowledgePolicy {
+    /// How many of them, and for how long.
+    pub subscribers: AfterSubscribers,
     /// What becomes of their rejections.
     pub nack: NackUpstream,
 }
 
-/// Whether rejections of subscribers are sent to the control plane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NackUpstream {
-    /// Their rejections are logged and counted only.
-    #[default]
-    Never,
-    /// When any of them does.
-    Any,
-    /// When so many percent of those that have answered do.
-    Percent(u8),
-}
-
-impl NackUpstream {
-    fn applies(self, tally: &Tally) -> bool {
+impl AcknowledgePolicy {
+    fn rejects(&self, tally: &Tally) -> bool {
         let answered = tally.accepted + tally.rejected;
         tally.rejected > 0
-            && match self {
-                Self::Never => false,
-                Self::Any => true,
-                Self::Percent(percent) => tally.rejected * 100 >= answered * usize::from(percent),
+            && match self.nack {
+                NackUpstream::Never => false,
+                NackUpstream::Any => true,
+                NackUpstream::Percent(percent) => {
+                    tally.rejected * 100 >= answered * usize::from(percent.get())
+                }
             }
     }
 }
@@ -85,7 +74,7 @@ struct Held {
     ticket: Ticket,
     about: About,
     watch: Watch,
-    policy: AfterSubscribers,
+    policy: AcknowledgePolicy,
     since: Instant,
 }
 
@@ -132,7 +121,7 @@ impl DeferredAcks {
         ticket: Ticket,
         about: About,
         watch: Watch,
-        policy: AfterSubscribers,
+        policy: AcknowledgePolicy,
         now: Instant,
     ) {
         self.0.push(Held { ticket, about, watch, policy, since: now });
@@ -140,13 +129,14 @@ impl DeferredAcks {
 
     /// When something is due at the latest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.0.iter().map(|held| held.since + held.policy.deadline).min()
+        self.0.iter().map(|held| held.since + held.policy.subscribers.deadline.get()).min()
     }
 
     /// Takes out what need not wait any longer.
     pub(crate) fn take_due(&mut self, now: Instant) -> Vec<CompletedAck> {
-        let due =
-            self.0.extract_if(.., |held| held.watch.is_over() || held.since + held.policy.deadline <= now);
+        let due = self.0.extract_if(.., |held| {
+            held.watch.is_over() || held.since + held.policy.subscribers.deadline.get() <= now
+        });
         due.map(|held| held.complete(now)).collect()
     }
 }
@@ -154,7 +144,7 @@ impl DeferredAcks {
 impl Held {
     fn complete(self, now: Instant) -> CompletedAck {
         let tally = self.watch.tally();
-        let rejected = self.policy.nack.applies(&tally);
+        let rejected = self.policy.rejects(&tally);
         CompletedAck {
             rejection: rejected.then(|| self.about.rejection(self.ticket.type_url(), &tally)),
             held: now.saturating_duration_since(self.since),
@@ -167,6 +157,8 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
+    use weir_config::Percent;
+
     use super::*;
 
     fn tally(accepted: usize, rejected: usize) -> Tally {
@@ -180,13 +172,14 @@ mod tests {
             (NackUpstream::Never, 0, 10, false),
             (NackUpstream::Any, 9, 1, true),
             (NackUpstream::Any, 10, 0, false),
-            (NackUpstream::Percent(50), 3, 2, false),
-            (NackUpstream::Percent(50), 2, 2, true),
-            (NackUpstream::Percent(50), 0, 0, false),
-            (NackUpstream::Percent(100), 1, 9, false),
-            (NackUpstream::Percent(100), 0, 3, true),
+            (NackUpstream::Percent(Percent::of::<50>()), 3, 2, false),
+            (NackUpstream::Percent(Percent::of::<50>()), 2, 2, true),
+            (NackUpstream::Percent(Percent::of::<50>()), 0, 0, false),
+            (NackUpstream::Percent(Percent::of::<100>()), 1, 9, false),
+            (NackUpstream::Percent(Percent::of::<100>()), 0, 3, true),
         ] {
-            assert_eq!(nack.applies(&tally(accepted, rejected)), applies, "{nack:?} {accepted} {rejected}");
+            let policy = AcknowledgePolicy { subscribers: AfterSubscribers::default(), nack };
+            assert_eq!(policy.rejects(&tally(accepted, rejected)), applies, "{nack:?} {accepted} {rejected}");
         }
     }
 
