@@ -61,9 +61,11 @@ pub use log_level::LogLevel;
 pub use nacks::Nack;
 pub use propagation::Propagated;
 pub use refused::Refused;
-pub use resources::{AskedResource, Changed, Delivery, Resource, ResourceVariant, Standing};
+pub use resources::{
+    AskedResource, Changed, Delivery, DeliveryProgress, Resource, ResourceVariant, Standing,
+};
 pub use store::Store;
-pub use time::{seconds, seconds_since};
+pub use time::{rfc3339, seconds, seconds_since};
 pub use unavailable::Lacking;
 pub use upstreams::{LastError, Unconfirmed, Upstream, UpstreamState, WithheldRemovals};
 

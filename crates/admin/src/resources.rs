@@ -17,7 +17,7 @@ use crate::query::Query;
 use crate::{Shared, TAG};
 
 pub(crate) use delivery::{__path_delivery, delivery};
-pub use delivery::{Changed, Delivery, Standing};
+pub use delivery::{Changed, Delivery, DeliveryProgress, Standing};
 pub(crate) use explanation::{__path_explain, explain};
 use model::Detail;
 pub use model::{AskedResource, Resource, ResourceVariant};

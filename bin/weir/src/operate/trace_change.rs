@@ -6,12 +6,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
+use weir_admin::{DeliveryProgress, rfc3339};
+use weir_telemetry::printable;
 use weir_types::TypeUrl;
 
 use super::AdminArgs;
 use super::admin::{Admin, part};
-use super::output::{Format, age, colour, list, number, show, shown, table, text};
+use super::output::{Format, age, colour, show, table};
 use crate::output::{LATE, NO, count};
 use crate::progress::Progress;
 
@@ -65,13 +68,27 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let Follow { since, slowest, bar, .. } = follow;
     // It goes away before the result is written.
     drop(bar);
-    let mut document = progress;
-    document["outcome"] = verdict.word().into();
-    document["seconds"] = json!(since.elapsed().as_millis() as f64 / 1000.0);
-    document["slowest"] =
-        slowest.map_or(Value::Null, |(node, seconds)| json!({ "node": node, "seconds": seconds }));
-    show(args.output, &document, out, |out| write(args, &document, out))?;
+    let seconds = since.elapsed().as_millis() as f64 / 1000.0;
+    let traced = Traced { progress, outcome: verdict.word(), seconds, slowest };
+    show(args.output, &json!(traced), out, |out| write(args, &traced, out))?;
     Ok(verdict.code())
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Traced {
+    #[serde(flatten)]
+    progress: DeliveryProgress,
+    outcome: &'static str,
+    seconds: f64,
+    slowest: Option<Slowest>,
+}
+
+/// Who accepted last, and after how many seconds, as far as was seen.
+#[derive(Serialize)]
+struct Slowest {
+    node: String,
+    seconds: f64,
 }
 
 /// Waits until it is time to look again.
@@ -118,8 +135,7 @@ struct Follow {
     since: Instant,
     /// Which versions that are.
     versions: Option<Vec<String>>,
-    /// Who accepted last, and after how many seconds, as far as was seen.
-    slowest: Option<(String, f64)>,
+    slowest: Option<Slowest>,
     bar: Progress,
 }
 
@@ -138,10 +154,9 @@ impl Follow {
     }
 
     /// Looks at how far it has come, and states how it ended if it has.
-    fn look(&mut self, progress: &Value) -> Option<Verdict> {
+    fn look(&mut self, progress: &DeliveryProgress) -> Option<Verdict> {
         let late = Instant::now() >= self.deadline;
-        let versions = progress["versions"].as_object().into_iter().flatten();
-        let versions: Vec<_> = versions.map(|(version, _)| version.clone()).collect();
+        let versions: Vec<_> = progress.versions.keys().cloned().collect();
         if self.waits {
             let before = self.before.get_or_insert_with(|| versions.clone());
             if *before == versions {
@@ -153,14 +168,14 @@ impl Follow {
         if self.versions.as_ref() != Some(&versions) {
             (self.versions, self.since, self.slowest) = (Some(versions), Instant::now(), None);
         }
-        let [streams, accepted, rejected] =
-            ["streams", "accepted", "rejected"].map(|key| number(&progress[key]));
+        let DeliveryProgress { streams, accepted, rejected, .. } = *progress;
         match streams {
             0 => self.bar.wait("somebody to subscribe to it"),
             _ => self.bar.set(accepted, streams),
         }
-        if let Some(open) = list(&progress["open"]).first() {
-            self.slowest = Some((shown(&open["node"]), self.since.elapsed().as_millis() as f64 / 1000.0));
+        if let Some(open) = progress.open.first() {
+            let seconds = self.since.elapsed().as_millis() as f64 / 1000.0;
+            self.slowest = Some(Slowest { node: printable(&open.node), seconds });
         }
         match (streams > 0 && accepted == streams, accepted + rejected == streams && rejected > 0) {
             (true, _) => Some(Verdict::Accepted),
@@ -171,47 +186,48 @@ impl Follow {
     }
 }
 
-fn write(args: &Args, document: &Value, out: &mut dyn Write) -> Result<()> {
+fn write(args: &Args, traced: &Traced, out: &mut dyn Write) -> Result<()> {
     let what = format!("{} {}", args.type_url.short_name(), args.name);
-    let versions: Vec<_> =
-        document["versions"].as_object().into_iter().flatten().map(|(v, _)| v.as_str()).collect();
+    let Traced { progress, outcome, seconds, slowest } = traced;
+    let versions: Vec<_> = progress.versions.keys().map(String::as_str).collect();
     let versions = match versions.is_empty() {
         true => "of which there is nothing here".to_owned(),
         false => format!("version {}", versions.join(", ")),
     };
-    let took = age(document["seconds"].as_f64().unwrap_or_default());
-    writeln!(out, "{what}, {versions}: {} after {took}", shown(&document["outcome"]))?;
-    if number(&document["streams"]) == 0 {
+    writeln!(out, "{what}, {versions}: {outcome} after {}", age(*seconds))?;
+    let DeliveryProgress { streams, accepted, unanswered, waiting, rejected, open, .. } = progress;
+    if *streams == 0 {
         return Ok(writeln!(out, "nobody is subscribed to it")?);
     }
-    let [accepted, unanswered, waiting, rejected] =
-        ["accepted", "unanswered", "waiting", "rejected"].map(|key| number(&document[key]));
-    let clients = count(number(&document["streams"]), "client");
+    let clients = count(*streams, "client");
     writeln!(
         out,
         "{clients}: {accepted} accepted, {unanswered} unanswered, {waiting} waiting, {rejected} rejected"
     )?;
-    if let (Some(node), Some(seconds)) =
-        (document["slowest"]["node"].as_str(), document["slowest"]["seconds"].as_f64())
-    {
-        writeln!(out, "slowest: {node}, {}", age(seconds))?;
+    if let Some(Slowest { node, seconds }) = slowest {
+        writeln!(out, "slowest: {node}, {}", age(*seconds))?;
     }
-    let open = list(&document["open"]);
     if open.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
     let mut rows = table(["CLIENT", "NODE", "STATE", "SENT", "MESSAGE"], colour());
     for client in open {
-        let fields =
-            [&client["client"], &client["node"], &client["state"], &client["sent"], &client["message"]];
-        rows.row(fields.map(text));
+        rows.row([
+            client.client.to_string(),
+            client.node.clone(),
+            client.state.as_str().to_owned(),
+            client.sent.map(rfc3339).unwrap_or_default(),
+            client.message.clone().unwrap_or_default(),
+        ]);
     }
     Ok(rows.write(out, "")?)
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_admin::{Delivery, Standing};
+
     use super::*;
 
     fn follow(next: bool, timeout: Duration) -> Follow {
@@ -227,22 +243,34 @@ mod tests {
         }
     }
 
-    fn progress(version: &str, accepted: u64, rejected: u64) -> Value {
-        let open = if accepted < 2 { json!([{ "node": "web-2" }]) } else { json!([]) };
-        json!({
-            "versions": { version: 1 }, "streams": 2, "accepted": accepted, "rejected": rejected, "open": open,
-        })
+    fn progress(version: &str, accepted: usize, rejected: usize) -> DeliveryProgress {
+        let open = Delivery {
+            client: 2,
+            node: "web-2".to_owned(),
+            state: Standing::Waiting,
+            sent: None,
+            message: None,
+        };
+        DeliveryProgress {
+            versions: [(version.to_owned(), 1)].into(),
+            streams: 2,
+            accepted,
+            unanswered: 0,
+            waiting: 0,
+            rejected,
+            open: if accepted < 2 { vec![open] } else { Vec::new() },
+        }
     }
 
     #[test]
     fn it_ends_when_all_have_answered() {
         let mut change = follow(false, Duration::from_secs(3600));
         assert_eq!(change.look(&progress("a", 1, 0)), None);
-        assert_eq!(change.slowest.as_ref().map(|(node, _)| node.as_str()), Some("web-2"));
+        assert_eq!(change.slowest.as_ref().map(|slowest| slowest.node.as_str()), Some("web-2"));
         assert_eq!(change.look(&progress("a", 2, 0)), Some(Verdict::Accepted));
         assert_eq!(change.look(&progress("a", 1, 1)), Some(Verdict::Rejected));
         assert_eq!(change.look(&progress("a", 0, 1)), None, "another one has yet to answer");
-        let nobody = json!({ "versions": {}, "streams": 0, "accepted": 0, "rejected": 0, "open": [] });
+        let nobody = DeliveryProgress { streams: 0, ..progress("a", 0, 0) };
         assert_eq!(change.look(&nobody), None);
     }
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use weir_types::{Commit, Fingerprint, Form, Name, TypeUrl, Variant};
 
@@ -19,7 +19,7 @@ use crate::{Shared, TAG};
 const NAMED: usize = 20;
 
 /// How a stream stands with one resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It has rejected it, or the response that it came in.
@@ -32,8 +32,20 @@ pub enum Standing {
     Accepted,
 }
 
+impl Standing {
+    /// As it is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Unanswered => "unanswered",
+            Self::Waiting => "waiting",
+            Self::Accepted => "accepted",
+        }
+    }
+}
+
 /// A stream that is subscribed to a resource.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Delivery {
     /// The id of the stream.
     pub client: u64,
@@ -50,22 +62,23 @@ pub struct Delivery {
 }
 
 /// How far a resource has come to those who are subscribed to it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Progress {
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Progress)]
+pub struct DeliveryProgress {
     /// The versions that they are given now, and the number of the commit that made each of them.
-    versions: BTreeMap<String, u64>,
+    pub versions: BTreeMap<String, u64>,
     /// How many streams are subscribed to it.
-    streams: usize,
+    pub streams: usize,
     /// How many of them have accepted what there is now.
-    accepted: usize,
+    pub accepted: usize,
     /// How many were sent it, and have not answered.
-    unanswered: usize,
+    pub unanswered: usize,
     /// How many were not sent it yet.
-    waiting: usize,
+    pub waiting: usize,
     /// How many have rejected it, or the response that it came in.
-    rejected: usize,
+    pub rejected: usize,
     /// Those who have not accepted it: who rejects it first, then who has owed an answer for longest; 20 at most.
-    open: Vec<Delivery>,
+    pub open: Vec<Delivery>,
 }
 
 /// How far the newest version of a resource has come to those who are subscribed to it.
@@ -75,27 +88,27 @@ pub(crate) struct Progress {
         ("type" = String, Path, description = "cds, …, or the name of the message: envoy.config.cluster.v3.Cluster"),
         ("name" = String, Path, description = "The name, with % before what is special in paths"),
     ),
-    responses((status = 200, body = Progress), (status = 400, body = Problem)),
+    responses((status = 200, body = DeliveryProgress), (status = 400, body = Problem)),
 )]
 pub(crate) async fn delivery(
     State(instance): State<Shared>,
     Path((type_url, name)): Path<(String, String)>,
-) -> Result<Json<Progress>, Problem> {
+) -> Result<Json<DeliveryProgress>, Problem> {
     let type_url = type_in_path(&type_url)?;
     let name = Name::from(&*name);
     Ok(Json(run_blocking(move || progress(&instance, &type_url, &name)).await?))
 }
 
 /// Looks at every stream.
-fn progress(instance: &Shared, type_url: &TypeUrl, name: &Name) -> Progress {
+fn progress(instance: &Shared, type_url: &TypeUrl, name: &Name) -> DeliveryProgress {
     let showing = instance.database().showing(type_url, name);
     let changed =
         showing.iter().map(|(subscription, shown)| (*subscription, shown.as_ref().map(|shown| shown.1)));
     let deliveries = instance.deliveries(type_url, &changed.collect());
-    Progress::of(showing.into_values().flatten(), deliveries)
+    DeliveryProgress::of(showing.into_values().flatten(), deliveries)
 }
 
-impl Progress {
+impl DeliveryProgress {
     fn of(shown: impl Iterator<Item = (Arc<Variant>, Commit)>, deliveries: Vec<Delivery>) -> Self {
         let mut versions = BTreeMap::new();
         for (variant, Commit(changed)) in shown {

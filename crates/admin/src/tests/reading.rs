@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::fake::Fake;
 use super::get;
-use crate::{Client, Configuration, Draining, Given, LogLevel, Propagated, Resource, Store, Upstream};
+use crate::{
+    Client, Configuration, DeliveryProgress, Draining, Given, LogLevel, Propagated, Resource, Store, Upstream,
+};
 
 /// Panics unless `shown` is the same after it was read and shown again.
 fn read_again<T: Serialize + DeserializeOwned>(shown: &Value) {
@@ -19,6 +21,7 @@ async fn what_is_shown_can_be_read_by_the_same_types() {
     let fake = Fake::new(3);
     let _stream = fake.ask_for_barred();
     read_again::<Client>(&get(&fake, "/clients/1").await.json());
+    read_again::<DeliveryProgress>(&get(&fake, "/resources/lds/open/delivery").await.json());
     read_again::<Store>(&get(&fake, "/store").await.json());
     read_again::<Draining>(&get(&fake, "/drain").await.json());
     read_again::<LogLevel>(&get(&fake, "/log-level").await.json());
