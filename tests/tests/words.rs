@@ -85,14 +85,8 @@ const LEFT: &[(&[&str], usize)] = &[
         518,
     ),
     (
-        &[
-            "crates/downstream",
-            "crates/session",
-            "crates/testkit/src/model/harness.rs",
-            "benches/benches",
-            "tests/fuzz/src/targets/hostile_client",
-        ],
-        309,
+        &["crates/downstream", "crates/session", "benches/benches", "tests/fuzz/src/targets/hostile_client"],
+        98,
     ),
 ];
 

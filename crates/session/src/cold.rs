@@ -3,11 +3,11 @@
 //! The reason for each default is in docs/availability.md. Never decides whether there is somebody to ask: that is
 //! upstream's.
 
-use crate::stream::ServerStream;
 use weir_types::Dialect;
 
 use crate::error::StreamError;
 use crate::profile::ClientKind;
+use crate::stream::ServerStream;
 
 /// The answer to what is not known while no control plane can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

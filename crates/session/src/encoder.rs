@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::stream::{Nonce, Step};
 use bytes::Bytes;
 use weir_database::{Diff, Part, Piece, Removed};
 use weir_types::{Constraints, Dialect, Form, Name, TypeUrl, Variant, Version};
 use weir_wire::frame::{Failing, Response};
+
+use crate::stream::{Nonce, Step};
 
 /// The length of a gRPC frame's header.
 pub(crate) const HEADER: usize = 5;

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(
             code(Limits::check_fields(100, &[0xff; 9000], &[7])),
             Code::OK,
-            "the decoder says what is wrong"
+            "the decoder reports what is wrong"
         );
         let limits = Limits { names: 100, node: 160, ..Limits::default() };
         for (count, wanted) in [(1810, Code::OK), (1811, Code::RESOURCE_EXHAUSTED)] {

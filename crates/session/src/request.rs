@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::stream::{Nack, Names, SubscriptionRequest};
 use bytes::Bytes;
 use prost::Message;
 use weir_types::{Dialect, KnownVersions, Name, Selector, TypeUrl, Version};
@@ -14,6 +13,7 @@ use weir_wire::scan::ScanError;
 use crate::error::StreamError;
 use crate::limits::{Limits, shortened};
 use crate::profile::ClientProfile;
+use crate::stream::{Nack, Names, SubscriptionRequest};
 
 /// Reads what clients state to hold.
 pub trait InitialVersions {

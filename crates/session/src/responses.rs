@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::stream::Step;
 use bytes::Bytes;
 use weir_database::{Diff, Query, Refresh, Shape};
 use weir_types::{Commit, Dialect, Form, Kind, Name, Selector, TypeUrl, Variant, Version};
@@ -18,6 +17,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub use self::key::ResponseKey;
 pub use crate::encoder::Encoding;
 use crate::encoder::{Encoder, HEADER};
+use crate::stream::Step;
 use crate::wrapping::Wrapping;
 
 /// The field of a `DiscoveryResponse` that holds errors of resources.

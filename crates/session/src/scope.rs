@@ -1,10 +1,10 @@
 //! What a stream may carry: everything, or the resources of one service.
 
-use crate::stream::Mode;
 use weir_types::TypeUrl;
 use weir_wire::services::Service;
 
 use crate::error::StreamError;
+use crate::stream::Mode;
 
 /// What a stream of a service may carry.
 #[derive(Debug)]

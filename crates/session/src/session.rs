@@ -16,9 +16,6 @@ mod stream_limits;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::stream::{
-    OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
-};
 use weir_database::{Database, Subscriber};
 use weir_types::{Dialect, Name, Selector, TypeUrl, Version};
 use weir_wire::services::Service;
@@ -32,6 +29,9 @@ use crate::request::{InitialVersions, Request};
 use crate::responses::{ResponseCache, Responses, StreamResponses};
 use crate::rights::Denied;
 use crate::scope::Scope;
+use crate::stream::{
+    OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
+};
 use crate::subscribed_view::NameErrors;
 use crate::wrapping::Wrapping;
 

@@ -4,20 +4,20 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::stream::Nack;
 use weir_database::{Attachment, Away, Refused, Unsettled};
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 
 use crate::error::StreamError;
 use crate::refused_names::RefusedNames;
 use crate::session::Env;
+use crate::stream::Nack;
 
 /// Which errors of single names a client is sent, beside those of the resources themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NameErrors {
     /// That no control plane can be asked for a name, which then counts as answered.
     pub(crate) unavailable: bool,
-    /// That they are refused_names the limits. Who is not told has its stream ended.
+    /// That a name is beyond the limits. The stream of a client that is not sent that ends.
     pub(crate) refused: bool,
 }
 
@@ -26,44 +26,6 @@ pub struct SubscribedView {
     attachment: Attachment,
     pub(crate) errors: NameErrors,
     refused_names: RefusedNames,
-}
-
-impl SubscribedView {
-    /// What nobody can be asked for, as far as that is sent.
-    fn sent_as_unavailable(&self, unsettled: Unsettled) -> Away {
-        if self.errors.unavailable { unsettled.away } else { Away::default() }
-    }
-
-    /// Where it is attached.
-    pub fn attachment(&self) -> &Attachment {
-        &self.attachment
-    }
-
-    /// What is refused for now, and why.
-    pub(crate) fn refused(&self) -> impl Iterator<Item = (&Selector, Arc<str>)> {
-        self.refused_names.iter()
-    }
-
-    /// `selectors`, as the database knows them.
-    pub(crate) fn placed<'a>(&self, selectors: &'a BTreeSet<Selector>) -> Cow<'a, BTreeSet<Selector>> {
-        self.refused_names.placed_set(selectors)
-    }
-}
-
-/// Notes what is refused, where the client is sent that.
-fn tolerate(
-    errors: NameErrors,
-    refused_names: &mut RefusedNames,
-    refused: &Refused,
-) -> Result<(), StreamError> {
-    match errors.refused {
-        true => refused_names.add(refused),
-        false => Err(too_much(refused)),
-    }
-}
-
-fn too_much(refused: &Refused) -> StreamError {
-    StreamError::resource_exhausted(refused.to_string())
 }
 
 impl SubscribedView {
@@ -85,6 +47,26 @@ impl SubscribedView {
         };
         refused_names.settle(&[], attachment.subscription());
         Ok(Self { attachment, errors, refused_names })
+    }
+
+    /// What nobody can be asked for, as far as that is sent.
+    fn sent_as_unavailable(&self, unsettled: Unsettled) -> Away {
+        if self.errors.unavailable { unsettled.away } else { Away::default() }
+    }
+
+    /// Where it is attached.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    /// What is refused for now, and why.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = (&Selector, Arc<str>)> {
+        self.refused_names.iter()
+    }
+
+    /// `selectors`, as the database knows them.
+    pub(crate) fn placed<'a>(&self, selectors: &'a BTreeSet<Selector>) -> Cow<'a, BTreeSet<Selector>> {
+        self.refused_names.placed_set(selectors)
     }
 
     /// Everything that the client is subscribed to.
@@ -185,4 +167,20 @@ impl SubscribedView {
     pub(crate) fn answer(&mut self, to: Commit, rejection: Option<&Nack>) {
         self.attachment.answer(to, rejection.map(|nack| nack.message.as_str()));
     }
+}
+
+/// Notes what is refused, where the client is sent that.
+fn tolerate(
+    errors: NameErrors,
+    refused_names: &mut RefusedNames,
+    refused: &Refused,
+) -> Result<(), StreamError> {
+    match errors.refused {
+        true => refused_names.add(refused),
+        false => Err(too_much(refused)),
+    }
+}
+
+fn too_much(refused: &Refused) -> StreamError {
+    StreamError::resource_exhausted(refused.to_string())
 }

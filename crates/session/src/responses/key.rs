@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::stream::{Nonce, Step};
 use weir_database::Refresh;
 use weir_types::{Cursor, Dialect, Fingerprint, Selector};
 
+use crate::stream::{Nonce, Step};
 use crate::wrapping::Wrapping;
 
 /// Identifies a response.

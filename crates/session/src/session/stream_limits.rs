@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::stream::{Names, ServerStream, SubscriptionRequest};
 use weir_types::{Form, Name, Selector, Subscription};
 
 use crate::error::StreamError;
 use crate::limits::{Limits, shortened};
+use crate::stream::{Names, ServerStream, SubscriptionRequest};
 
 /// Checks that `stream` would be subscribed to no more names, locators of one name, and types after `request` than
 /// `limits` allow. A type counts as one name at least.

@@ -16,6 +16,14 @@ use crate::subscribed_view::{NameErrors, SubscribedView};
 /// more.
 pub(super) const MAX_GIVEN_UP: usize = 10_000;
 
+/// What the client decided on the newest response that it has answered, which need not be the newest that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastVerdict {
+    None,
+    Accepted,
+    Rejected,
+}
+
 /// One type on one stream.
 pub struct TypeSubscription {
     pub(super) type_url: TypeUrl,
@@ -23,8 +31,7 @@ pub struct TypeSubscription {
     /// Whether the client has ever named anything: from then on, no names means nothing.
     named: bool,
     pub(super) responses: ResponseState,
-    /// Whether the newest verdict is a rejection.
-    rejects: bool,
+    last_verdict: LastVerdict,
     /// The newest response that did not contain everything of the commit that it names.
     partial: Option<Nonce>,
     /// Whether further parts of the newest response are to come.
@@ -64,7 +71,7 @@ impl TypeSubscription {
 
     /// Whether the client has rejected something and accepted nothing since: it may lack what it was sent.
     pub fn rejects(&self) -> bool {
-        self.rejects
+        self.last_verdict == LastVerdict::Rejected
     }
 
     /// The type subscription that a first request opens, whatever nonce it carries.
@@ -87,7 +94,7 @@ impl TypeSubscription {
             type_url: request.type_url,
             named,
             responses: ResponseState::new(request.version.is_some()),
-            rejects: false,
+            last_verdict: LastVerdict::None,
             partial: None,
             unfinished: false,
             version: request.version,
@@ -111,9 +118,10 @@ impl TypeSubscription {
             (Some(nonce), None) if acknowledges => Some(Verdict::Ack(nonce)),
             _ => None,
         };
-        self.rejects = match &verdict {
-            Some(verdict) => matches!(verdict, Verdict::Nack { .. }),
-            None => self.rejects,
+        self.last_verdict = match &verdict {
+            Some(Verdict::Ack(_)) => LastVerdict::Accepted,
+            Some(Verdict::Nack { .. }) => LastVerdict::Rejected,
+            None => self.last_verdict,
         };
         let is_nameless = request.names.is_empty();
         match request.names {
