@@ -69,13 +69,8 @@ impl NextStep {
         types: impl Iterator<Item = TypeProgress> + Clone,
         clusters_are_warming: bool,
     ) -> bool {
-        let comes_first = match self.phase {
-            Phase::Additions => {
-                types.clone().take(self.index).any(|progress| progress.may_add(clusters_are_warming))
-            }
-            Phase::Removals => others_have_additions(types.clone(), self.index),
-        };
-        comes_first || defers_removals(types, self.index, clusters_are_warming) != self.defer_removals
+        types.clone().take(self.index).any(|progress| progress.may_add(clusters_are_warming))
+            || defers_removals(types, self.index, clusters_are_warming) != self.defer_removals
     }
 }
 
@@ -175,6 +170,7 @@ mod tests {
             (["", "+", "", ""], ["+", "+", "", ""], true),
             (["", "+", "", ""], ["", "+-", "", ""], false),
             (["", "+", "", ""], ["", "+", "+", ""], true),
+            (["", "+", "+", ""], ["+", "+", "+", ""], true),
             (["+", "+", "", ""], ["+", "+", "+", ""], false),
             (["-", "", "", ""], ["-", "", "-", ""], false),
             (["-", "", "", ""], ["+-", "", "", ""], false),

@@ -63,6 +63,21 @@ fn i08_a_client_may_acknowledge_each_part_or_only_the_last() {
 }
 
 #[test]
+fn i08_parts_that_are_acknowledged_late_are_answered_with_the_last() {
+    for dialect in [Sotw, Delta] {
+        let mut fixture = split_client_of(dialect, &["eds"]);
+        let watch = fixture.watched("eds", |fixture, batch| {
+            batch.upserts = NAMES.iter().map(|name| fixture.fresh("eds", name)).collect();
+        });
+        let parts = leaving(&mut fixture);
+        for (nth, (_, nonce)) in parts.iter().enumerate() {
+            fixture.ack("eds", nonce);
+            assert_eq!(watch.tally().accepted, usize::from(nth == 2), "{dialect}: part {nth}");
+        }
+    }
+}
+
+#[test]
 fn i08_d06_a_rejected_part_is_not_sent_again() {
     for dialect in [Sotw, Delta] {
         let mut fixture = split_client_of(dialect, &["eds"]);
