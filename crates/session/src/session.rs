@@ -24,13 +24,13 @@ use self::retry::Retry;
 pub use self::settings::SessionSettings;
 use crate::cold::Cold;
 use crate::error::StreamError;
-use crate::profile::{ClientKind, ClientProfile};
+use crate::profile::ClientProfile;
 use crate::request::{InitialVersions, Request};
 use crate::responses::{ResponseCache, Responses, StreamResponses};
 use crate::rights::Denied;
 use crate::scope::Scope;
 use crate::stream::{
-    OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
+    Mode, OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
 };
 use crate::subscribed_view::NameErrors;
 use crate::wrapping::Wrapping;
@@ -106,19 +106,18 @@ impl Session {
         settings: Arc<SessionSettings>,
         seed: u32,
     ) -> Self {
-        let parameters = client.parameters.clone();
-        let (scope, machine) = match transport {
+        let (scope, mode, dialect) = match transport {
             ClientTransport::Grpc(service, dialect) => {
                 let scope = Scope::new(service);
-                let machine = ServerStream::new(dialect, scope.mode(), parameters);
-                (Some(scope), machine.for_proxy(client.kind == ClientKind::Weir))
+                let mode = scope.mode();
+                (Some(scope), mode, dialect)
             }
-            ClientTransport::Rest => (None, ServerStream::polled(parameters)),
+            ClientTransport::Rest => (None, Mode::Poll { rejected: None }, Dialect::Sotw),
         };
-        let machine = machine.with_patience(Arc::clone(&settings.patience));
+        let machine = ServerStream::new(dialect, mode, &client, Arc::clone(&settings.patience));
         // Who polls does not count down, and a poll is answered by changes.
         let wrapping = Wrapping { for_ttl: wrapping.for_ttl && scope.is_some(), ..wrapping };
-        let cold = settings.cold_start.of(client.kind, machine.dialect());
+        let cold = settings.cold_start.of(client.kind, dialect);
         Self { machine, scope, client, settings, wrapping, cold, seed, retry: None }
     }
 

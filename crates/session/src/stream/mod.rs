@@ -27,9 +27,8 @@ mod warming;
 mod tests;
 
 pub use subscription_request::{Nack, Names, SubscriptionRequest, Verdict};
-pub use transmit::Nonce;
-pub use transmit::OutgoingResponse;
 pub(crate) use transmit::Step;
+pub use transmit::{Nonce, OutgoingResponse};
 pub use type_subscription::TypeSubscription;
 pub use waiting::{Patience, TimedOut};
 
@@ -41,6 +40,7 @@ use self::split::Split;
 use self::waiting::ClusterWarming;
 use self::warming::Warming;
 use crate::error::StreamError;
+use crate::profile::{ClientKind, ClientProfile};
 use crate::session::Env;
 use crate::subscribed_view::NameErrors;
 
@@ -51,7 +51,9 @@ pub(crate) enum Mode {
     Aggregated,
     /// One type.
     SingleType,
-    /// One request, which is answered with the whole state or not at all (REST).
+    /// One request, which is answered with the whole state or not at all (REST). All that is known of earlier ones is the
+    /// version that the request states, so the response waits for another version, whatever is subscribed, and carries
+    /// everything. Its nonce is the version too: a request that rejects it names what is not to be sent again.
     Poll {
         /// The version that the request rejects, which is not sent again.
         rejected: Option<Version>,
@@ -81,46 +83,26 @@ pub(crate) struct ServerStream {
     /// Whether what may refer to clusters waits for those that were sent last.
     clusters: ClusterWarming,
     patience: Arc<Patience>,
-    /// Whether the client is a proxy, which may hold what it states no version of.
+    /// Whether the client is a proxy, which may hold what it states no version of: its first responses are whole.
     proxy: bool,
     /// What is left of a step that takes more than one response.
     split: Option<Box<Split>>,
 }
 
 impl ServerStream {
-    /// A stream of a client whose plain names have `parameters`.
-    pub(crate) fn new(dialect: Dialect, mode: Mode, parameters: DynamicParameters) -> Self {
+    /// A stream of `client` that waits for as long as `patience` allows for what may never come.
+    pub(crate) fn new(dialect: Dialect, mode: Mode, client: &ClientProfile, patience: Arc<Patience>) -> Self {
         Self {
             dialect,
             mode,
-            parameters,
+            parameters: client.parameters.clone(),
             types: Vec::new(),
             warming: Warming::default(),
             clusters: ClusterWarming::default(),
-            patience: Arc::default(),
-            proxy: false,
+            patience,
+            proxy: client.kind == ClientKind::Weir && !mode.is_poll(),
             split: None,
         }
-    }
-
-    /// Waits for as long as `patience` allows for what may never come.
-    #[must_use]
-    pub(crate) fn with_patience(self, patience: Arc<Patience>) -> Self {
-        Self { patience, ..self }
-    }
-
-    /// Whether the client is a proxy. One may hold what it states no version of, so that its first responses are whole.
-    #[must_use]
-    pub(crate) fn for_proxy(self, proxy: bool) -> Self {
-        Self { proxy, ..self }
-    }
-
-    /// The stream of a client that polls: one request of state of the world, and at most one response. All that
-    /// is known of earlier ones is the version that the request states, so the response waits for another
-    /// version, whatever is subscribed, and carries everything. Its nonce is the version too: a request that
-    /// rejects it names what is not to be sent again.
-    pub(crate) fn polled(parameters: DynamicParameters) -> Self {
-        Self::new(Dialect::Sotw, Mode::Poll { rejected: None }, parameters)
     }
 
     /// The dialect of the stream.

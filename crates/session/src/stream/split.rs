@@ -1,6 +1,6 @@
 //! Steps that take more than one response, since clients limit the size of a message.
 //!
-//! All parts are framed with the first one, so that they show one state whatever is committed and
+//! All parts are encoded with the first one, so that they show one state whatever is committed and
 //! asked for meanwhile, and leave in one go: nothing comes in between. What a stream holds of them is a place in
 //! a list that all streams share.
 
