@@ -201,6 +201,26 @@ fn every_dependency_has_its_reason() {
 }
 
 #[test]
+fn every_file_on_the_page_exists() {
+    let path = regex::Regex::new(r"[a-z0-9_/]+(?:\.rs|\.md|/)(?:[`\s,:;.)]|$)").expect("valid");
+    let (page, mut crates, mut missing) = (read("ARCHITECTURE.md"), Vec::new(), Vec::new());
+    let (map, _) = page.split_once("## Rules that hold everywhere").expect("a map of the code");
+    for line in map.lines() {
+        if line.starts_with('#') {
+            crates = line.split('`').skip(1).step_by(2).map(|name| root().join(name).join("src")).collect();
+        }
+        for found in path.find_iter(line) {
+            let found = found.as_str().trim_end_matches(|c: char| c != '/' && !c.is_alphanumeric());
+            let places = crates.iter().cloned().chain([root(), root().join("crates")]);
+            if found.len() > 3 && !places.into_iter().any(|place| place.join(found).exists()) {
+                missing.push(found.to_owned());
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new(), "named in ARCHITECTURE.md");
+}
+
+#[test]
 fn the_readme_leads_to_every_page() {
     let readme = read("README.md");
     let pages = std::fs::read_dir(root().join("docs"))
