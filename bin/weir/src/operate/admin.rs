@@ -210,7 +210,7 @@ fn is_of_admin(status: u16, body: &Value) -> bool {
 }
 
 /// Reads what stands at a path.
-fn decode<T: DeserializeOwned>(path: &str, body: Value) -> Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(path: &str, body: Value) -> Result<T> {
     serde_json::from_value(body).with_context(|| {
         format!("{path} has another form: is that the admin interface of a Weir of this version?")
     })

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::Value;
 use weir_admin::Resource;
 
 use super::AdminArgs;
-use super::admin::Admin;
+use super::admin::{Admin, decode};
 use super::output::{Format, colour, show, table};
 use crate::output::whether;
 
@@ -39,9 +39,14 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
     let filters = [("type", &args.type_url), ("prefix", &args.prefix)];
     let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-    let resources: Vec<Resource> = admin.list("/resources", &filters.collect::<Vec<_>>())?;
-    show(args.output, &json!(resources), out, |out| write_resources(&resources, out))?;
-    Ok(whether(!resources.is_empty()))
+    // Documents have also what instances of other versions add.
+    let resources: Vec<Value> = admin.list("/resources", &filters.collect::<Vec<_>>())?;
+    let is_empty = resources.is_empty();
+    let resources = Value::Array(resources);
+    show(args.output, &resources, out, |out| {
+        write_resources(&decode::<Vec<_>>("/resources", resources.clone())?, out)
+    })?;
+    Ok(whether(!is_empty))
 }
 
 fn write_resources(resources: &[Resource], out: &mut dyn Write) -> Result<()> {
