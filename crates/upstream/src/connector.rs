@@ -38,7 +38,7 @@ pub(crate) struct Connector<L = System> {
 pub(crate) enum ConnectError {
     #[error("look up {host}: {error}")]
     Lookup { host: String, error: io::Error },
-    #[error("{0} stands for no address")]
+    #[error("{0} resolved to no addresses")]
     NoAddress(String),
     #[error("connect to {}", list(.0))]
     Unreachable(Vec<(SocketAddr, io::Error)>),
