@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::error::StreamError;
 use weir_database::{MOST_REFUSED, Refused};
 use weir_types::{ResourceLocator, Selector, Subscription, Withheld};
+
+use crate::error::StreamError;
 
 /// What was refused. Takes no memory where nothing is, as on almost all streams.
 #[derive(Debug, Default)]

@@ -7,11 +7,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::error::StreamError;
 use weir_types::{
     DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
 };
 
+use crate::error::StreamError;
 use crate::stream::{Names, SubscriptionRequest};
 
 /// Resources that some clients may have.

@@ -14,9 +14,11 @@
 //! [`ServerStream::poll_timeout`].
 
 mod initial_versions;
+mod nonce;
 mod order;
 mod response_state;
 mod split;
+mod step;
 mod subscription_request;
 mod transmit;
 mod type_subscription;
@@ -26,9 +28,10 @@ mod warming;
 #[cfg(test)]
 mod tests;
 
+pub use nonce::Nonce;
+pub(crate) use step::Step;
 pub use subscription_request::{Nack, Names, SubscriptionRequest, Verdict};
-pub(crate) use transmit::Step;
-pub use transmit::{Nonce, OutgoingResponse};
+pub use transmit::OutgoingResponse;
 pub use type_subscription::TypeSubscription;
 pub use waiting::{Patience, TimedOut};
 

@@ -1,92 +1,16 @@
 //! The next response: which type makes a step, what the step is, and what is noted of it when it is made.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use weir_types::{Commit, Cursor, Dialect, Kind, Name, Version};
+use weir_types::{Cursor, Dialect, Kind, Name, Version};
 
 use super::order::{Phase, TypeProgress, next_step};
 use super::split::Split;
-use super::{Mode, ServerStream, TypeSubscription};
+use super::{Mode, Nonce, ServerStream, Step, TypeSubscription};
 use crate::responses::{EncodedResponse, ResponseCache, StreamResponses};
-
-/// The nonce of a response: the commit that it brings the client to, and how many responses at that commit
-/// the type subscription had before. Unique per stream and type, and equal on all streams that make the same
-/// step, so that they can share the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Nonce {
-    /// The commit that the response brings the client to.
-    pub commit: Commit,
-    /// Counts the responses at that commit.
-    pub part: u32,
-}
-
-impl Nonce {
-    /// The nonce of a response that goes up to `to` and comes after `previous`.
-    pub fn next(previous: Option<Self>, to: Commit) -> Self {
-        let part = previous.filter(|nonce| nonce.commit == to).map_or(0, |nonce| nonce.part + 1);
-        Self { commit: to, part }
-    }
-
-    /// The nonce of the next part of a step, of which this is the nonce of another one.
-    pub fn following(self) -> Self {
-        Self { commit: self.commit, part: self.part + 1 }
-    }
-
-    /// Reads what [`Display`](fmt::Display) writes.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (commit, part) = text.split_once('-')?;
-        let commit = Commit(u64::from_str_radix(commit, 16).ok()?);
-        Some(Self { commit, part: u32::from_str_radix(part, 16).ok()? })
-    }
-}
-
-impl fmt::Display for Nonce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}-{:x}", self.commit.0, self.part)
-    }
-}
-
-/// A step that a type subscription is about to make. Two streams for which it is equal are sent equal bytes.
-pub(crate) struct Step<'a> {
-    /// The type subscription.
-    pub(crate) type_subscription: &'a TypeSubscription,
-    /// The dialect of the response.
-    pub(crate) dialect: Dialect,
-    /// Up to where the client has been sent changes.
-    pub(crate) after: Cursor,
-    /// Whether to send the whole state rather than what changed.
-    pub(crate) everything: bool,
-    /// Whether removals have to wait for other types.
-    pub(crate) defer_removals: bool,
-    /// Whether to send a response even if there is nothing in it.
-    pub(crate) forced: bool,
-}
-
-impl Step<'_> {
-    /// What must be sent though it did not change.
-    pub(crate) fn resend(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
-        &self.type_subscription.resend
-    }
-
-    /// What is due beside the changes, since it could not be sent earlier.
-    pub(crate) fn pending_errors(&self) -> &std::collections::BTreeSet<weir_types::Selector> {
-        &self.type_subscription.pending_errors
-    }
-
-    /// What the client holds from an earlier stream.
-    pub(crate) fn known(&self) -> Option<&Arc<weir_types::KnownVersions>> {
-        self.type_subscription.initial_versions.get()
-    }
-
-    /// The nonce for a response that goes up to `to`.
-    pub(crate) fn nonce(&self, to: Commit) -> Nonce {
-        Nonce::next(self.type_subscription.responses.nonce(), to)
-    }
-}
 
 /// A response that is ready to leave.
 #[derive(Debug)]

@@ -2,18 +2,10 @@
 
 use std::time::Duration;
 
-use weir_types::{Absence, Commit, Content, Heartbeat, Reach};
+use weir_types::{Absence, Content, Heartbeat, Reach};
 
 use super::fixture::anyones;
 use super::*;
-
-#[test]
-fn d05_nonces_count_the_responses_at_a_commit() {
-    let previous = Nonce::next(None, Commit(10));
-    assert_eq!(previous.to_string(), "a-0");
-    assert_eq!(Nonce::next(Some(previous), Commit(10)).to_string(), "a-1");
-    assert_eq!(Nonce::next(Some(previous), Commit(11)).to_string(), "b-0");
-}
 
 #[test]
 fn d08_nothing_is_said_while_nothing_moves() {
