@@ -32,7 +32,7 @@ use crate::scope::Scope;
 use crate::stream::{
     Mode, OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
 };
-use crate::subscribed_view::NameErrors;
+use crate::subscribed_view::{NameErrors, SubscribedView};
 use crate::wrapping::Wrapping;
 
 /// The transport of a client's requests.
@@ -131,7 +131,8 @@ impl Session {
         if let Err(refused) = verdict {
             return Err(refused.with_denied(denied));
         }
-        let refused_before = self.refused_of(&request.type_url);
+        let refused_before: Vec<Selector> =
+            self.refused_of(&request.type_url).map(|(selector, _)| selector.clone()).collect();
         let (type_url, nonce, version) = (request.type_url.clone(), request.nonce.clone(), request.version);
         // What is refused of a poll is in its status.
         let refused = self.scope.is_some() && self.client.kind.takes_errors(self.machine.dialect());
@@ -169,21 +170,15 @@ impl Session {
     }
 
     fn subscription(&self, type_url: &TypeUrl) -> Option<&weir_types::Subscription> {
-        self.of_type(type_url).map(|type_subscription| type_subscription.view().subscription())
+        self.of_type(type_url).map(TypeSubscription::view).map(SubscribedView::subscription)
     }
 
-    fn refused_of(&self, type_url: &TypeUrl) -> Vec<Selector> {
-        let refused = self.of_type(type_url).map(|type_subscription| type_subscription.view().refused());
-        refused.into_iter().flatten().map(|(selector, _)| selector.clone()).collect()
+    fn refused_of(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&Selector, Arc<str>)> {
+        self.of_type(type_url).into_iter().flat_map(|type_subscription| type_subscription.view().refused())
     }
 
     fn refused_since(&self, type_url: &TypeUrl, before: &[Selector]) -> Vec<RefusedName> {
-        let refused = self
-            .of_type(type_url)
-            .map(|type_subscription| type_subscription.view().refused())
-            .into_iter()
-            .flatten();
-        let new = refused.filter(|(selector, _)| !before.contains(selector));
+        let new = self.refused_of(type_url).filter(|(selector, _)| !before.contains(selector));
         new.map(|(selector, reason)| RefusedName { name: selector.locator.name.clone(), reason }).collect()
     }
 
