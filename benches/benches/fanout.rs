@@ -12,7 +12,7 @@ use weir_database::{Database, Settings, Subscriber};
 use weir_downstream::{RecentResponses, Statements};
 use weir_session::{ClientProfile, ClientTransport, Env, Responses, Session, Wrapping};
 use weir_types::constraints::Expr;
-use weir_types::{Answered, ApiVersion, Batch, Dialect, Reach, TypeUrl};
+use weir_types::{Answered, ApiVersion, Batch, Dialect, Provenance, TypeUrl};
 use weir_wire::discovery::{DeltaDiscoveryRequest, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, Statement};
 use weir_wire::services::Service;
@@ -39,7 +39,7 @@ impl Fleet {
     fn new(dialect: Dialect, streams: usize, resources: usize) -> Self {
         let clusters = TypeUrl::from_short_name("cds").unwrap_or_else(|| TypeUrl::new("cds"));
         let database = Database::new(Settings::default());
-        let mut batch = Batch::new(clusters.clone(), Reach::Local);
+        let mut batch = Batch::new(clusters.clone(), Provenance::Local);
         batch.upserts =
             (0..resources).map(|n| variant(&format!("c{n}"), Expr::All(vec![]), 1024, 0)).collect();
         database.commit(batch);
@@ -69,7 +69,7 @@ impl Fleet {
             session
         });
         let streams = streams.collect();
-        let mut answer = Batch::new(clusters.clone(), Reach::Local);
+        let mut answer = Batch::new(clusters.clone(), Provenance::Local);
         answer.answered.push(Answered::all());
         database.commit(answer);
         let responses = responses();
@@ -81,7 +81,7 @@ impl Fleet {
     /// One cluster changes.
     fn change(&mut self) {
         self.changes += 1;
-        let mut batch = Batch::new(self.clusters.clone(), Reach::Local);
+        let mut batch = Batch::new(self.clusters.clone(), Provenance::Local);
         batch.upserts.push(variant("c0", Expr::All(vec![]), 1024, self.changes));
         let _asleep = black_box(self.database.apply(batch));
     }

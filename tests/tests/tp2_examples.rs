@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use weir_testkit::model::{Change, World};
 use weir_types::constraints::Expr;
-use weir_types::{Constraints, Content, DynamicParameters, Form, Kind, Reach, Selector, TypeUrl, VariantKey};
+use weir_types::{
+    Constraints, Content, DynamicParameters, Form, Kind, Provenance, Selector, TypeUrl, VariantKey,
+};
 
 const NAME: &str = "route";
 
@@ -58,7 +60,8 @@ impl Example {
 
     /// The server replaces variants in a single response.
     fn change(&mut self, removed: Vec<Expr>, added: Vec<(Expr, &'static str)>) {
-        let change = removed.into_iter().fold(Change::new(routes(), Reach::Local), |c, e| c.without(key(e)));
+        let change =
+            removed.into_iter().fold(Change::new(routes(), Provenance::Local), |c, e| c.without(key(e)));
         let change = added.into_iter().fold(change, |c, (expr, body)| c.with(key(expr), content(body)));
         self.world.drain();
         self.world.commit(change);

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Query, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Reach, Selector, TypeUrl,
+    Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Provenance, Selector, TypeUrl,
     Variant, VariantKey,
 };
 
@@ -73,7 +73,7 @@ fn variant(name: String, expr: Expr, body: usize) -> Variant {
 }
 
 fn batch(upserts: Vec<Variant>) -> Batch {
-    Batch { upserts, ..Batch::new(type_url(), Reach::Named) }
+    Batch { upserts, ..Batch::new(type_url(), Provenance::Named) }
 }
 
 /// The first answer of a stream.
@@ -128,7 +128,8 @@ fn locate_one_name(world: &World, count: usize) {
 fn bring_variants(world: &World, count: usize) {
     let mut place = world.attach(&[Selector::located(HOT, shard(0)), Selector::plain("*", shard(0))]);
     let of_shard = |i: usize| variant(HOT.to_owned(), Expr::value("shard", i.to_string()), i);
-    let all = Batch { upserts: (0..count).map(of_shard).collect(), ..Batch::new(type_url(), Reach::Local) };
+    let all =
+        Batch { upserts: (0..count).map(of_shard).collect(), ..Batch::new(type_url(), Provenance::Local) };
     world.database.commit(all);
     diff(&mut place);
 }

@@ -6,13 +6,13 @@ mod support;
 
 use support::{Fixture, anyone, cds, plain, prod};
 use weir_database::{Away, Diff, Query, Shape, Unsettled};
-use weir_types::{Batch, Code, Constraints, Reach, ResourceError, ResourceLocator, Selector, WILDCARD};
+use weir_types::{Batch, Code, Constraints, Provenance, ResourceError, ResourceLocator, Selector, WILDCARD};
 
 const GLOB: &str = "xdstp://x/envoy.config.cluster.v3.Cluster/all/*";
 
 /// Says of all of these, for `env=prod`, that there is nobody to ask, or that there is.
 fn say(f: &Fixture, error: fn(Constraints) -> ResourceError) {
-    let mut batch = Batch::new(cds(), Reach::Named);
+    let mut batch = Batch::new(cds(), Provenance::Named);
     for name in ["a", "b", GLOB, WILDCARD] {
         batch.fail(&ResourceLocator::new(name, prod()), error(Constraints::unconstrained()));
     }
@@ -52,9 +52,9 @@ fn u14_it_is_over_when_somebody_can_be_asked_and_with_any_answer() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a"), plain("b"), plain(GLOB), plain(WILDCARD)]);
     say(&f, ResourceError::unavailable);
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     assert_eq!(stream.attachment.unsettled().away, away(1, 1, 1));
-    f.put(Reach::Named, anyone("xdstp://x/envoy.config.cluster.v3.Cluster/all/c"), "1");
+    f.put(Provenance::Named, anyone("xdstp://x/envoy.config.cluster.v3.Cluster/all/c"), "1");
     f.answer(&plain(GLOB));
     assert_eq!(stream.attachment.unsettled().away, away(1, 0, 1));
     stream.step(Shape::Changes, false);
@@ -69,7 +69,7 @@ fn u14_it_is_over_when_somebody_can_be_asked_and_with_any_answer() {
     assert_eq!(late.attachment.unsettled().away, away(1, 0, 0));
     let later = f.attach(&[plain("b"), plain(WILDCARD)]);
     assert_eq!(later.attachment.unsettled().away, away(1, 0, 1), "who comes later finds it");
-    let mut batch = Batch::new(cds(), Reach::Named);
+    let mut batch = Batch::new(cds(), Provenance::Named);
     batch.fail(&ResourceLocator::new("b", prod()), ResourceError::new(Code::UNAVAILABLE, "no luck"));
     f.database.commit(batch);
     let unsettled = later.attachment.unsettled();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use support::*;
 use weir_database::{Query, Refresh, Removed, Shape};
-use weir_types::Reach::{Local, Named, Wildcard};
+use weir_types::Provenance::{Local, Named, Wildcard};
 use weir_types::{Absence, Answered, Batch, DynamicParameters, Form, KnownVersions, Selector, WILDCARD};
 
 const GLOB: &str = "xdstp://auth/T/dir/*?k=v";

@@ -6,13 +6,13 @@ mod support;
 
 use support::{Fixture, anyone, located, only, plain, prod, test, variant};
 use weir_database::{Diff, Removed, Shape, Unsettled};
-use weir_types::{Absence, Batch, Code, Commit, Reach, ResourceError, ResourceLocator};
+use weir_types::{Absence, Batch, Code, Commit, Provenance, ResourceError, ResourceLocator};
 
 const CHANGES: Shape = Shape::Changes;
 
 /// A batch that gives an error for `a` with `env=prod`.
 fn failing(code: Code) -> Batch {
-    let mut batch = Batch::new(support::cds(), Reach::Named);
+    let mut batch = Batch::new(support::cds(), Provenance::Named);
     batch.fail(&ResourceLocator::new("a", prod()), ResourceError::new(code, "no luck"));
     batch
 }
@@ -50,7 +50,7 @@ fn e01_an_error_answers_those_who_have_nothing_once() {
 fn e01_content_goes_on_beside_an_error_which_follows_as_a_removal_does() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a")]);
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     stream.step(CHANGES, false);
     fail(&f, Code::UNAVAILABLE);
     let head = stream.attachment.head();
@@ -65,7 +65,7 @@ fn e01_content_goes_on_beside_an_error_which_follows_as_a_removal_does() {
 fn e01_a_late_subscriber_gets_the_content_and_then_the_error() {
     let f = Fixture::new();
     let _keeps = f.attach(&[plain("a")]);
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     fail(&f, Code::UNAVAILABLE);
     let mut late = f.attach(&[plain("a")]);
     let diff = late.step(CHANGES, false);
@@ -82,15 +82,15 @@ fn e01_a_late_subscriber_gets_the_content_and_then_the_error() {
 fn e01_an_error_is_over_when_the_resource_is_sent_again_changed_or_not() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a")]);
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     fail(&f, Code::UNAVAILABLE);
     stream.step(CHANGES, false);
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     let diff = stream.step(CHANGES, false);
     assert_eq!((diff.resources.len(), told(&diff)), (1, vec![]));
     let late = f.attach(&[plain("a")]).step(CHANGES, false);
     assert!(late.errors.told.is_empty() && late.errors.postponed.is_empty());
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     assert_eq!(stream.step(CHANGES, false).resources.len(), 0, "nothing was wrong any more");
 }
 
@@ -99,9 +99,9 @@ fn e01_another_variant_of_the_name_does_not_end_an_error() {
     let f = Fixture::new();
     let _both = f.attach(&[plain("a"), located("a", test())]);
     fail(&f, Code::UNAVAILABLE);
-    f.put(Reach::Named, only("a", "test"), "1");
+    f.put(Provenance::Named, only("a", "test"), "1");
     assert_eq!(told(&f.attach(&[plain("a")]).step(CHANGES, false)), [("a", "UNAVAILABLE")]);
-    f.put(Reach::Named, only("a", "prod"), "1");
+    f.put(Provenance::Named, only("a", "prod"), "1");
     assert_eq!(told(&f.attach(&[plain("a")]).step(CHANGES, false)), []);
 }
 
@@ -109,7 +109,7 @@ fn e01_another_variant_of_the_name_does_not_end_an_error() {
 fn e02_not_found_is_told_as_a_removal_too() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a")]);
-    f.put(Reach::Named, anyone("a"), "1");
+    f.put(Provenance::Named, anyone("a"), "1");
     stream.step(CHANGES, false);
     let mut batch = failing(Code::NOT_FOUND);
     batch.removals = vec![anyone("a")];
@@ -131,13 +131,13 @@ fn e02_not_found_is_told_as_a_removal_too() {
 fn e02_full_state_tells_what_is_missing_once() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a"), plain("b")]);
-    f.put(Reach::Named, anyone("b"), "1");
+    f.put(Provenance::Named, anyone("b"), "1");
     f.deny("a", prod());
     let diff = stream.step(Shape::Everything, false);
     assert_eq!((diff.resources.len(), diff.removed.clone()), (1, vec![Removed::Name("a".into())]));
-    f.put(Reach::Named, anyone("b"), "2");
+    f.put(Provenance::Named, anyone("b"), "2");
     assert_eq!(stream.step(Shape::Everything, false).removed, []);
-    f.remove(Reach::Named, anyone("b"));
+    f.remove(Provenance::Named, anyone("b"));
     let diff = stream.step(Shape::Everything, false);
     assert_eq!(
         (diff.resources.len(), diff.removed.clone()),
@@ -154,7 +154,7 @@ fn a_plain_word_on_absence_ends_an_error() {
     f.deny("a", prod());
     let diff = stream.step(CHANGES, false);
     assert_eq!((told(&diff), diff.removed.clone()), (vec![], vec![Removed::Name("a".into())]));
-    f.commit(Reach::Named, vec![variant(anyone("a"), "1")], vec![]);
+    f.commit(Provenance::Named, vec![variant(anyone("a"), "1")], vec![]);
     assert!(stream.attachment.head().additions > Commit::NONE);
     assert_eq!(stream.step(CHANGES, false).resources.len(), 1);
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use support::*;
 use weir_database::{Refresh, Shape};
-use weir_types::Reach::{Local, Named, Wildcard};
+use weir_types::Provenance::{Local, Named, Wildcard};
 use weir_types::{KnownVersions, Name, Selector};
 
 fn nothing() -> (Vec<String>, Vec<String>) {

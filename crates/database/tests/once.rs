@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use weir_database::Shape;
 use weir_types::constraints::Expr;
-use weir_types::{Constraints, DynamicParameters, Reach, VariantKey};
+use weir_types::{Constraints, DynamicParameters, Provenance, VariantKey};
 
 use support::{Fixture, Stream, located, variant};
 
@@ -39,9 +39,9 @@ fn places(streams: &[Stream]) -> HashSet<*const u8> {
 fn equal_variants_of_one_response_share_their_bytes() {
     let fixture = Fixture::new();
     let streams = streams(&fixture);
-    fixture.commit(Reach::Named, (0..SETS).map(|n| variant(key(n), "body")).collect(), vec![]);
+    fixture.commit(Provenance::Named, (0..SETS).map(|n| variant(key(n), "body")).collect(), vec![]);
     assert_eq!(places(&streams).len(), 1);
-    fixture.commit(Reach::Named, (0..SETS).map(|n| variant(key(n), "next")).collect(), vec![]);
+    fixture.commit(Provenance::Named, (0..SETS).map(|n| variant(key(n), "next")).collect(), vec![]);
     assert_eq!(places(&streams).len(), 1, "also of what replaces them");
 }
 
@@ -49,11 +49,11 @@ fn equal_variants_of_one_response_share_their_bytes() {
 fn p15_parameter_sets_that_are_answered_alike_share_their_bytes() {
     let fixture = Fixture::new();
     let streams = streams(&fixture);
-    (0..SETS).for_each(|n| fixture.put(Reach::Named, key(n), "body"));
+    (0..SETS).for_each(|n| fixture.put(Provenance::Named, key(n), "body"));
     assert_eq!(places(&streams).len(), 1);
-    fixture.put(Reach::Named, key(7), "other");
+    fixture.put(Provenance::Named, key(7), "other");
     assert_eq!(places(&streams).len(), 2);
-    fixture.put(Reach::Named, key(7), "body");
+    fixture.put(Provenance::Named, key(7), "body");
     assert_eq!(places(&streams).len(), 1);
 }
 
@@ -61,9 +61,9 @@ fn p15_parameter_sets_that_are_answered_alike_share_their_bytes() {
 fn d08_what_is_sent_again_is_not_held_again() {
     let fixture = Fixture::new();
     let stream = [fixture.attach(&[located("a", [("env", "e0")].into_iter().collect())])];
-    fixture.put(Reach::Named, key(0), "body");
+    fixture.put(Provenance::Named, key(0), "body");
     let place = places(&stream);
-    fixture.put(Reach::Named, key(0), "body");
+    fixture.put(Provenance::Named, key(0), "body");
     assert_eq!(places(&stream), place);
     let again = fixture.attach(&[located("a", [("env", "e0"), ("x", "y")].into_iter().collect())]);
     assert_eq!(places(&[again]), place, "nor for those who ask later");

@@ -5,7 +5,7 @@
 mod support;
 
 use support::*;
-use weir_types::Reach::{Local, Named, Wildcard};
+use weir_types::Provenance::{Local, Named, Wildcard};
 use weir_types::WILDCARD;
 
 fn nothing() -> (Vec<String>, Vec<String>) {

@@ -4,7 +4,7 @@ mod support;
 
 use support::*;
 use weir_database::{Refresh, Shape};
-use weir_types::Reach::Named;
+use weir_types::Provenance::Named;
 use weir_types::{Form, KnownVersions};
 
 const NOTHING: [&str; 0] = [];

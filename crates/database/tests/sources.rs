@@ -4,7 +4,7 @@
 mod support;
 
 use weir_database::{DemandChange, DemandLimits, Refusal};
-use weir_types::{Reach, ResourceLocator};
+use weir_types::{Provenance, ResourceLocator};
 
 use support::{Fixture, anyone, cds, located, plain, prod, test, wildcard};
 
@@ -47,15 +47,15 @@ fn a_source_that_comes_late_is_told_each_thing_once() {
 fn what_an_authority_had_is_gone_and_nothing_else() {
     let fixture = Fixture::new();
     let mut stream = fixture.attach(&[plain("x"), plain(NAME), plain(GLOB), wildcard()]);
-    for (reach, name) in [
-        (Reach::Named, "x"),
-        (Reach::Named, NAME),
-        (Reach::Wildcard, "w"),
+    for (provenance, name) in [
+        (Provenance::Named, "x"),
+        (Provenance::Named, NAME),
+        (Provenance::Wildcard, "w"),
         // A name of that authority, which the source of the others says to have.
-        (Reach::Wildcard, "xdstp://a/envoy.config.cluster.v3.Cluster/w"),
-        (Reach::Local, "xdstp://a/envoy.config.cluster.v3.Cluster/l"),
+        (Provenance::Wildcard, "xdstp://a/envoy.config.cluster.v3.Cluster/w"),
+        (Provenance::Local, "xdstp://a/envoy.config.cluster.v3.Cluster/l"),
     ] {
-        fixture.put(reach, anyone(name), "1");
+        fixture.put(provenance, anyone(name), "1");
     }
     assert_eq!(stream.told().0.len(), 5);
     let holds = |authority: &str| fixture.database.holds(authority);

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Code, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Reach,
-    ResourceError, ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Absence, Answered, Batch, Code, Constraints, Content, Cursor, DynamicParameters, KnownVersions,
+    Provenance, ResourceError, ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 struct Nobody;
@@ -27,7 +27,7 @@ fn attached(database: &Database, selector: Selector) -> Attachment {
 }
 
 fn declare_absent(database: &Database, name: &str, absence: Absence) {
-    let mut batch = Batch::new(eds(), Reach::Named);
+    let mut batch = Batch::new(eds(), Provenance::Named);
     batch.mark_absent(&ResourceLocator::new(name, DynamicParameters::empty()), absence);
     database.commit(batch);
 }
@@ -60,7 +60,7 @@ fn w02_a_wildcard_by_locator_is_told_once_that_there_is_nothing() {
     let dev: DynamicParameters = [("env", "dev")].into_iter().collect();
     let mut stream = attached(&database, Selector::located(WILDCARD, dev));
     assert_eq!(told(&mut stream, None).removed, []);
-    let mut batch = Batch::new(eds(), Reach::Wildcard);
+    let mut batch = Batch::new(eds(), Provenance::Wildcard);
     batch.answered.push(Answered::all());
     database.commit(batch);
     assert_eq!(told(&mut stream, None).removed, [Removed::Locator(WILDCARD.into())]);
@@ -73,7 +73,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
     let mut stream = attached(&database, Selector::plain("a", DynamicParameters::empty()));
     let key = VariantKey::new("a", Constraints::unconstrained());
     let change = |body: Option<&'static str>| {
-        let mut batch = Batch::new(eds(), Reach::Local);
+        let mut batch = Batch::new(eds(), Provenance::Local);
         match body {
             Some(body) => {
                 let content =
@@ -113,7 +113,7 @@ fn o02_what_is_held_back_is_what_took_the_place_of_the_others() {
         VariantKey::new("a", Constraints::new(expr))
     });
     let mut held_back = |gone: Option<&VariantKey>, new: Option<&VariantKey>| {
-        let mut batch = Batch::new(eds(), Reach::Local);
+        let mut batch = Batch::new(eds(), Provenance::Local);
         batch.removals.extend(gone.cloned());
         let content = Content { body: Some(Bytes::from_static(b"1")), ..Content::default() };
         batch.upserts.extend(new.map(|key| Variant::new(key.clone(), content.clone())));
@@ -138,7 +138,7 @@ fn i14_a_virtual_host_that_does_not_exist_is_a_resource_without_a_body() {
     let mut plain = attach(Selector::plain("r/x", nothing.clone()));
     let mut located = attach(Selector::located("r/x", nothing.clone()));
     for absence in [Absence::TimedOut, Absence::Known] {
-        let mut batch = Batch::new(vhds.clone(), Reach::Named);
+        let mut batch = Batch::new(vhds.clone(), Provenance::Named);
         batch.mark_absent(&ResourceLocator::new("r/x", nothing.clone()), absence);
         database.commit(batch);
     }
@@ -167,7 +167,7 @@ fn i14_an_error_that_lasts_is_also_a_resource_without_a_body() {
         let database = Database::new(Settings::default());
         let selector = Selector::plain("r/x", DynamicParameters::empty());
         let mut stream = database.attach(&vhds, &[selector], Arc::new(Nobody)).expect("nothing is limited");
-        let mut batch = Batch::new(vhds.clone(), Reach::Named);
+        let mut batch = Batch::new(vhds.clone(), Provenance::Named);
         batch.fail(&locator, ResourceError::new(code, "why"));
         database.commit(batch);
         let diff = told(&mut stream, None);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::{Fixture, Stream, aliased, anyone, only, plain, prod, said, wildcard};
 use weir_database::{Diff, Query, Refresh, Shape};
 use weir_types::{
-    Batch, Content, Cursor, Form, Heartbeat, KnownVersions, Reach, Selector, Variant, VariantKey,
+    Batch, Content, Cursor, Form, Heartbeat, KnownVersions, Provenance, Selector, Variant, VariantKey,
 };
 
 use crate::support::{cds, test, variant};
@@ -32,7 +32,7 @@ fn beat(key: VariantKey) -> Heartbeat {
 
 impl Fixture {
     fn receive(&self, now: Instant, upserts: Vec<Variant>, heartbeats: Vec<Heartbeat>) {
-        let mut batch = Batch::new(cds(), Reach::Named);
+        let mut batch = Batch::new(cds(), Provenance::Named);
         (batch.upserts, batch.heartbeats, batch.received) = (upserts, heartbeats, Some(now));
         self.database.commit(batch);
     }
@@ -64,10 +64,10 @@ fn nothing() -> (Vec<String>, Vec<String>, Vec<String>) {
 
 #[test]
 fn t01_what_is_not_refreshed_in_time_expires() {
-    for (selector, reach) in [(plain("a"), Reach::Named), (wildcard(), Reach::Wildcard)] {
+    for (selector, provenance) in [(plain("a"), Provenance::Named), (wildcard(), Provenance::Wildcard)] {
         let f = Fixture::new();
         let mut stream = f.attach(std::slice::from_ref(&selector));
-        let mut batch = Batch::new(cds(), reach);
+        let mut batch = Batch::new(cds(), provenance);
         batch.upserts = vec![mortal(anyone("a"), "1"), variant(anyone("b"), "1")];
         batch.received = Some(f.now);
         f.database.commit(batch);
@@ -132,7 +132,7 @@ fn d09_missed_heartbeats_are_one() {
     let f = Fixture::new();
     let mut stream = f.attach(&[wildcard()]);
     let batch = |after, upserts, heartbeats| {
-        let mut batch = Batch::new(cds(), Reach::Wildcard);
+        let mut batch = Batch::new(cds(), Provenance::Wildcard);
         (batch.upserts, batch.heartbeats) = (upserts, heartbeats);
         batch.received = Some(f.now + seconds(after));
         f.database.commit(batch);
@@ -226,7 +226,7 @@ fn t02_what_upstream_removed_is_not_brought_back() {
     let mut stream = f.attach(&[plain("a")]);
     f.receive(f.now, vec![mortal(anyone("a"), "1")], vec![]);
     f.database.sweep(f.now + TTL);
-    f.remove(Reach::Named, anyone("a"));
+    f.remove(Provenance::Named, anyone("a"));
     stream.told_delta();
     f.receive(f.now + seconds(11), vec![], vec![beat(anyone("a"))]);
     assert_eq!(stream.told_delta(), nothing());
@@ -307,19 +307,19 @@ fn t03_what_comes_in_two_ways_lives_as_long_as_the_longer_one() {
     let on_pod = [("env", "prod"), ("pod", "7")].into_iter().collect();
     let mut stream = f.attach(&[Selector::located("a", on_pod), Selector::located("*", prod())]);
     let key = only("a", "prod");
-    let receive = |reach, after, ttl| {
-        let mut batch = Batch::new(cds(), reach);
+    let receive = |provenance, after, ttl| {
+        let mut batch = Batch::new(cds(), provenance);
         batch.upserts = vec![mortal(key.clone(), "1")];
         batch.heartbeats = vec![Heartbeat { key: key.clone(), ttl }];
         batch.received = Some(f.now + seconds(after));
         f.database.commit(batch);
     };
-    receive(Reach::Wildcard, 0, TTL);
-    receive(Reach::Named, 0, TTL);
+    receive(Provenance::Wildcard, 0, TTL);
+    receive(Provenance::Named, 0, TTL);
     assert_eq!(stream.told_delta().0.len(), 1);
-    receive(Reach::Named, 8, seconds(60));
+    receive(Provenance::Named, 8, seconds(60));
     stream.told_delta();
-    receive(Reach::Wildcard, 9, TTL);
+    receive(Provenance::Wildcard, 9, TTL);
     let diff = stream.told_with(Shape::Changes, Refresh::Heartbeat);
     let left: Vec<_> = diff.heartbeats.iter().map(|(v, _)| v.remaining(f.now + seconds(9))).collect();
     assert_eq!(left, [Some(seconds(59))], "the last word counts for the client");
@@ -330,10 +330,10 @@ fn d08_without_a_clock_the_same_again_is_nothing() {
     let f = Fixture::new();
     let mut stream = f.attach(&[plain("a")]);
     for _ in 0..2 {
-        f.commit(Reach::Local, vec![mortal(anyone("a"), "1")], vec![]);
+        f.commit(Provenance::Local, vec![mortal(anyone("a"), "1")], vec![]);
     }
     stream.told_delta();
-    f.commit(Reach::Local, vec![mortal(anyone("a"), "1")], vec![]);
+    f.commit(Provenance::Local, vec![mortal(anyone("a"), "1")], vec![]);
     f.database.sweep(f.now + seconds(1000));
     assert_eq!(stream.told_delta(), nothing());
 }
@@ -343,8 +343,9 @@ fn d10_what_has_expired_goes_with_the_collection_that_it_was_part_of() {
     for collection in [wildcard(), plain("xdstp://x/T/d/*")] {
         let mut fixture = Fixture::new();
         let stream = fixture.attach(std::slice::from_ref(&collection));
-        let reach = if collection.locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
-        let mut batch = Batch::new(cds(), reach);
+        let provenance =
+            if collection.locator.is_wildcard() { Provenance::Wildcard } else { Provenance::Named };
+        let mut batch = Batch::new(cds(), provenance);
         (batch.upserts, batch.received) = (vec![mortal(anyone("xdstp://x/T/d/1"), "1")], Some(fixture.now));
         fixture.database.commit(batch);
         fixture.now += TTL;
@@ -367,7 +368,7 @@ fn t01_whoever_asks_by_an_alias_that_has_expired_is_told_so() {
     f.receive(f.now, vec![mortal("prod", TTL), mortal("test", 2 * TTL)], vec![]);
     f.database.sweep(f.now + TTL);
     assert_eq!(f.database.audit(), Ok(()));
-    f.remove(Reach::Named, only("a", "test"));
+    f.remove(Provenance::Named, only("a", "test"));
     assert_eq!(f.database.audit(), Ok(()));
     let mut late = f.attach(&[Selector::located("b", prod())]);
     assert_eq!(late.told(), (vec![], vec![r#"Locator("b")"#.to_owned()]), "another one listed it too");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use support::{Fixture, Stream, aliased, anyone, cds, only, plain, prod, said, variant, wildcard};
 use weir_database::DemandChange::{self, Dropped, Renewed, Wanted};
 use weir_database::{Refresh, Shape};
-use weir_types::{Content, Form, KnownVersions, Name, Reach, Selector, Variant, VariantKey};
+use weir_types::{Content, Form, KnownVersions, Name, Provenance, Selector, Variant, VariantKey};
 
 fn uncacheable(key: VariantKey, body: &str) -> Variant {
     uncacheable_like(&variant(key, body))
@@ -30,7 +30,7 @@ fn renewed(name: &str) -> DemandChange {
 
 impl Fixture {
     fn bring(&self, name: &str, body: &str) {
-        self.commit(Reach::Named, vec![uncacheable(anyone(name), body)], vec![]);
+        self.commit(Provenance::Named, vec![uncacheable(anyone(name), body)], vec![]);
     }
 
     fn demand(&self) -> Vec<DemandChange> {
@@ -92,7 +92,7 @@ fn p17_changes_and_removals_reach_all() {
         assert!(told.into_iter().all(|told| told == [format!("a[anyone]={round}")]), "{round}");
         streams.push(fixture.attach(&[plain("a")]));
     }
-    fixture.remove(Reach::Named, anyone("a"));
+    fixture.remove(Provenance::Named, anyone("a"));
     fixture.deny("a", prod());
     for mut stream in streams {
         assert_eq!(
@@ -121,7 +121,7 @@ fn p17_a_stream_keeps_what_it_has_while_its_subscription_changes() {
     fixture.bring("a", "1");
     fixture.demand();
     first.change(&[plain("b")], &[]);
-    fixture.put(Reach::Named, anyone("b"), "1");
+    fixture.put(Provenance::Named, anyone("b"), "1");
     assert_eq!(first.news(), ["a[anyone]=1", "b[anyone]=1"]);
     first.change(&[plain("c")], &[plain("b")]);
     assert_eq!(first.whole(), ["a[anyone]=1"]);
@@ -138,7 +138,7 @@ fn p17_full_state_repeats_it_to_those_who_have_it() {
     fixture.bring("a", "1");
     first.step(Shape::Everything, false);
     let second = fixture.attach(&[plain("a"), plain("b")]);
-    fixture.put(Reach::Named, anyone("b"), "1");
+    fixture.put(Provenance::Named, anyone("b"), "1");
     assert_eq!(first.whole(), ["a[anyone]=1", "b[anyone]=1"]);
     assert_eq!((second.whole(), second.attachment.unsettled().names), (vec!["b[anyone]=1".to_owned()], 1));
 }
@@ -166,14 +166,14 @@ fn p17_it_is_forgotten_when_the_last_one_leaves() {
 fn p17_what_takes_the_place_of_something_cached_is_not_kept_for_those_who_left() {
     let fixture = Fixture::new();
     drop(fixture.attach(&[plain("a")]));
-    fixture.put(Reach::Named, anyone("a"), "old");
+    fixture.put(Provenance::Named, anyone("a"), "old");
     fixture.bring("a", "1");
     fixture.demand();
     let mut late = fixture.attach(&[plain("a")]);
     assert_eq!((late.told(), fixture.demand()), ((vec![], vec![]), vec![renewed("a")]));
     drop(late);
     fixture.bring("a", "1");
-    fixture.put(Reach::Named, anyone("a"), "cached");
+    fixture.put(Provenance::Named, anyone("a"), "cached");
     assert_eq!(fixture.attach(&[plain("a")]).news(), ["a[anyone]=cached"]);
 }
 
@@ -202,7 +202,7 @@ fn p17_what_may_be_cached_again_is_served_from_the_cache() {
     let fixture = Fixture::new();
     let mut first = fixture.attach(&[plain("a")]);
     fixture.bring("a", "1");
-    fixture.put(Reach::Named, anyone("a"), "1");
+    fixture.put(Provenance::Named, anyone("a"), "1");
     assert_eq!(first.news(), ["a[anyone]=1"]);
     fixture.demand();
     assert_eq!(fixture.attach(&[plain("a")]).news(), ["a[anyone]=1"]);
@@ -214,14 +214,14 @@ fn p17_of_a_collection_the_rest_is_served_at_once() {
     let fixture = Fixture::new();
     let mut first = fixture.attach(&[wildcard()]);
     let all = || vec![uncacheable(anyone("a"), "1"), variant(anyone("b"), "1")];
-    fixture.commit(Reach::Wildcard, all(), vec![]);
+    fixture.commit(Provenance::Wildcard, all(), vec![]);
     fixture.answer_wildcards();
     assert_eq!(first.news(), ["a[anyone]=1", "b[anyone]=1"]);
     fixture.demand();
     let mut second = fixture.attach(&[wildcard()]);
     assert_eq!((second.news(), fixture.demand()), (vec!["b[anyone]=1".to_owned()], vec![renewed("*")]));
     assert_eq!(second.attachment.unsettled().collections, 1);
-    fixture.commit(Reach::Wildcard, all(), vec![]);
+    fixture.commit(Provenance::Wildcard, all(), vec![]);
     fixture.answer_wildcards();
     assert_eq!(
         (second.news(), second.attachment.unsettled().collections),
@@ -238,12 +238,12 @@ fn p17_of_a_collection_the_rest_is_served_at_once() {
 fn p17_other_locators_have_it_sent_for_themselves() {
     let fixture = Fixture::new();
     let mut named = fixture.attach(&[plain("a")]);
-    fixture.commit(Reach::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
+    fixture.commit(Provenance::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
     assert_eq!(named.news(), ["a[anyone]=1"]);
     let mut others =
         [fixture.attach(&[plain("b")]), fixture.attach(&[Selector::located("a", support::test())])];
     assert!(others.iter_mut().all(|other| other.told() == (vec![], vec![])));
-    fixture.commit(Reach::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
+    fixture.commit(Provenance::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
     assert!(others.iter_mut().all(|other| other.news() == ["a[anyone]=1"]));
 }
 
@@ -252,13 +252,13 @@ fn p17_it_is_matched_as_any_other_variant() {
     let fixture = Fixture::new();
     let mut stream = fixture.attach(&[plain("a")]);
     let both = || vec![uncacheable(only("a", "prod"), "special"), variant(anyone("a"), "general")];
-    fixture.commit(Reach::Named, both(), vec![]);
+    fixture.commit(Provenance::Named, both(), vec![]);
     assert_eq!(stream.news(), ["a[env=prod]=special"]);
     let mut late = fixture.attach(&[plain("a")]);
     assert_eq!(late.news(), Vec::<String>::new(), "the general one is not for it");
-    fixture.commit(Reach::Named, both(), vec![]);
+    fixture.commit(Provenance::Named, both(), vec![]);
     assert_eq!(late.news(), ["a[env=prod]=special"]);
-    fixture.remove(Reach::Named, only("a", "prod"));
+    fixture.remove(Provenance::Named, only("a", "prod"));
     assert_eq!([stream.news(), late.news()], [["a[anyone]=general"], ["a[anyone]=general"]]);
 }
 
@@ -267,7 +267,7 @@ fn p17_whoever_asks_again_has_it_sent_again() {
     let fixture = Fixture::new();
     let mut first = fixture.attach(&[plain("a"), plain("b")]);
     fixture.bring("a", "1");
-    fixture.put(Reach::Named, anyone("b"), "1");
+    fixture.put(Provenance::Named, anyone("b"), "1");
     fixture.demand();
     let again = [plain("a"), plain("b")];
     first.attachment.ask_again(&again).expect("nothing is limited");
@@ -283,7 +283,7 @@ fn asking_again() -> (Fixture, Stream) {
     let fixture = Fixture::new();
     let again = [Selector::located("a", prod())];
     let mut stream = fixture.attach(&again);
-    fixture.commit(Reach::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
+    fixture.commit(Provenance::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
     assert_eq!(stream.news(), ["a[env=prod]=1"]);
     stream.attachment.ask_again(&again).expect("nothing is limited");
     assert_eq!(stream.told(), (vec![], vec![]), "upstream has to send it");
@@ -293,7 +293,7 @@ fn asking_again() -> (Fixture, Stream) {
 #[test]
 fn p17_who_asks_again_loses_what_another_variant_takes_the_place_of() {
     let (fixture, mut stream) = asking_again();
-    fixture.commit(Reach::Named, vec![uncacheable(anyone("a"), "2")], vec![only("a", "prod")]);
+    fixture.commit(Provenance::Named, vec![uncacheable(anyone("a"), "2")], vec![only("a", "prod")]);
     let gone = r#"Variant(a[env=prod])"#;
     assert_eq!(stream.told(), (vec!["a[anyone]=2".into()], vec![gone.into()]));
     assert_eq!(stream.told(), (vec![], vec![]), "once");
@@ -302,7 +302,7 @@ fn p17_who_asks_again_loses_what_another_variant_takes_the_place_of() {
 #[test]
 fn p17_who_asks_again_for_what_is_no_more_loses_it() {
     let (fixture, mut stream) = asking_again();
-    fixture.remove(Reach::Named, only("a", "prod"));
+    fixture.remove(Provenance::Named, only("a", "prod"));
     fixture.deny("a", prod());
     assert_eq!(stream.told(), (vec![], vec![r#"Variant(a[env=prod])"#.into()]));
 }
@@ -310,9 +310,9 @@ fn p17_who_asks_again_for_what_is_no_more_loses_it() {
 #[test]
 fn p17_who_asks_again_keeps_what_comes_again() {
     let (fixture, mut stream) = asking_again();
-    fixture.commit(Reach::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
+    fixture.commit(Provenance::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
     assert_eq!(stream.told(), (vec!["a[env=prod]=1".into()], vec![]));
-    fixture.remove(Reach::Named, only("a", "prod"));
+    fixture.remove(Provenance::Named, only("a", "prod"));
     assert_eq!(stream.told().1.len(), 1);
 }
 
@@ -326,7 +326,7 @@ fn p17_who_returns_is_told_what_differs() {
         let known: KnownVersions = [(Name::from("a"), Arc::from(version.to_string()))].into_iter().collect();
         let pending = || said(&returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known))).0;
         assert_eq!(pending(), Vec::<String>::new());
-        fixture.commit(Reach::Named, vec![body.clone()], vec![]);
+        fixture.commit(Provenance::Named, vec![body.clone()], vec![]);
         assert_eq!(pending(), told);
     }
 }

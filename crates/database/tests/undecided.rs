@@ -6,7 +6,7 @@ mod support;
 
 use support::*;
 use weir_database::{Refresh, Shape};
-use weir_types::Reach::{Named, Wildcard};
+use weir_types::Provenance::{Named, Wildcard};
 use weir_types::{
     Absence, Batch, Code, KnownVersions, ResourceError, ResourceLocator, Scope, Undecided, VariantKey,
 };

@@ -6,7 +6,7 @@ mod support;
 
 use support::*;
 use weir_database::DemandChange::{Dropped, Wanted};
-use weir_types::Reach::{Local, Named, Wildcard};
+use weir_types::Provenance::{Local, Named, Wildcard};
 use weir_types::{ResourceLocator, WILDCARD};
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use support::*;
 use weir_database::{Answer, Observer, Subscriber, Tally, Touched, Watch};
-use weir_types::{Batch, Reach};
+use weir_types::{Batch, Provenance};
 
 #[derive(Default)]
 struct Bell(AtomicUsize);
@@ -28,7 +28,7 @@ impl Bell {
 
 fn watched(fixture: &Fixture, percent: u8, names: &[&str], body: &str) -> (Watch, Arc<Bell>) {
     let bell = Arc::new(Bell::default());
-    let mut batch = Batch::new(cds(), Reach::Local);
+    let mut batch = Batch::new(cds(), Provenance::Local);
     batch.upserts = names.iter().map(|name| variant(anyone(name), body)).collect();
     let watch = fixture.database.commit_watched(batch, percent, Arc::clone(&bell) as Arc<dyn Observer>);
     (watch, bell)
@@ -195,7 +195,7 @@ fn an_observer_follows_a_commit_at_each_view() {
     let mut mover = fixture.attach(&[plain("a")]);
     let before = one.attachment.cursor().removals;
     let follower = Arc::new(Follower::default());
-    let mut batch = Batch::new(cds(), Reach::Local);
+    let mut batch = Batch::new(cds(), Provenance::Local);
     batch.upserts = vec![variant(anyone("a"), "1")];
     let _watch = fixture.database.commit_watched(batch, 100, Arc::clone(&follower) as Arc<dyn Observer>);
     assert_eq!(follower.take(), ["touched [(1, 2)]"], "one view, two streams");

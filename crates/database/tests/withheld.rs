@@ -6,7 +6,7 @@ mod support;
 
 use support::{Fixture, aliased, anyone, located, only, plain, prod, said, variant};
 use weir_database::{Diff, Shape, Unsettled};
-use weir_types::{Absence, Batch, Code, Reach, ResourceError, ResourceLocator, Selector};
+use weir_types::{Absence, Batch, Code, Provenance, ResourceError, ResourceLocator, Selector};
 
 const CHANGES: Shape = Shape::Changes;
 
@@ -27,10 +27,10 @@ fn e01_a_withheld_name_is_an_error_and_nothing_that_comes_reaches_it() {
     let _allowed = f.attach(&[plain("a")]);
     for change in 0..4 {
         match change {
-            0 => f.put(Reach::Named, anyone("a"), "secret"),
-            1 => f.commit(Reach::Named, vec![variant(only("a", "prod"), "secret")], vec![anyone("a")]),
-            2 => f.commit(Reach::Wildcard, vec![aliased(anyone("x"), "secret", &["a"])], vec![]),
-            _ => f.put(Reach::Local, anyone("a"), "secret"),
+            0 => f.put(Provenance::Named, anyone("a"), "secret"),
+            1 => f.commit(Provenance::Named, vec![variant(only("a", "prod"), "secret")], vec![anyone("a")]),
+            2 => f.commit(Provenance::Wildcard, vec![aliased(anyone("x"), "secret", &["a"])], vec![]),
+            _ => f.put(Provenance::Local, anyone("a"), "secret"),
         }
         let diff = stream.step(CHANGES, false);
         assert_eq!((said(&diff), told(&diff)), (Default::default(), vec![]), "change {change}");
@@ -51,7 +51,7 @@ fn e01_what_upstream_says_is_wrong_with_a_withheld_name_stays_unknown() {
     let mut stream = f.attach(&[withheld("a")]);
     stream.step(CHANGES, false);
     let locator = ResourceLocator::new("a", prod());
-    let mut batch = Batch::new(support::cds(), Reach::Named);
+    let mut batch = Batch::new(support::cds(), Provenance::Named);
     batch.mark_absent(&locator, Absence::Known);
     batch.fail(&locator, ResourceError::new(Code::NOT_FOUND, "no such thing"));
     f.database.commit(batch);
@@ -80,7 +80,7 @@ fn u12_what_is_beyond_a_limit_is_an_error_that_says_nothing_of_the_resource() {
     let diff = stream.step(CHANGES, false);
     assert_eq!((told(&diff), &*diff.removed), (vec![("a", "RESOURCE_EXHAUSTED")], &[][..]));
     assert_eq!(&*diff.errors.told[0].error.message, "why");
-    f.put(Reach::Local, anyone("a"), "1");
+    f.put(Provenance::Local, anyone("a"), "1");
     assert_eq!(told(&stream.step(CHANGES, false)), []);
     stream.change(&[plain("a")], &[beyond("a", "why")]);
     let wanted = f.database.take_demand();

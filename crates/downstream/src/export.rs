@@ -198,7 +198,7 @@ pub fn write(to: &Path, type_url: &TypeUrl, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use weir_types::{Answered, Batch, Constraints, Content, Reach, Variant, VariantKey};
+    use weir_types::{Answered, Batch, Constraints, Content, Provenance, Variant, VariantKey};
 
     use super::*;
 
@@ -219,7 +219,7 @@ mod tests {
     impl weir_database::Observer for Unobserved {}
 
     fn batch(exporter: &Exporter, names: &[&str]) -> Batch {
-        let mut batch = Batch::new(exporter.export.type_url.clone(), Reach::Wildcard);
+        let mut batch = Batch::new(exporter.export.type_url.clone(), Provenance::Wildcard);
         batch.answered.push(Answered::all());
         let variant = |name: &&str| {
             let content = Content { body: Some(Bytes::from_static(b"")), ..Content::default() };

@@ -84,7 +84,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use weir_types::{Batch, Constraints, Content, Reach, TypeUrl, Variant, VariantKey};
+    use weir_types::{Batch, Constraints, Content, Provenance, TypeUrl, Variant, VariantKey};
 
     use super::*;
 
@@ -92,7 +92,7 @@ mod tests {
     fn types_without_a_name_are_one() {
         let database = Database::new(weir_database::Settings::default());
         for type_url in ["type.googleapis.com/acme.A", "type.googleapis.com/acme.B"] {
-            let mut batch = Batch::new(TypeUrl::new(type_url), Reach::Local);
+            let mut batch = Batch::new(TypeUrl::new(type_url), Provenance::Local);
             let content = Content { body: Some(Bytes::from_static(b"body")), ..Content::default() };
             batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
             database.commit(batch);

@@ -72,7 +72,9 @@ mod tests {
     use bytes::Bytes;
     use prost::Message;
     use weir_database::{Database, Settings, Subscriber};
-    use weir_types::{ApiVersion, Batch, Constraints, Content, Dialect, Reach, TypeUrl, Variant, VariantKey};
+    use weir_types::{
+        ApiVersion, Batch, Constraints, Content, Dialect, Provenance, TypeUrl, Variant, VariantKey,
+    };
     use weir_wire::discovery::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource};
     use weir_wire::request::DeltaRequest;
     use weir_wire::services::Service;
@@ -123,7 +125,7 @@ mod tests {
 
     fn holding(content: Content) -> (Database, Responses<RecentResponses>) {
         let database = Database::new(Settings::default());
-        let mut batch = Batch::new(TypeUrl::new("t"), Reach::Local);
+        let mut batch = Batch::new(TypeUrl::new("t"), Provenance::Local);
         let content = Content { body: Some(Bytes::from_static(b"body")), ..content };
         batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
         batch.received = Some(now());
@@ -158,7 +160,7 @@ mod tests {
                 do_not_cache,
                 ..Content::default()
             };
-            let mut batch = Batch::new(TypeUrl::new("t"), Reach::Local);
+            let mut batch = Batch::new(TypeUrl::new("t"), Provenance::Local);
             batch.upserts.push(Variant::new(VariantKey::new("a", Constraints::unconstrained()), content));
             database.commit(batch);
             assert!(next(&mut waiting, &frames).is_some_and(|frame| !frame.is_empty()));

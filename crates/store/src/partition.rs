@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_types::xdstp::glob_of;
-use weir_types::{Breadth, DynamicParameters, Kind, Name, Reach, ResourceLocator, TypeUrl, VariantKey};
+use weir_types::{Breadth, DynamicParameters, Kind, Name, Provenance, ResourceLocator, TypeUrl, VariantKey};
 
 /// What is equal of an upstream stream in one process and in the next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub struct Partition {
     /// Which type.
     pub type_url: TypeUrl,
     /// Through which kind of subscription.
-    pub reach: Reach,
+    pub provenance: Provenance,
 }
 
 // === impl Partition ===
@@ -32,8 +32,8 @@ pub struct Partition {
 impl Partition {
     /// Where the answers to `locator` are.
     pub fn of(origin: &Arc<Origin>, type_url: &TypeUrl, locator: &ResourceLocator) -> Self {
-        let reach = if locator.is_wildcard() { Reach::Wildcard } else { Reach::Named };
-        Self { origin: Arc::clone(origin), type_url: type_url.clone(), reach }
+        let provenance = if locator.is_wildcard() { Provenance::Wildcard } else { Provenance::Named };
+        Self { origin: Arc::clone(origin), type_url: type_url.clone(), provenance }
     }
 
     /// Whether all of it is secret.

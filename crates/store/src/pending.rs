@@ -221,14 +221,14 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use weir_types::constraints::Expr;
-    use weir_types::{Constraints, Content, Reach, TypeUrl};
+    use weir_types::{Constraints, Content, Provenance, TypeUrl};
 
     use super::*;
     use crate::Origin;
 
     fn partition() -> Partition {
         let origin = Origin { authority: String::new(), keys: None, parameters: DynamicParameters::empty() };
-        Partition { origin: Arc::new(origin), type_url: TypeUrl::new("cds"), reach: Reach::Named }
+        Partition { origin: Arc::new(origin), type_url: TypeUrl::new("cds"), provenance: Provenance::Named }
     }
 
     fn variant(name: &str, env: Option<&str>, aliases: &[&str]) -> Variant {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn batch(change: impl FnOnce(&mut Batch)) -> Batch {
-        let mut batch = Batch::new(TypeUrl::new("cds"), Reach::Named);
+        let mut batch = Batch::new(TypeUrl::new("cds"), Provenance::Named);
         change(&mut batch);
         batch
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use prost::Message as _;
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use weir_types::xdstp::glob_of;
-use weir_types::{Absence, Breadth, Constraints, Name, Reach, ResourceLocator, Variant, VariantKey};
+use weir_types::{Absence, Breadth, Constraints, Name, Provenance, ResourceLocator, Variant, VariantKey};
 use weir_wire::{constraints, frame};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -57,15 +57,15 @@ pub(crate) fn stream_of(connection: &Connection, partition: &Partition) -> Resul
 }
 
 fn identity(partition: &Partition) -> impl rusqlite::Params {
-    let Partition { origin, type_url, reach } = partition;
-    let reach = match reach {
-        Reach::Named => 0,
-        Reach::Wildcard => 1,
-        Reach::Local => 2,
+    let Partition { origin, type_url, provenance } = partition;
+    let provenance = match provenance {
+        Provenance::Named => 0,
+        Provenance::Wildcard => 1,
+        Provenance::Local => 2,
     };
     let keys = origin.keys.as_ref().map(|keys| encode(keys.iter().map(|key| &**key)));
     let type_url = type_url.as_str().to_owned();
-    (origin.authority.clone(), type_url, reach, keys, encode_parameters(&origin.parameters))
+    (origin.authority.clone(), type_url, provenance, keys, encode_parameters(&origin.parameters))
 }
 
 /// Which rows of `variants` a locator may reach, by its name; its parameters have to be compared besides.

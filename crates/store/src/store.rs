@@ -65,7 +65,7 @@ impl Store {
     /// Notes what upstream has sent, to be written soon.
     pub fn note(&self, origin: &Arc<Origin>, batch: &Batch) {
         let type_url = batch.type_url.clone();
-        let partition = Partition { origin: Arc::clone(origin), type_url, reach: batch.reach };
+        let partition = Partition { origin: Arc::clone(origin), type_url, provenance: batch.provenance };
         self.change(|pending| pending.note(partition, batch));
     }
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use weir_store::{Origin, Store};
 use weir_types::{
-    Absence, Batch, Constraints, Content, DynamicParameters, Reach, ResourceLocator, TypeUrl, Variant,
+    Absence, Batch, Constraints, Content, DynamicParameters, Provenance, ResourceLocator, TypeUrl, Variant,
     VariantKey, WILDCARD,
 };
 
@@ -57,7 +57,7 @@ fn batch(round: u64) -> Batch {
     let value = format!("{round} {padding}").into_bytes();
     let any = prost_types::Any { type_url: cds().as_str().to_owned(), value };
     let body = Some(any.encode_to_vec().into());
-    let mut batch = Batch::new(cds(), Reach::Wildcard);
+    let mut batch = Batch::new(cds(), Provenance::Wildcard);
     let names = (0..RESOURCES).map(|number| format!("r{number}"));
     for name in names.chain(round.is_multiple_of(2).then(|| "even".to_owned())) {
         batch.upserts.push(Variant::new(key(&name), Content { body: body.clone(), ..Content::default() }));

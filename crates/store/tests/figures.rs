@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use weir_store::{Origin, Store};
 use weir_types::{
-    Batch, Constraints, Content, DynamicParameters, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
-    WILDCARD,
+    Batch, Constraints, Content, DynamicParameters, Provenance, ResourceLocator, TypeUrl, Variant,
+    VariantKey, WILDCARD,
 };
 
 const RESOURCES: u32 = 10_000;
@@ -27,7 +27,7 @@ fn of_ten_thousand_resources() {
     let any = prost_types::Any { type_url: cds.as_str().to_owned(), value: vec![b'x'; SIZE] };
     let body = Some(bytes::Bytes::from(any.encode_to_vec()));
     let everyone = ResourceLocator::new(WILDCARD, DynamicParameters::empty());
-    let mut batch = Batch::new(cds.clone(), Reach::Wildcard);
+    let mut batch = Batch::new(cds.clone(), Provenance::Wildcard);
     batch.upserts.extend((0..RESOURCES).map(|number| {
         let key = VariantKey::new(format!("resource-{number}"), Constraints::unconstrained());
         Variant::new(key, Content { body: body.clone(), ..Content::default() })

@@ -10,7 +10,7 @@ use crate::{
 /// Through which kind of subscription upstream sent something. A wildcard client never receives a resource
 /// that only somebody's explicit subscription brought, so the two are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reach {
+pub enum Provenance {
     /// Answers explicit names and globs, which stand for their names; kept while a locator of the name, or a
     /// glob that it belongs to, is subscribed.
     Named,
@@ -123,7 +123,7 @@ pub struct Batch {
     /// The one type it is about.
     pub type_url: TypeUrl,
     /// Through which kind of subscription it came.
-    pub reach: Reach,
+    pub provenance: Provenance,
     /// Variants that are new or may have changed.
     pub upserts: Vec<Variant>,
     /// Variants that are refreshed without being sent.
@@ -144,10 +144,10 @@ pub struct Batch {
 
 impl Batch {
     /// A batch that changes nothing yet.
-    pub fn new(type_url: TypeUrl, reach: Reach) -> Self {
+    pub fn new(type_url: TypeUrl, provenance: Provenance) -> Self {
         Self {
             type_url,
-            reach,
+            provenance,
             upserts: Vec::new(),
             heartbeats: Vec::new(),
             removals: Vec::new(),

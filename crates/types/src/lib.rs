@@ -25,7 +25,7 @@ mod type_url;
 mod variant;
 pub mod xdstp;
 
-pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Reach, Scope, Undecided};
+pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Provenance, Scope, Undecided};
 pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
 pub use dialect::Dialect;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_database::Database;
-use weir_types::{Absence, Batch, Code, Reach, ResourceError, ResourceLocator, TypeUrl};
+use weir_types::{Absence, Batch, Code, Provenance, ResourceError, ResourceLocator, TypeUrl};
 
 /// How many refusals are committed at once: few enough for a short lock, and many enough that a client which asks for
 /// 100,000 such names is not woken for each of them.
@@ -29,7 +29,7 @@ impl Refusals {
         locator: &ResourceLocator,
         why: String,
     ) {
-        let empty = || (0, Batch::new(type_url.clone(), Reach::Named));
+        let empty = || (0, Batch::new(type_url.clone(), Provenance::Named));
         let (count, batch) = self.0.entry(type_url.clone()).or_insert_with(empty);
         *count += 1;
         if locator.is_collection() {

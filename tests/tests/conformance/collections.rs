@@ -3,7 +3,7 @@
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::{locator, value};
 use weir_testkit::{Published, node, type_url};
-use weir_types::Reach;
+use weir_types::Provenance;
 
 use crate::proxy::{Proxy, brought_by, env_from_metadata, in_each_dialect};
 
@@ -11,8 +11,8 @@ use crate::proxy::{Proxy, brought_by, env_from_metadata, in_each_dialect};
 async fn w01_a_wildcard_never_receives_what_only_a_name_brought() {
     for type_url in ["cds", "lds", "acme"].map(type_url) {
         in_each_dialect(async |proxy, mut wildcard| {
-            let brought = |reach, name, text| {
-                proxy.database.commit(brought_by(reach, &[Published::text(type_url, name, text)]));
+            let brought = |provenance, name, text| {
+                proxy.database.commit(brought_by(provenance, &[Published::text(type_url, name, text)]));
             };
             let mut named = proxy.client(wildcard.dialect()).await;
             wildcard.subscribe(type_url, &[]);
@@ -21,12 +21,12 @@ async fn w01_a_wildcard_never_receives_what_only_a_name_brought() {
             for answer in named.drain().await {
                 named.ack(&answer);
             }
-            brought(Reach::Named, "only named", "1");
+            brought(Provenance::Named, "only named", "1");
             assert!(named.accept(type_url).await.names().contains(&"only named"));
-            brought(Reach::Wildcard, "both", "1");
+            brought(Provenance::Wildcard, "both", "1");
             assert!(named.accept(type_url).await.names().contains(&"both"), "a wildcard answers names too");
             assert_eq!(wildcard.accept(type_url).await.names(), ["both"]);
-            brought(Reach::Named, "only named", "2");
+            brought(Provenance::Named, "only named", "2");
             wildcard.expect_nothing().await;
         })
         .await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weir_testkit::client::Change;
 use weir_testkit::constraints::{locator, value};
 use weir_testkit::{Published, XdsClient, node, type_url};
-use weir_types::{Absence, Reach};
+use weir_types::{Absence, Provenance};
 use weir_wire::discovery::DeltaDiscoveryRequest;
 
 use crate::proxy::{Proxy, brought_by};
@@ -118,7 +118,7 @@ async fn i04_unsubscribing_from_what_a_wildcard_covers_is_answered() {
     proxy.origin.set_all(["a", "b"].map(|name| Published::text(cds, name, "1")));
     client.subscribe(cds, &["*", "a", "hidden", "missing"]);
     client.accept(cds).await;
-    proxy.database.commit(brought_by(Reach::Named, &[Published::text(cds, "hidden", "1")]));
+    proxy.database.commit(brought_by(Provenance::Named, &[Published::text(cds, "hidden", "1")]));
     assert_eq!(client.accept(cds).await.names(), ["hidden"]);
 
     client.unsubscribe(cds, &["a"]);

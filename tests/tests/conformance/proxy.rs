@@ -16,7 +16,7 @@ use weir_testkit::client::DIALECTS;
 use weir_testkit::node::NodeBuilder;
 use weir_testkit::resource::PROBE;
 use weir_testkit::{Dialect, Published, XdsClient, node};
-use weir_types::{Absence, Answered, Batch, NodeField, Reach, ResourceLocator, TypeUrl, Variant};
+use weir_types::{Absence, Answered, Batch, NodeField, Provenance, ResourceLocator, TypeUrl, Variant};
 
 use crate::observed;
 
@@ -181,7 +181,7 @@ impl Origin {
         let mut batch_of = |type_url: &str, change: &mut dyn FnMut(&mut Batch)| {
             let type_url = TypeUrl::new(type_url);
             let at = batches.iter().position(|batch| batch.type_url == type_url).unwrap_or_else(|| {
-                batches.push(Batch::new(type_url, Reach::Local));
+                batches.push(Batch::new(type_url, Provenance::Local));
                 batches.len() - 1
             });
             change(&mut batches[at]);
@@ -221,14 +221,14 @@ impl Origin {
 
     /// States that a locator without parameters is absent, and how it knows.
     pub fn declare_absent(&self, type_url: &str, name: &str, absence: Absence) {
-        let mut batch = Batch::new(TypeUrl::new(type_url), Reach::Local);
+        let mut batch = Batch::new(TypeUrl::new(type_url), Provenance::Local);
         batch.mark_absent(&ResourceLocator::new(name, Default::default()), absence);
         self.0.database.commit(batch);
     }
 
     /// States that it has nothing for wildcards but what it has sent.
     pub fn answer_wildcards(&self, type_url: &str) {
-        let mut batch = Batch::new(TypeUrl::new(type_url), Reach::Local);
+        let mut batch = Batch::new(TypeUrl::new(type_url), Provenance::Local);
         batch.answered.push(Answered::all());
         self.0.database.commit(batch);
     }
@@ -238,7 +238,7 @@ impl Origin {
         for change in self.0.database.take_demand() {
             let DemandChange::Wanted(type_url, locator) = change else { continue };
             if type_url.as_str() == PROBE {
-                let mut batch = Batch::new(type_url, Reach::Local);
+                let mut batch = Batch::new(type_url, Provenance::Local);
                 batch.upserts.push(variant(&Published::text(PROBE, &locator.name, "")));
                 self.0.database.commit(batch);
             } else if !state.silent {
@@ -256,7 +256,7 @@ impl State {
                 || resource.aliases.iter().any(|alias| **alias == *locator.name);
             resource.type_url == type_url.as_str() && named && resource.matches(&parameters)
         });
-        let mut batch = Batch::new(type_url, Reach::Local);
+        let mut batch = Batch::new(type_url, Provenance::Local);
         if locator.is_collection() {
             batch.mark_answered(locator);
         } else if !exists {
@@ -274,9 +274,9 @@ pub fn variant(resource: &Published) -> Variant {
 }
 
 /// What one response of an upstream brings for those who asked in this way: by name, or by wildcard.
-pub fn brought_by(reach: Reach, resources: &[Published]) -> Batch {
+pub fn brought_by(provenance: Provenance, resources: &[Published]) -> Batch {
     let type_url = resources.first().expect("a resource").type_url.as_str();
-    let mut batch = Batch::new(TypeUrl::new(type_url), reach);
+    let mut batch = Batch::new(TypeUrl::new(type_url), provenance);
     batch.upserts.extend(resources.iter().map(variant));
     batch
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_testkit::client::Change;
 use weir_testkit::constraints::locator;
 use weir_testkit::{Published, XdsClient, node, type_url};
-use weir_types::{Absence, Reach};
+use weir_types::{Absence, Provenance};
 use weir_wire::discovery::DiscoveryRequest;
 
 use crate::proxy::{Proxy, brought_by};
@@ -187,7 +187,7 @@ async fn s06_a_wildcard_beside_names_is_their_union_and_the_names_outlive_it() {
         client.subscribe(type_url, &["*", "hidden"]);
         client.accept(type_url).await;
         // Nothing that a wildcard covers.
-        proxy.database.commit(brought_by(Reach::Named, &[text("hidden", "1")]));
+        proxy.database.commit(brought_by(Provenance::Named, &[text("hidden", "1")]));
         let received = client.accept(type_url).await;
         assert_eq!(received.resource("hidden").text(), "1");
         proxy.origin.set(text("b", "2"));
@@ -200,7 +200,7 @@ async fn s06_a_wildcard_beside_names_is_their_union_and_the_names_outlive_it() {
         }
         proxy.origin.set(text("b", "3"));
         client.expect_nothing().await;
-        proxy.database.commit(brought_by(Reach::Named, &[text("hidden", "2")]));
+        proxy.database.commit(brought_by(Provenance::Named, &[text("hidden", "2")]));
         let received = client.accept(type_url).await;
         assert_eq!(received.texts(), [("hidden".to_owned(), "2".to_owned())]);
     }

@@ -152,7 +152,7 @@ mod tests {
     use prost::Message;
     use prost_types::Any;
     use weir_types::constraints::Expr;
-    use weir_types::{Batch, Constraints, Content, Reach, VariantKey};
+    use weir_types::{Batch, Constraints, Content, Provenance, VariantKey};
 
     use super::*;
 
@@ -168,7 +168,7 @@ mod tests {
             ..Content::default()
         };
         let key = VariantKey::new("x", Constraints::new(Expr::value("env", "prod")));
-        let mut batch = Batch::new(TypeUrl::new("a/b"), Reach::Named);
+        let mut batch = Batch::new(TypeUrl::new("a/b"), Provenance::Named);
         batch.upserts.push(Variant::new(key, content));
         let mut held = Held::new(&["x", "y"].map(Name::from));
         held.apply(batch);

@@ -109,12 +109,12 @@ fn is_equal(left: &Variant, right: &Variant) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use weir_types::{Constraints, Content, DynamicParameters, Reach, ResourceLocator, TypeUrl};
+    use weir_types::{Constraints, Content, DynamicParameters, Provenance, ResourceLocator, TypeUrl};
 
     use super::*;
 
     fn batch() -> Batch {
-        Batch::new(TypeUrl::new("a/b"), Reach::Named)
+        Batch::new(TypeUrl::new("a/b"), Provenance::Named)
     }
 
     fn with(name: &str, version: &str, aliases: &[&str]) -> Batch {

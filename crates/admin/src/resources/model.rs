@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use weir_database::survey::{self, HeldVariant};
-use weir_types::{Absence, Form, Reach, TypeUrl};
+use weir_types::{Absence, Form, Provenance, TypeUrl};
 use weir_wire::json::{any_to_json, constraints_to_json};
 use weir_wire::redact::redacted;
 
@@ -120,10 +120,10 @@ impl ResourceVariant {
         Self {
             constraints: variant.key().constraints.to_string(),
             dynamic_parameter_constraints: constraints_to_json(&variant.key().constraints),
-            reach: Cow::Borrowed(match held.reach {
-                Reach::Named => "named",
-                Reach::Wildcard => "wildcard",
-                Reach::Local => "local",
+            reach: Cow::Borrowed(match held.provenance {
+                Provenance::Named => "named",
+                Provenance::Wildcard => "wildcard",
+                Provenance::Local => "local",
             }),
             version: variant.version(Form::Plain).to_string(),
             located_version: variant.version(Form::Located).to_string(),

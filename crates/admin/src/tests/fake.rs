@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use weir_database::{Attachment, Database, Settings, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Batch, Constraints, Content, DynamicParameters, Fingerprint, Name, Reach, Selector, Subscription,
+    Batch, Constraints, Content, DynamicParameters, Fingerprint, Name, Provenance, Selector, Subscription,
     TypeUrl, Variant, VariantKey,
 };
 
@@ -69,7 +69,7 @@ impl Fake {
 
     /// Holds these variants of clusters: name, constraints, and the seconds of a timeout.
     pub(crate) fn hold(&self, variants: &[(&str, Expr, u32)]) {
-        let mut batch = Batch::new(TypeUrl::new(CDS), Reach::Local);
+        let mut batch = Batch::new(TypeUrl::new(CDS), Provenance::Local);
         for (name, constraints, seconds) in variants {
             let body =
                 serde_json::json!({ "@type": CDS, "name": name, "connect_timeout": format!("{seconds}s") });
@@ -82,7 +82,7 @@ impl Fake {
 
     /// Holds a variant no longer.
     pub(crate) fn withdraw(&self, name: &str, constraints: &Expr) {
-        let mut batch = Batch::new(TypeUrl::new(CDS), Reach::Local);
+        let mut batch = Batch::new(TypeUrl::new(CDS), Provenance::Local);
         batch.removals.push(VariantKey::new(name, Constraints::new(constraints.clone())));
         self.database.commit(batch);
     }

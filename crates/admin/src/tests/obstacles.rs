@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_types::constraints::Expr;
-use weir_types::{Batch, Constraints, Reach, ResourceError, ResourceLocator, TypeUrl};
+use weir_types::{Batch, Constraints, Provenance, ResourceError, ResourceLocator, TypeUrl};
 
 use super::fake::Fake;
 use super::get;
@@ -20,7 +20,7 @@ async fn e01_what_is_kept_from_a_client_is_listed_with_the_reason() {
     let fake = Fake::new(1);
     let stream = fake.ask_for_barred();
     let locator = stream.subscription().iter().find(|selector| &*selector.locator.name == "open").unwrap();
-    let mut batch = Batch::new(TypeUrl::new(LDS), Reach::Named);
+    let mut batch = Batch::new(TypeUrl::new(LDS), Provenance::Named);
     let ResourceLocator { name, parameters } = &locator.locator;
     batch.fail(
         &ResourceLocator::new(name.clone(), parameters.clone()),

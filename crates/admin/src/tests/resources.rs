@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Batch, Reach, ResourceLocator, TypeUrl};
+use weir_types::{Absence, Batch, Provenance, ResourceLocator, TypeUrl};
 
 use super::fake::Fake;
 use super::get;
@@ -118,7 +118,7 @@ async fn what_upstream_has_not_answered_is_no_missing_resource() {
 
     for (absence, outcome) in [(Absence::TimedOut, "timed-out"), (Absence::Known, "nothing-matches")] {
         let locator = ResourceLocator::new("a", parameters.into_iter().collect());
-        let mut batch = Batch::new(TypeUrl::from_short_name("cds").unwrap(), Reach::Named);
+        let mut batch = Batch::new(TypeUrl::from_short_name("cds").unwrap(), Provenance::Named);
         batch.mark_absent(&locator, absence);
         fake.database.commit(batch);
         assert_eq!(explain("param=env=prod").await["outcome"], outcome);

@@ -57,7 +57,8 @@ mod tests {
 
     use bytes::Bytes;
     use weir_types::{
-        Batch, Constraints, Content, Cursor, DynamicParameters, Reach, Selector, TypeUrl, Variant, VariantKey,
+        Batch, Constraints, Content, Cursor, DynamicParameters, Provenance, Selector, TypeUrl, Variant,
+        VariantKey,
     };
 
     use super::*;
@@ -82,7 +83,7 @@ mod tests {
 
     /// A commit that changes a name, or removes it.
     fn batch(round: usize) -> Batch {
-        let mut batch = Batch::new(type_url(), Reach::Local);
+        let mut batch = Batch::new(type_url(), Provenance::Local);
         let key = VariantKey::new(name(round * 7 % NAMES), Constraints::default());
         if round.is_multiple_of(3) {
             batch.removals.push(key);

@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use weir_types::{Batch, Name, Reach};
+use weir_types::{Batch, Name, Provenance};
 
 /// About how many names a part is: a few milliseconds' worth. Few in debug builds, so that what tests do there goes this way.
 const NAMES: usize = if cfg!(debug_assertions) { 4 } else { 500 };
@@ -13,7 +13,7 @@ const NAMES: usize = if cfg!(debug_assertions) { 4 } else { 500 };
 /// Whether `batch` is committed in parts.
 pub(super) fn is_divided(batch: &Batch) -> bool {
     let unaliased = || batch.upserts.iter().all(|variant| variant.content().aliases.is_empty());
-    batch.reach == Reach::Named && size(batch) > NAMES && unaliased()
+    batch.provenance == Provenance::Named && size(batch) > NAMES && unaliased()
 }
 
 fn size(batch: &Batch) -> usize {
@@ -27,7 +27,7 @@ pub(super) fn of(batch: Batch) -> Vec<Batch> {
         return vec![batch];
     }
     let (hasher, count) = (RandomState::new(), size(&batch).div_ceil(NAMES));
-    let part = || Batch { received: batch.received, ..Batch::new(batch.type_url.clone(), batch.reach) };
+    let part = || Batch { received: batch.received, ..Batch::new(batch.type_url.clone(), batch.provenance) };
     let mut parts: Vec<Batch> = (0..count).map(|_| part()).collect();
     let at = |name: &Name| usize::try_from(hasher.hash_one(name) % count as u64).unwrap_or_default();
     batch.upserts.into_iter().for_each(|of| parts[at(of.name())].upserts.push(of));
@@ -49,8 +49,8 @@ mod tests {
 
     use super::*;
 
-    fn batch(reach: Reach, names: usize) -> Batch {
-        let mut batch = Batch::new(TypeUrl::new("type.googleapis.com/acme.Widget"), reach);
+    fn batch(provenance: Provenance, names: usize) -> Batch {
+        let mut batch = Batch::new(TypeUrl::new("type.googleapis.com/acme.Widget"), provenance);
         for n in 0..names {
             let key = VariantKey::new(format!("name-{n}"), Constraints::default());
             let other = VariantKey::new(
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn d14_all_of_a_name_is_in_one_part_and_collections_are_answered_at_last() {
-        let parts = of(batch(Reach::Named, 2000));
+        let parts = of(batch(Provenance::Named, 2000));
         assert_eq!(parts.len(), 4000 / NAMES);
         let mut seen = HashSet::new();
         for part in &parts {
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn d14_wildcards_aliases_and_short_batches_stay_whole() {
-        assert_eq!(of(batch(Reach::Wildcard, 2000)).len(), 1);
-        assert_eq!(of(batch(Reach::Named, NAMES / 2)).len(), 1);
-        let mut aliased = batch(Reach::Named, 2000);
+        assert_eq!(of(batch(Provenance::Wildcard, 2000)).len(), 1);
+        assert_eq!(of(batch(Provenance::Named, NAMES / 2)).len(), 1);
+        let mut aliased = batch(Provenance::Named, 2000);
         let content = Content { aliases: vec!["alias".into()].into(), ..Content::default() };
         aliased.upserts.push(Variant::new(VariantKey::new("x", Constraints::default()), content));
         assert_eq!(of(aliased).len(), 1);

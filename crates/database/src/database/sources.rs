@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use weir_types::{Batch, Reach, TypeUrl, authority};
+use weir_types::{Batch, Provenance, TypeUrl, authority};
 
 use super::Database;
 use crate::demand::ParameterSets;
 use crate::limits::{ClientLimits, DemandLimits};
 use crate::type_cache::TypeCache;
 
-const REACHES: [Reach; 3] = [Reach::Wildcard, Reach::Named, Reach::Local];
+const REACHES: [Provenance; 3] = [Provenance::Wildcard, Provenance::Named, Provenance::Local];
 
 /// Whether a name that came by `reach` is from the source of an authority. A wildcard is asked of the source of names
 /// without an authority, whatever names it brings.
-fn brought(of: &str, reach: Reach) -> impl Fn(&str) -> bool {
-    move |name| match reach {
-        Reach::Wildcard => of.is_empty(),
-        Reach::Named | Reach::Local => authority(name) == of,
+fn brought(of: &str, provenance: Provenance) -> impl Fn(&str) -> bool {
+    move |name| match provenance {
+        Provenance::Wildcard => of.is_empty(),
+        Provenance::Named | Provenance::Local => authority(name) == of,
     }
 }
 
@@ -58,8 +58,8 @@ impl Database {
         let mut types = self.known_types();
         types.sort_by_key(|type_url| std::cmp::Reverse((type_url.rank(), type_url.as_str().to_owned())));
         for type_url in types {
-            for reach in REACHES {
-                self.withdraw_from(authority, &type_url, reach);
+            for provenance in REACHES {
+                self.withdraw_from(authority, &type_url, provenance);
             }
         }
     }
@@ -68,17 +68,17 @@ impl Database {
     pub fn holds(&self, authority: &str) -> bool {
         let holds = |type_url| {
             let any = |cache: &TypeCache| {
-                REACHES.iter().any(|reach| cache.holds(*reach, brought(authority, *reach)))
+                REACHES.iter().any(|provenance| cache.holds(*provenance, brought(authority, *provenance)))
             };
             self.look_at(type_url, any).unwrap_or_default()
         };
         self.known_types().iter().any(holds)
     }
 
-    fn withdraw_from(&self, of: &str, type_url: &TypeUrl, reach: Reach) {
-        let brought = brought(of, reach);
-        let mut batch = Batch::new(type_url.clone(), reach);
-        let removals = self.look_at(type_url, |cache| cache.held(reach, brought)).unwrap_or_default();
+    fn withdraw_from(&self, of: &str, type_url: &TypeUrl, provenance: Provenance) {
+        let brought = brought(of, provenance);
+        let mut batch = Batch::new(type_url.clone(), provenance);
+        let removals = self.look_at(type_url, |cache| cache.held(provenance, brought)).unwrap_or_default();
         if !removals.is_empty() {
             batch.removals = removals;
             self.commit(batch);

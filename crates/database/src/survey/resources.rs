@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Commit, Constraints, DynamicParameters, Fingerprint, Name, Reach, ResourceError, TypeUrl,
+    Absence, Commit, Constraints, DynamicParameters, Fingerprint, Name, Provenance, ResourceError, TypeUrl,
     Variant, VariantKey,
 };
 
@@ -31,7 +31,7 @@ pub struct HeldVariant {
     /// The variant.
     pub variant: Arc<Variant>,
     /// How it came.
-    pub reach: Reach,
+    pub provenance: Provenance,
     /// Whether its time to live is over, so that nobody is told of it.
     pub expired: bool,
     /// How many subscriptions of streams show it.
@@ -64,10 +64,10 @@ impl Candidate for HeldVariant {
 
     /// As a name is answered: by what came for it, then by what a wildcard brought, then by what is local.
     fn rank(&self) -> u8 {
-        match self.reach {
-            Reach::Named => 2,
-            Reach::Wildcard => 1,
-            Reach::Local => 0,
+        match self.provenance {
+            Provenance::Named => 2,
+            Provenance::Wildcard => 1,
+            Provenance::Local => 0,
         }
     }
 }
@@ -142,9 +142,9 @@ impl TypeCache {
                 *shown.entry(member.variant.key()).or_default() += streams.of(id);
             }
         }
-        let held = |(variant, reach, expired): (&Arc<Variant>, Reach, bool)| HeldVariant {
+        let held = |(variant, provenance, expired): (&Arc<Variant>, Provenance, bool)| HeldVariant {
             variant: Arc::clone(variant),
-            reach,
+            provenance,
             expired,
             subscribers: if expired { 0 } else { shown.get(variant.key()).copied().unwrap_or_default() },
         };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use weir_types::{Absence, Absent, Answered, Batch, Commit, Reach, Undecided, Variant, VariantKey};
+use weir_types::{Absence, Absent, Answered, Batch, Commit, Provenance, Undecided, Variant, VariantKey};
 
 use super::TypeCache;
 use super::transaction::{State, Transaction, Unresolved};
@@ -77,7 +77,7 @@ impl TypeCache {
     fn selects_named(&mut self, id: SelectionId) -> bool {
         let locator = &self.selections[id].locator;
         let there = self.variants.answer(&locator.name, &locator.parameters);
-        there.is_some_and(|variant| self.variants.has(&variant, Reach::Named))
+        there.is_some_and(|variant| self.variants.has(&variant, Provenance::Named))
     }
 
     /// The selections of names that upstream has yet to decide on.
@@ -119,19 +119,19 @@ impl Transaction<'_> {
         if variant.content().do_not_cache {
             self.receive_uncacheable(&variant);
         }
-        self.put(variant, batch.reach);
+        self.put(variant, batch.provenance);
     }
 
     /// Changes the variants that are here as `batch` says.
     fn change_variants(&mut self, batch: &Batch) {
         self.keep_undecided(&batch.undecided);
         for key in &batch.removals {
-            self.take(key, batch.reach);
+            self.take(key, batch.provenance);
         }
         for heartbeat in &batch.heartbeats {
-            self.refresh(heartbeat, batch.reach, batch.received);
+            self.refresh(heartbeat, batch.provenance, batch.received);
         }
-        if batch.reach == Reach::Named {
+        if batch.provenance == Provenance::Named {
             self.hear_by_name(&batch.absent);
         }
     }
@@ -191,7 +191,7 @@ impl Transaction<'_> {
             }
             heard.extend(self.cache.variants.listing(name).chain([name]).cloned());
         }
-        self.evict_unreachable(&heard, Reach::Wildcard);
+        self.evict_unreachable(&heard, Provenance::Wildcard);
     }
 
     fn mark_absent(&mut self, absent: &Absent) {
@@ -261,8 +261,8 @@ mod tests {
             Commit(self.commits)
         }
 
-        fn batch(&mut self, changes: &Changes, reach: Reach) -> Batch {
-            let mut batch = Batch::new(TypeUrl::new("cds"), reach);
+        fn batch(&mut self, changes: &Changes, provenance: Provenance) -> Batch {
+            let mut batch = Batch::new(TypeUrl::new("cds"), provenance);
             let version = self.next().0.to_string();
             for (brings, name, kind) in changes {
                 let content = Content { upstream_version: version.as_str().into(), ..Content::default() };
@@ -303,7 +303,7 @@ mod tests {
                     self.cache.give_up_idle(&due, (self.now, idle), &self.demand, || at);
                 }
                 Step::Commit(changes) => {
-                    let (batch, at) = (self.batch(changes, Reach::Local), self.next());
+                    let (batch, at) = (self.batch(changes, Provenance::Local), self.next());
                     self.cache.commit(batch, at);
                 }
             }
@@ -352,7 +352,7 @@ mod tests {
         ) {
             let mut world = World::new();
             for (changes, steps) in rounds {
-                let mut committing = Committing::new(world.batch(&changes, Reach::Local));
+                let mut committing = Committing::new(world.batch(&changes, Provenance::Local));
                 let (mut steps, mut at) = (steps.iter(), world.next());
                 while !world.cache.go_on(&mut committing, at, 1) {
                     steps.by_ref().take(2).for_each(|step| world.step(step));

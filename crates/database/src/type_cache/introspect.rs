@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Absence, Fingerprint, Name, Reach, ResourceLocator, Variant, VariantKey};
+use weir_types::{Absence, Fingerprint, Name, Provenance, ResourceLocator, Variant, VariantKey};
 
 use super::TypeCache;
 use super::tables::Variants;
@@ -18,12 +18,12 @@ pub(crate) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// What is held, how it came, and whether its time to live is over; in the order in which a name is answered.
-    pub(crate) fn held(&self) -> impl Iterator<Item = (&'a Arc<Variant>, Reach, bool)> + use<'a> {
-        let reaches = [Reach::Named, Reach::Wildcard, Reach::Local];
+    pub(crate) fn held(&self) -> impl Iterator<Item = (&'a Arc<Variant>, Provenance, bool)> + use<'a> {
+        let reaches = [Provenance::Named, Provenance::Wildcard, Provenance::Local];
         let sets = self.cache.variants.of(self.name).into_iter().flat_map(Variants::sets);
-        sets.zip(reaches).flat_map(|(set, reach)| {
+        sets.zip(reaches).flat_map(|(set, provenance)| {
             let live = set.iter().count();
-            set.held().enumerate().map(move |(at, variant)| (variant, reach, at >= live))
+            set.held().enumerate().map(move |(at, variant)| (variant, provenance, at >= live))
         })
     }
 
@@ -52,16 +52,16 @@ impl TypeCache {
     }
 
     /// What came in this way, expired or not, and has such a name.
-    pub(crate) fn held(&self, reach: Reach, is: impl Fn(&str) -> bool) -> Vec<VariantKey> {
+    pub(crate) fn held(&self, provenance: Provenance, is: impl Fn(&str) -> bool) -> Vec<VariantKey> {
         let of_names = self.variants.iter_from(0).filter(|(name, _)| is(name));
-        let held = of_names.flat_map(|(_, variants)| variants.of(reach).held());
+        let held = of_names.flat_map(|(_, variants)| variants.of(provenance).held());
         held.map(|variant| variant.key().clone()).collect()
     }
 
     /// Whether anything came in this way that has such a name.
-    pub(crate) fn holds(&self, reach: Reach, is: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn holds(&self, provenance: Provenance, is: impl Fn(&str) -> bool) -> bool {
         let mut all = self.variants.iter_from(0);
-        all.any(|(name, variants)| is(name) && variants.of(reach).held().next().is_some())
+        all.any(|(name, variants)| is(name) && variants.of(provenance).held().next().is_some())
     }
 
     /// The resources that list an alias.

@@ -6,20 +6,25 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Heartbeat, Reach};
+use weir_types::{Heartbeat, Provenance};
 
 use super::transaction::Transaction;
 
 impl Transaction<'_> {
     /// Lets a variant live on that upstream vouches for. One that is not held stays unknown.
-    pub(super) fn refresh(&mut self, Heartbeat { key, ttl }: &Heartbeat, reach: Reach, at: Option<Instant>) {
-        let held = self.cache.variants.of(&key.name).and_then(|all| all.of(reach).get(&key.constraints));
+    pub(super) fn refresh(
+        &mut self,
+        Heartbeat { key, ttl }: &Heartbeat,
+        provenance: Provenance,
+        at: Option<Instant>,
+    ) {
+        let held = self.cache.variants.of(&key.name).and_then(|all| all.of(provenance).get(&key.constraints));
         let Some((held, at)) = held.zip(at) else { return };
         let refreshed = Arc::new(held.refreshed(at, *ttl));
-        if self.is_wanted(&refreshed, reach) {
-            self.store(refreshed, reach);
+        if self.is_wanted(&refreshed, provenance) {
+            self.store(refreshed, provenance);
         } else {
-            self.take(key, reach);
+            self.take(key, provenance);
         }
     }
 

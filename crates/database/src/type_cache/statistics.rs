@@ -1,6 +1,6 @@
 //! How much there is of a type, counted in slices.
 
-use weir_types::Reach;
+use weir_types::Provenance;
 
 use super::TypeCache;
 use crate::view::SelectionId;
@@ -37,8 +37,8 @@ impl TypeCache {
     ) -> Option<usize> {
         let next = place.saturating_add(count);
         for (_, variants) in self.variants.iter_from(place).take(count) {
-            let [named, wildcard, local] =
-                [Reach::Named, Reach::Wildcard, Reach::Local].map(|reach| variants.of(reach).held().count());
+            let [named, wildcard, local] = [Provenance::Named, Provenance::Wildcard, Provenance::Local]
+                .map(|provenance| variants.of(provenance).held().count());
             statistics.names += 1;
             statistics.variants += named + wildcard + local;
             statistics.bytes += variants.bytes();

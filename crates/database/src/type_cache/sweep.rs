@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Commit, Name, Reach};
+use weir_types::{Commit, Name, Provenance};
 
 use super::TypeCache;
 use super::transaction::Transaction;
@@ -103,8 +103,8 @@ impl Transaction<'_> {
             if everything { self.cache.variants.names().cloned().collect() } else { named.clone() };
         let members = globs.iter().flat_map(|glob| self.cache.variants.members(glob));
         named.extend(members.cloned());
-        self.evict_unreachable(&named, Reach::Named);
-        self.evict_unreachable(&wildcard, Reach::Wildcard);
+        self.evict_unreachable(&named, Provenance::Named);
+        self.evict_unreachable(&wildcard, Provenance::Wildcard);
     }
 }
 

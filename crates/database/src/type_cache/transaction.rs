@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
-use weir_types::{Breadth, Commit, Name, Reach, VariantKey};
+use weir_types::{Breadth, Commit, Name, Provenance, VariantKey};
 
 use super::TypeCache;
 use crate::selection::{Change, Selection};
@@ -143,7 +143,7 @@ impl<'a> Transaction<'a> {
             collection => (name, self.cache.variants.lookup(name, &locator.parameters, collection)),
         };
         if let Some(variant) = variant.as_ref().filter(|_| self.cache.selections[id].is_absent_by_name())
-            && self.cache.variants.has(variant, Reach::Named)
+            && self.cache.variants.has(variant, Provenance::Named)
         {
             self.cache.selections[id].set_absent_by_name(false);
         }

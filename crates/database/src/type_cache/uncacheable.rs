@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use weir_types::{Breadth, Commit, Name, Reach, Selector, Variant};
+use weir_types::{Breadth, Commit, Name, Provenance, Selector, Variant};
 
 use super::TypeCache;
 use super::transaction::Transaction;
@@ -55,8 +55,8 @@ impl TypeCache {
         }
         // What is not kept was selected by nobody else, so that there is nothing to resolve.
         let mut transaction = Transaction::unnumbered(self);
-        for reach in [Reach::Named, Reach::Wildcard] {
-            transaction.evict_unreachable(&names, reach);
+        for provenance in [Provenance::Named, Provenance::Wildcard] {
+            transaction.evict_unreachable(&names, provenance);
         }
     }
 

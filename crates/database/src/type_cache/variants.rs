@@ -3,34 +3,34 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_types::{Breadth, DynamicParameters, Name, Reach, Variant, VariantKey};
+use weir_types::{Breadth, DynamicParameters, Name, Provenance, Variant, VariantKey};
 
 use super::transaction::Transaction;
 use crate::view::SelectionId;
 
 impl Transaction<'_> {
     /// Puts a variant in place of what is held of it, if anyone subscribes to it.
-    pub(super) fn put(&mut self, mut variant: Variant, reach: Reach) {
-        if !self.is_wanted(&variant, reach) {
-            return self.take(variant.key(), reach);
+    pub(super) fn put(&mut self, mut variant: Variant, provenance: Provenance) {
+        if !self.is_wanted(&variant, provenance) {
+            return self.take(variant.key(), provenance);
         }
         self.cache.variants.share_bytes(&mut variant);
-        self.store(Arc::new(variant), reach);
+        self.store(Arc::new(variant), provenance);
     }
 
     /// Puts a variant that is wanted in place of what was held of it.
-    pub(super) fn store(&mut self, variant: Arc<Variant>, reach: Reach) {
-        self.cache.variants.insert(variant, reach, &mut self.changed);
+    pub(super) fn store(&mut self, variant: Arc<Variant>, provenance: Provenance) {
+        self.cache.variants.insert(variant, provenance, &mut self.changed);
     }
 
     /// Removes a variant.
-    pub(super) fn take(&mut self, key: &VariantKey, reach: Reach) {
-        self.cache.variants.remove(key, reach, &mut self.changed);
+    pub(super) fn take(&mut self, key: &VariantKey, provenance: Provenance) {
+        self.cache.variants.remove(key, provenance, &mut self.changed);
     }
 
     /// Whether anyone subscribes to what `variant` is part of. What nobody subscribes to is not kept up to
     /// date by upstream either.
-    pub(super) fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
+    pub(super) fn is_wanted(&self, variant: &Variant, provenance: Provenance) -> bool {
         let matches = |parameters| variant.key().constraints.matches(parameters);
         let asked = |asks: &dyn Fn(&DynamicParameters, SelectionId) -> bool| {
             let names = [variant.name()].into_iter().chain(&*variant.content().aliases);
@@ -42,14 +42,14 @@ impl Transaction<'_> {
             collecting
                 .any(|(_, id)| self.cache.selections[id].breadth() == breadth && self.keeps(id, variant))
         };
-        match reach {
-            Reach::Local => true,
-            Reach::Named => asked(&|_, _| true) || collected(Breadth::Glob),
-            Reach::Wildcard => {
+        match provenance {
+            Provenance::Local => true,
+            Provenance::Named => asked(&|_, _| true) || collected(Breadth::Glob),
+            Provenance::Wildcard => {
                 let heard = |parameters: &DynamicParameters, id: SelectionId| {
                     let variants = self.cache.variants.of(variant.name());
                     self.cache.selections[id].is_absent_by_name()
-                        || variants.is_some_and(|variants| variants.of(Reach::Named).any(parameters))
+                        || variants.is_some_and(|variants| variants.of(Provenance::Named).any(parameters))
                 };
                 // What a wildcard brought stands in for what is asked for by name, until that is answered.
                 collected(Breadth::Wildcard) || asked(&|parameters, id| !heard(parameters, id))
@@ -58,13 +58,13 @@ impl Transaction<'_> {
     }
 
     /// Removes the variants of `names` that no subscription reaches any more: upstream will not keep them up to date.
-    pub(super) fn evict_unreachable(&mut self, names: &BTreeSet<Name>, reach: Reach) {
+    pub(super) fn evict_unreachable(&mut self, names: &BTreeSet<Name>, provenance: Provenance) {
         for name in names {
             let Some(variants) = self.cache.variants.of(name) else { continue };
-            let stale = variants.of(reach).held().filter(|variant| !self.is_wanted(variant, reach));
+            let stale = variants.of(provenance).held().filter(|variant| !self.is_wanted(variant, provenance));
             let stale: Vec<VariantKey> = stale.map(|variant| variant.key().clone()).collect();
             for key in stale {
-                self.take(&key, reach);
+                self.take(&key, provenance);
             }
             self.cache.variants.tidy(name);
         }

@@ -16,8 +16,8 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Diff, Query, Refresh, Settings, Shape, Subscriber};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Name, Reach,
-    ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Name,
+    Provenance, ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 pub const IDLE: Duration = Duration::from_secs(60);
@@ -105,35 +105,35 @@ impl Fixture {
         Arc::new(Woken::default())
     }
 
-    pub fn commit(&self, reach: Reach, upserts: Vec<Variant>, removals: Vec<VariantKey>) {
-        let mut batch = Batch::new(cds(), reach);
+    pub fn commit(&self, provenance: Provenance, upserts: Vec<Variant>, removals: Vec<VariantKey>) {
+        let mut batch = Batch::new(cds(), provenance);
         (batch.upserts, batch.removals) = (upserts, removals);
         self.database.commit(batch);
     }
 
-    pub fn put(&self, reach: Reach, key: VariantKey, body: &str) {
-        self.commit(reach, vec![variant(key, body)], vec![]);
+    pub fn put(&self, provenance: Provenance, key: VariantKey, body: &str) {
+        self.commit(provenance, vec![variant(key, body)], vec![]);
     }
 
-    pub fn remove(&self, reach: Reach, key: VariantKey) {
-        self.commit(reach, vec![], vec![key]);
+    pub fn remove(&self, provenance: Provenance, key: VariantKey) {
+        self.commit(provenance, vec![], vec![key]);
     }
 
     pub fn deny(&self, name: &str, parameters: DynamicParameters) {
-        let mut batch = Batch::new(cds(), Reach::Named);
+        let mut batch = Batch::new(cds(), Provenance::Named);
         batch.mark_absent(&ResourceLocator::new(name, parameters), Absence::Known);
         self.database.commit(batch);
     }
 
     pub fn answer_wildcards(&self) {
-        let mut batch = Batch::new(cds(), Reach::Wildcard);
+        let mut batch = Batch::new(cds(), Provenance::Wildcard);
         batch.answered.push(Answered::all());
         self.database.commit(batch);
     }
 
     /// Says that all there is of a collection was sent.
     pub fn answer(&self, collection: &Selector) {
-        let mut batch = Batch::new(cds(), Reach::Named);
+        let mut batch = Batch::new(cds(), Provenance::Named);
         batch.mark_answered(&collection.locator);
         self.database.commit(batch);
     }

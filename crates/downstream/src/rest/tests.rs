@@ -9,7 +9,8 @@ use weir_config::{Count, NodeRule};
 use weir_database::{Database, DemandChange};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Constraints, Content, NodeField, Reach, ResourceLocator, Variant, VariantKey,
+    Absence, Answered, Batch, Constraints, Content, NodeField, Provenance, ResourceLocator, Variant,
+    VariantKey,
 };
 use weir_wire::json::any_from;
 
@@ -69,7 +70,7 @@ impl Fixture {
     }
 
     fn commit(&self, short: &str, change: impl FnOnce(&mut Batch)) {
-        let mut batch = Batch::new(TypeUrl::from_short_name(short).unwrap(), Reach::Local);
+        let mut batch = Batch::new(TypeUrl::from_short_name(short).unwrap(), Provenance::Local);
         change(&mut batch);
         self.shared.database.commit(batch);
     }
@@ -104,7 +105,7 @@ fn answer_wildcards(database: Database) {
             if let DemandChange::Wanted(type_url, locator) = change
                 && locator.is_wildcard()
             {
-                let mut batch = Batch::new(type_url, Reach::Local);
+                let mut batch = Batch::new(type_url, Provenance::Local);
                 batch.answered.push(Answered::all());
                 source.commit(batch);
             }

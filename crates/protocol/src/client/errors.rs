@@ -43,7 +43,7 @@ impl UpstreamSession {
 
     fn of_unknown(&self, error: fn(Constraints) -> ResourceError) -> Vec<Batch> {
         let of_type = |(type_url, upstream_type): (&TypeUrl, &UpstreamType)| {
-            let mut batch = Batch::new(type_url.clone(), upstream_type.reach());
+            let mut batch = Batch::new(type_url.clone(), upstream_type.provenance());
             let unknown = upstream_type.locators().filter(|(_, state)| !state.is_answered());
             batch.errors.extend(unknown.map(|(locator, _)| self.failed(locator, error)));
             (!batch.is_empty()).then_some(batch)

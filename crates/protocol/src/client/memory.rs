@@ -48,7 +48,7 @@ impl UpstreamSession {
     ) -> Option<Batch> {
         let naming = &self.settings.naming;
         let upstream_type = self.types.get_mut(type_url)?;
-        let mut batch = Batch::new(type_url.clone(), upstream_type.reach());
+        let mut batch = Batch::new(type_url.clone(), upstream_type.provenance());
         for variant in variants {
             let (key, aliases) = (variant.key(), &variant.content().aliases);
             let wanted = upstream_type.reaches(naming, &key.name, aliases, &key.constraints);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Batch, DynamicParameters, Heartbeat, Name, Reach, Variant, VariantKey};
+use weir_types::{Batch, DynamicParameters, Heartbeat, Name, Provenance, Variant, VariantKey};
 
 use super::message::{Applied, Response};
 use super::parsed_response::{Beat, ParsedResponse};
@@ -23,11 +23,11 @@ impl UpstreamSession {
             .filter(|upstream_type| upstream_type.per_stream.exchange.is_started());
         let Some(upstream_type) = opened else {
             tracing::debug!(type_url = %response.type_url, "response ignored: its type is not subscribed");
-            let batch = Batch::new(response.type_url, Reach::Named);
+            let batch = Batch::new(response.type_url, Provenance::Named);
             return Applied { batch, rejected: Vec::new(), errors: Vec::new(), ticket: None, answers: false };
         };
         upstream_type.check(self.settings.dialect);
-        let mut batch = Batch::new(response.type_url.clone(), upstream_type.reach());
+        let mut batch = Batch::new(response.type_url.clone(), upstream_type.provenance());
         batch.received = Some(now);
         let before = upstream_type.cache.len();
         let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);

@@ -188,7 +188,7 @@ impl UpstreamSession {
         let upstream_type = self.types.get_mut(type_url)?;
         let keys = std::mem::take(&mut upstream_type.withheld).keys;
         let of = upstream_type.cache.len();
-        let batch = Batch::new(type_url.clone(), upstream_type.reach());
+        let batch = Batch::new(type_url.clone(), upstream_type.provenance());
         let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);
         keys.into_iter().for_each(|key| application.drop_held(key));
         application.mark_absent(&HashSet::new(), &HashSet::new());

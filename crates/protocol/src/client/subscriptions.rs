@@ -79,7 +79,7 @@ impl UpstreamSession {
             return None;
         }
         let served = upstream_type.is_served(naming, &locator.name, &locator.parameters);
-        let mut batch = Batch::new(type_url.clone(), upstream_type.reach());
+        let mut batch = Batch::new(type_url.clone(), upstream_type.provenance());
         let state = upstream_type.locator_state(locator).filter(|state| state.is_answered())?;
         if let Some(error) = state.error() {
             let (name, scope) = (locator.name.clone(), naming.scope(&locator.parameters));

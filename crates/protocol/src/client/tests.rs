@@ -16,7 +16,7 @@ mod sotw;
 mod ttl;
 
 use bytes::Bytes;
-use weir_types::{Absence, Batch, Content, Reach, ResourceLocator, Variant};
+use weir_types::{Absence, Batch, Content, Provenance, ResourceLocator, Variant};
 
 use super::*;
 

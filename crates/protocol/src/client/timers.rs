@@ -100,7 +100,7 @@ fn batch_of<'a>(
 ) -> &'a mut Batch {
     let known = batches.iter().position(|batch| batch.type_url == type_url);
     let index = known.unwrap_or_else(|| {
-        batches.push(Batch::new(type_url, upstream_type.reach()));
+        batches.push(Batch::new(type_url, upstream_type.provenance()));
         batches.len() - 1
     });
     &mut batches[index]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use weir_types::xdstp::collections_of;
-use weir_types::{Constraints, DynamicParameters, Name, Reach, ResourceLocator, Variant, VariantKey};
+use weir_types::{Constraints, DynamicParameters, Name, Provenance, ResourceLocator, Variant, VariantKey};
 
 use super::Naming;
 use super::locator_state::LocatorState;
@@ -39,8 +39,8 @@ impl UpstreamType {
         Self { wanted, open_collections, progress, cache, version, per_stream, withheld }
     }
 
-    pub(super) fn reach(&self) -> Reach {
-        if self.wanted.contains_key(Name::wildcard()) { Reach::Wildcard } else { Reach::Named }
+    pub(super) fn provenance(&self) -> Provenance {
+        if self.wanted.contains_key(Name::wildcard()) { Provenance::Wildcard } else { Provenance::Named }
     }
 
     pub(super) fn is_idle(&self) -> bool {

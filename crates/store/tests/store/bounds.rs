@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use weir_config::ByteSize;
 use weir_store::Store;
-use weir_types::{Absence, Reach, WILDCARD};
+use weir_types::{Absence, Provenance, WILDCARD};
 
 use crate::support::*;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-fn note(store: &Store, reach: Reach, names: impl IntoIterator<Item = String>, size: usize) {
+fn note(store: &Store, provenance: Provenance, names: impl IntoIterator<Item = String>, size: usize) {
     for name in names {
         let resource = variant(&cds(), &name, &"x".repeat(size));
-        store.note(&native(), &batch(reach, |batch| batch.upserts.push(resource)));
-        let asked = if reach == Reach::Wildcard { locator(WILDCARD) } else { locator(&name) };
+        store.note(&native(), &batch(provenance, |batch| batch.upserts.push(resource)));
+        let asked = if provenance == Provenance::Wildcard { locator(WILDCARD) } else { locator(&name) };
         store.want(&native(), &cds(), &asked, true);
     }
     assert!(store.flush());
@@ -29,13 +29,13 @@ fn u09_a_full_store_keeps_what_is_wanted_and_says_what_it_does_not_keep() {
     let mut place = Place::new();
     place.settings.max_size = ByteSize::mib::<1>();
     let store = place.open();
-    note(&store, Reach::Wildcard, names("small", 100), 1000);
-    store.note(&native(), &batch(Reach::Wildcard, |batch| batch.mark_answered(&locator(WILDCARD))));
+    note(&store, Provenance::Wildcard, names("small", 100), 1000);
+    store.note(&native(), &batch(Provenance::Wildcard, |batch| batch.mark_answered(&locator(WILDCARD))));
     assert!(store.flush());
     assert_eq!(store.status().refused, 0);
     assert_eq!(look_up(&store, [locator(WILDCARD)]).known, [(locator(WILDCARD), Absence::Known)]);
 
-    note(&store, Reach::Wildcard, names("big", 200), 10_000);
+    note(&store, Provenance::Wildcard, names("big", 200), 10_000);
     let status = store.status();
     assert!(status.refused > 50, "{status:?}");
     assert!(status.size <= MEBIBYTE + MEBIBYTE / 8, "{status:?}");
@@ -43,12 +43,12 @@ fn u09_a_full_store_keeps_what_is_wanted_and_says_what_it_does_not_keep() {
     assert!(known.texts.len() >= 100 && known.texts.len() < 300, "{}", known.texts.len());
     assert_eq!(known.known, [], "it is not all there is");
     // What is there already may change, and what is gone makes room.
-    note(&store, Reach::Wildcard, ["small1".to_owned()], 500);
+    note(&store, Provenance::Wildcard, ["small1".to_owned()], 500);
     assert_eq!(look_up(&store, [locator(WILDCARD)]).texts["small1[anyone]"].len(), 500);
     let gone = names("big", 200).map(|name| variant(&cds(), &name, "").key().clone());
-    store.note(&native(), &batch(Reach::Wildcard, |batch| batch.removals.extend(gone)));
+    store.note(&native(), &batch(Provenance::Wildcard, |batch| batch.removals.extend(gone)));
     assert!(store.flush());
-    note(&store, Reach::Wildcard, ["another".to_owned()], 10_000);
+    note(&store, Provenance::Wildcard, ["another".to_owned()], 10_000);
     let known = look_up(&store, [locator(WILDCARD)]);
     assert_eq!((known.texts.len(), known.known.len()), (101, 1));
 }
@@ -57,10 +57,10 @@ fn u09_a_full_store_keeps_what_is_wanted_and_says_what_it_does_not_keep() {
 fn u09_what_nobody_wants_makes_room_for_what_somebody_does() {
     let mut place = Place::new();
     place.settings.max_size = ByteSize::mib::<1>();
-    drop(place.after(|store| note(store, Reach::Named, names("old", 60), 10_000)));
+    drop(place.after(|store| note(store, Provenance::Named, names("old", 60), 10_000)));
     let store = place.open();
     store.want(&native(), &cds(), &locator("old7"), true);
-    note(&store, Reach::Named, names("new", 60), 10_000);
+    note(&store, Provenance::Named, names("new", 60), 10_000);
     assert_eq!(store.status().refused, 0);
     let new = names("new", 60).map(|name| locator(&name));
     assert_eq!(look_up(&store, new).texts.len(), 60);
@@ -74,9 +74,9 @@ fn u09_what_nobody_has_wanted_for_long_is_given_up_with_what_only_that_reached()
     let filled = || {
         let place = Place::new();
         drop(place.after(|store| {
-            note(store, Reach::Named, names("a", 3), 10);
+            note(store, Provenance::Named, names("a", 3), 10);
             let named =
-                batch(Reach::Named, |b| b.upserts.push(aliased(variant(&cds(), "b", "B"), &["beta"])));
+                batch(Provenance::Named, |b| b.upserts.push(aliased(variant(&cds(), "b", "B"), &["beta"])));
             store.note(&native(), &named);
             store.want(&native(), &cds(), &locator("beta"), true);
             store.want(&native(), &cds(), &locator("a0"), false);

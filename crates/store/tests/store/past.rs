@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use weir_store::{Origin, Store};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Code, Constraints, Heartbeat, Reach, ResourceError, Variant, VariantKey, WILDCARD,
+    Absence, Code, Constraints, Heartbeat, Provenance, ResourceError, Variant, VariantKey, WILDCARD,
 };
 
 use crate::support::*;
@@ -18,7 +18,7 @@ const MEMBER: &str = "xdstp://a/acme.Widget/dir/one";
 fn u09_whether_an_authority_has_left_anything_is_known_without_asking_for_it() {
     let place = Place::new();
     let note = |store: &Store, variants: &[Variant], gone: &[&str]| {
-        let batch = batch(Reach::Named, |batch| {
+        let batch = batch(Provenance::Named, |batch| {
             batch.upserts.extend(variants.iter().cloned());
             batch
                 .removals
@@ -41,13 +41,13 @@ fn u09_a_name_an_alias_a_glob_and_a_wildcard_find_what_they_reach() {
     let store = place.after(|store| {
         store.note(
             &native(),
-            &batch(Reach::Named, |batch| {
+            &batch(Provenance::Named, |batch| {
                 batch.upserts.push(variant(&cds(), "a", "A"));
                 batch.upserts.push(aliased(variant(&cds(), "b", "B"), &["beta", "bee"]));
                 batch.upserts.push(variant(&cds(), MEMBER, "M"));
             }),
         );
-        let wild = batch(Reach::Wildcard, |batch| batch.upserts.push(variant(&cds(), "w", "W")));
+        let wild = batch(Provenance::Wildcard, |batch| batch.upserts.push(variant(&cds(), "w", "W")));
         store.note(&native(), &wild);
     });
     for (name, found) in [
@@ -79,7 +79,7 @@ fn u09_what_is_kept_is_kept_byte_for_byte() {
     });
     let noted = original.clone();
     let store = place.after(|store| {
-        store.note(&native(), &batch(Reach::Named, |batch| batch.upserts.push(noted)));
+        store.note(&native(), &batch(Provenance::Named, |batch| batch.upserts.push(noted)));
     });
     let pasts = store.look_up(&native(), vec![(cds(), located("a", env("prod")))]);
     let [found] = &pasts[0].variants[..] else { panic!("{pasts:?}") };
@@ -93,7 +93,7 @@ fn u09_parameters_choose_where_upstream_is_asked_by_locators() {
     let store = place.after(|store| {
         store.note(
             &native(),
-            &batch(Reach::Wildcard, |batch| {
+            &batch(Provenance::Wildcard, |batch| {
                 batch.upserts.extend([for_env("a", "prod", "P"), for_env("a", "test", "T")]);
                 batch.mark_answered(&located(WILDCARD, env("prod")));
             }),
@@ -117,7 +117,7 @@ fn u09_streams_of_other_parameter_sets_authorities_and_types_know_nothing() {
     };
     let own = of("", Some("env"), "prod");
     let store = place.after(|store| {
-        let upsert = batch(Reach::Named, |batch| batch.upserts.push(for_env("a", "prod", "A")));
+        let upsert = batch(Provenance::Named, |batch| batch.upserts.push(for_env("a", "prod", "A")));
         store.note(&own, &upsert);
     });
     let known = |origin: &Arc<Origin>| look_up_of(&store, origin, &cds(), [locator("a")]).texts.len();
@@ -135,15 +135,15 @@ fn u09_what_is_absent_and_what_is_answered_is_known_until_something_comes() {
     let store = place.after(|store| {
         store.note(
             &native(),
-            &batch(Reach::Named, |batch| {
+            &batch(Provenance::Named, |batch| {
                 absent.into_iter().for_each(|(name, absence)| batch.mark_absent(&locator(name), absence));
                 batch.mark_absent(&located("back", env("test")), Absence::Known);
                 batch.mark_answered(&locator(GLOB));
             }),
         );
-        store.note(&native(), &batch(Reach::Wildcard, |batch| batch.mark_answered(&locator(WILDCARD))));
+        store.note(&native(), &batch(Provenance::Wildcard, |batch| batch.mark_answered(&locator(WILDCARD))));
         assert!(store.flush());
-        let back = batch(Reach::Named, |batch| {
+        let back = batch(Provenance::Named, |batch| {
             let not_test = Constraints::new(Expr::not(Expr::exists("env")));
             batch
                 .upserts
@@ -153,7 +153,7 @@ fn u09_what_is_absent_and_what_is_answered_is_known_until_something_comes() {
         // It has gone, and nobody has reported it missing.
         store.note(
             &native(),
-            &batch(Reach::Named, |batch| {
+            &batch(Provenance::Named, |batch| {
                 batch.removals = back.upserts.iter().map(|v| v.key().clone()).collect()
             }),
         );
@@ -179,7 +179,7 @@ fn t01_what_has_expired_while_weir_was_away_is_gone() {
     let store = place.after(|store| {
         store.note(
             &native(),
-            &batch(Reach::Wildcard, |batch| {
+            &batch(Provenance::Wildcard, |batch| {
                 batch.received = Some(long_ago);
                 for (name, ttl) in [("over", 10), ("alive", 3600), ("refreshed", 10), ("shortened", 3600)] {
                     batch.upserts.push(mortal(variant(&cds(), name, name), Duration::from_secs(ttl)));
@@ -189,7 +189,7 @@ fn t01_what_has_expired_while_weir_was_away_is_gone() {
             }),
         );
         assert!(store.flush());
-        let beats = batch(Reach::Wildcard, |batch| {
+        let beats = batch(Provenance::Wildcard, |batch| {
             batch.received = Some(long_ago);
             batch.heartbeats.push(Heartbeat { key: key("refreshed"), ttl: hour });
             batch.heartbeats.push(Heartbeat { key: key("shortened"), ttl: Duration::from_secs(15) });
@@ -212,7 +212,7 @@ fn t01_what_has_expired_while_weir_was_away_is_gone() {
 fn t01_a_name_that_has_expired_is_absent() {
     let place = Place::new();
     let store = place.after(|store| {
-        let expired = batch(Reach::Named, |batch| {
+        let expired = batch(Provenance::Named, |batch| {
             batch.received = Instant::now().checked_sub(Duration::from_secs(20));
             batch.upserts.push(mortal(variant(&cds(), "a", "A"), Duration::from_secs(1)));
         });
@@ -228,22 +228,22 @@ fn what_is_removed_changed_or_forgotten_is_not_known() {
     let place = Place::new();
     let store = place.after(|store| {
         let upsert = |name: &'static str, text: &'static str| {
-            batch(Reach::Named, move |batch| batch.upserts.push(variant(&cds(), name, text)))
+            batch(Provenance::Named, move |batch| batch.upserts.push(variant(&cds(), name, text)))
         };
         for name in ["removed", "changed", "forgotten", "held"] {
             store.note(&native(), &upsert(name, "1"));
         }
         store.note(
             &native(),
-            &batch(Reach::Named, |b| b.upserts.push(aliased(variant(&cds(), "a", "1"), &["x"]))),
+            &batch(Provenance::Named, |b| b.upserts.push(aliased(variant(&cds(), "a", "1"), &["x"]))),
         );
         assert!(store.flush());
         store.note(&native(), &upsert("changed", "2"));
         let removal = VariantKey::new("removed", Constraints::unconstrained());
-        store.note(&native(), &batch(Reach::Named, |batch| batch.removals.push(removal)));
+        store.note(&native(), &batch(Provenance::Named, |batch| batch.removals.push(removal)));
         store.note(
             &native(),
-            &batch(Reach::Named, |b| b.upserts.push(aliased(variant(&cds(), "a", "1"), &["y"]))),
+            &batch(Provenance::Named, |b| b.upserts.push(aliased(variant(&cds(), "a", "1"), &["y"]))),
         );
         store.forget(&native(), &cds(), &locator("forgotten"), [].into());
         let held = VariantKey::new("held", Constraints::unconstrained());
@@ -259,9 +259,9 @@ fn what_is_removed_changed_or_forgotten_is_not_known() {
 fn u09_of_an_error_what_it_means_for_the_content_outlives_the_process() {
     let place = Place::new();
     let store = place.after(|store| {
-        let served = batch(Reach::Named, |batch| batch.upserts.push(variant(&cds(), "served", "S")));
+        let served = batch(Provenance::Named, |batch| batch.upserts.push(variant(&cds(), "served", "S")));
         store.note(&native(), &served);
-        let errors = batch(Reach::Named, |batch| {
+        let errors = batch(Provenance::Named, |batch| {
             for name in ["served", "nothing", "missing"] {
                 batch.fail(&locator(name), ResourceError::new(Code::UNAVAILABLE, "for now"));
             }

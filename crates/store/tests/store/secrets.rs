@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use weir_store::Key;
-use weir_types::{Absence, Reach, WILDCARD};
+use weir_types::{Absence, Provenance, WILDCARD};
 
 use crate::support::*;
 
@@ -22,7 +22,7 @@ fn filled(key: Option<Key>) -> Place {
     place.key = key;
     place.after(|store| {
         let secret = variant(&sds(), "a-secret-name", SECRET);
-        store.note(&native(), &batch_of(&sds(), Reach::Named, |batch| batch.upserts.push(secret)));
+        store.note(&native(), &batch_of(&sds(), Provenance::Named, |batch| batch.upserts.push(secret)));
         store.want(&native(), &sds(), &locator("a-secret-name"), true);
         let volatile = with(variant(&cds(), "volatile", SECRET), |content| {
             content.do_not_cache = true;
@@ -31,7 +31,7 @@ fn filled(key: Option<Key>) -> Place {
         });
         store.note(
             &native(),
-            &batch(Reach::Wildcard, |batch| {
+            &batch(Provenance::Wildcard, |batch| {
                 batch.upserts.extend([variant(&cds(), "open", "open"), volatile]);
                 batch.mark_answered(&locator(WILDCARD));
             }),
@@ -60,7 +60,7 @@ fn u09_a_collection_is_whole_again_when_what_was_not_written_is_gone() {
     let place = filled(None);
     let store = place.after(|store| {
         let key = variant(&cds(), "volatile", "").key().clone();
-        store.note(&native(), &batch(Reach::Wildcard, |batch| batch.removals.push(key)));
+        store.note(&native(), &batch(Provenance::Wildcard, |batch| batch.removals.push(key)));
     });
     assert_eq!(look_up(&store, [locator(WILDCARD)]).known, [(locator(WILDCARD), Absence::Known)]);
 }

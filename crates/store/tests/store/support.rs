@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use weir_store::{Key, Origin, Store};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Batch, Constraints, Content, DynamicParameters, Name, Reach, ResourceLocator, TypeUrl, Variant,
-    VariantKey,
+    Absence, Batch, Constraints, Content, DynamicParameters, Name, Provenance, ResourceLocator, TypeUrl,
+    Variant, VariantKey,
 };
 
 pub(crate) fn cds() -> TypeUrl {
@@ -110,12 +110,12 @@ pub(crate) fn aliased(variant: Variant, aliases: &[&str]) -> Variant {
     with(variant, |content| content.aliases = aliases.iter().map(|alias| Name::from(*alias)).collect())
 }
 
-pub(crate) fn batch(reach: Reach, change: impl FnOnce(&mut Batch)) -> Batch {
-    batch_of(&cds(), reach, change)
+pub(crate) fn batch(provenance: Provenance, change: impl FnOnce(&mut Batch)) -> Batch {
+    batch_of(&cds(), provenance, change)
 }
 
-pub(crate) fn batch_of(type_url: &TypeUrl, reach: Reach, change: impl FnOnce(&mut Batch)) -> Batch {
-    let mut batch = Batch::new(type_url.clone(), reach);
+pub(crate) fn batch_of(type_url: &TypeUrl, provenance: Provenance, change: impl FnOnce(&mut Batch)) -> Batch {
+    let mut batch = Batch::new(type_url.clone(), provenance);
     change(&mut batch);
     batch
 }

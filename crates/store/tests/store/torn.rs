@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 
 use weir_store::Store;
-use weir_types::{Absence, Reach, WILDCARD};
+use weir_types::{Absence, Provenance, WILDCARD};
 
 use crate::support::*;
 
@@ -15,7 +15,7 @@ fn filled() -> Place {
             .map(|number| variant(&cds(), &format!("r{number}"), &format!("<{number}>").repeat(400)));
         store.note(
             &native(),
-            &batch(Reach::Wildcard, |batch| {
+            &batch(Provenance::Wildcard, |batch| {
                 batch.upserts.extend(resources);
                 batch.mark_answered(&locator(WILDCARD));
             }),
@@ -32,7 +32,7 @@ fn u09_a_torn_file_is_set_aside_and_the_next_one_is_used() {
     let store = place.open();
     assert_eq!(look_up(&store, [locator(WILDCARD)]), Known::default());
     assert_eq!(place.aside().len(), 1);
-    store.note(&native(), &batch(Reach::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
+    store.note(&native(), &batch(Provenance::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
     drop(store);
     assert_eq!(look_up(&place.open(), [locator("a")]).texts.len(), 1);
     assert_eq!(place.aside().len(), 1);
@@ -50,7 +50,7 @@ fn u09_a_file_that_is_torn_while_it_is_used_is_given_up() {
     file.write_all(&vec![0xa5; length as usize - 8192]).expect("it is spoiled");
     // The first attempt finds it, the next one has a new file.
     _ = look_up(&store, [locator(WILDCARD)]);
-    store.note(&native(), &batch(Reach::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
+    store.note(&native(), &batch(Provenance::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
     store.flush();
     assert!(store.flush());
     assert!(!place.aside().is_empty(), "{:?}", place.aside());
@@ -72,7 +72,7 @@ fn u09_a_row_that_has_changed_by_itself_is_not_believed() {
     assert_eq!((known.texts.len(), known.known), (1999, vec![]), "and it is not all there is");
     assert_eq!(store.status().unreadable, 1);
     let again = (0..2000).map(|number| variant(&cds(), &format!("r{number}"), "again"));
-    store.note(&native(), &batch(Reach::Wildcard, |batch| batch.upserts.extend(again)));
+    store.note(&native(), &batch(Provenance::Wildcard, |batch| batch.upserts.extend(again)));
     let known = look_up(&store, [locator(WILDCARD)]);
     assert_eq!((known.texts.len(), known.known), (2000, vec![(locator(WILDCARD), Absence::Known)]));
 }
@@ -82,7 +82,7 @@ fn u09_where_there_can_be_no_file_there_is_an_empty_store_until_there_can() {
     let directory = tempfile::tempdir().expect("a directory");
     let below = directory.path().join("below");
     let store = Store::open(weir_config::Store::at(below.join("store")), None).expect("there is a thread");
-    store.note(&native(), &batch(Reach::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
+    store.note(&native(), &batch(Provenance::Named, |batch| batch.upserts.push(variant(&cds(), "a", "A"))));
     assert!(!store.flush());
     let status = store.status();
     assert!(status.failure.is_some() && status.pending == 1, "{status:?}");

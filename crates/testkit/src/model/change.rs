@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_types::{Absent, Answered, Batch, Content, Heartbeat, Reach, TypeUrl, Variant, VariantKey};
+use weir_types::{Absent, Answered, Batch, Content, Heartbeat, Provenance, TypeUrl, Variant, VariantKey};
 
 /// A [`Batch`] that can be cloned.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct Change {
     /// The one type it is about.
     pub type_url: TypeUrl,
     /// Through which kind of subscription it came.
-    pub reach: Reach,
+    pub provenance: Provenance,
     /// Variants that are new or may have changed.
     pub upserts: Vec<(VariantKey, Content)>,
     /// Variants that are refreshed without being sent.
@@ -27,9 +27,9 @@ pub struct Change {
 
 impl Change {
     /// Changes nothing yet.
-    pub fn new(type_url: TypeUrl, reach: Reach) -> Self {
+    pub fn new(type_url: TypeUrl, provenance: Provenance) -> Self {
         let (upserts, heartbeats, removals, absent, answered, received) = Default::default();
-        Self { type_url, reach, upserts, heartbeats, removals, absent, answered, received }
+        Self { type_url, provenance, upserts, heartbeats, removals, absent, answered, received }
     }
 
     /// The same with one more variant that is new or changed.
@@ -55,7 +55,7 @@ impl Change {
 
     /// As a database takes it.
     pub fn batch(&self) -> Batch {
-        let mut batch = Batch::new(self.type_url.clone(), self.reach);
+        let mut batch = Batch::new(self.type_url.clone(), self.provenance);
         let upserts = self.upserts.iter().cloned();
         batch.upserts = upserts.map(|(key, content)| Variant::new(key, content)).collect();
         batch.heartbeats.clone_from(&self.heartbeats);

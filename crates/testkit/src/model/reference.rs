@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Absent, Breadth, Constraints, DynamicParameters, Form, Heartbeat, Name, Reach, ResourceLocator,
-    Selector, TypeUrl, Variant, VariantKey,
+    Absence, Absent, Breadth, Constraints, DynamicParameters, Form, Heartbeat, Name, Provenance,
+    ResourceLocator, Selector, TypeUrl, Variant, VariantKey,
 };
 
 use super::{Change, Identity};
@@ -30,9 +30,9 @@ pub struct Reference {
 #[derive(Debug, Default)]
 struct OfType {
     /// "keyed by the associated dynamic parameter constraints"
-    resources: BTreeMap<(Reach, Name), BTreeMap<Constraints, Arc<Variant>>>,
+    resources: BTreeMap<(Provenance, Name), BTreeMap<Constraints, Arc<Variant>>>,
     /// What was not refreshed in time: for nobody, until it is.
-    expired: BTreeSet<(Reach, VariantKey)>,
+    expired: BTreeSet<(Provenance, VariantKey)>,
     locators: BTreeMap<ResourceLocator, Use>,
     /// What upstream sent for locators that nothing matches, and of wildcards.
     answers: BTreeMap<ResourceLocator, Absence>,
@@ -59,17 +59,17 @@ impl Reference {
     pub fn apply(&mut self, change: &Change) -> bool {
         let of_type = self.types.entry(change.type_url.clone()).or_default();
         for key in &change.removals {
-            of_type.remove(key, change.reach);
+            of_type.remove(key, change.provenance);
         }
         for (key, content) in &change.upserts {
-            of_type.remove(key, change.reach);
+            of_type.remove(key, change.provenance);
             let variant = Variant::new(key.clone(), content.clone());
             let variant = Arc::new(match change.received {
                 Some(at) => variant.leased(at),
                 None => variant,
             });
-            if of_type.is_wanted(&variant, change.reach) {
-                let variants = of_type.resources.entry((change.reach, key.name.clone())).or_default();
+            if of_type.is_wanted(&variant, change.provenance) {
+                let variants = of_type.resources.entry((change.provenance, key.name.clone())).or_default();
                 variants.insert(key.constraints.clone(), variant);
             }
         }
@@ -122,22 +122,27 @@ impl Reference {
     }
 
     /// All that is kept of a type and reach.
-    pub fn contents(&self, type_url: &TypeUrl, reach: Reach) -> Vec<Arc<Variant>> {
+    pub fn contents(&self, type_url: &TypeUrl, provenance: Provenance) -> Vec<Arc<Variant>> {
         let all = self.types.get(type_url).into_iter().flat_map(|t| t.resources.iter());
-        all.filter(|((r, _), _)| *r == reach).flat_map(|(_, variants)| variants.values().cloned()).collect()
+        all.filter(|((r, _), _)| *r == provenance)
+            .flat_map(|(_, variants)| variants.values().cloned())
+            .collect()
     }
 
     /// What there is of the resource `name` in a reach, but for what has expired.
-    pub fn alive(&self, type_url: &TypeUrl, reach: Reach, name: &Name) -> Vec<Arc<Variant>> {
+    pub fn alive(&self, type_url: &TypeUrl, provenance: Provenance, name: &Name) -> Vec<Arc<Variant>> {
         let Some(of_type) = self.types.get(type_url) else { return Vec::new() };
-        let variants = of_type.resources.get(&(reach, name.clone())).into_iter().flat_map(BTreeMap::values);
-        variants.filter(|variant| of_type.is_alive(reach, variant)).cloned().collect()
+        let variants =
+            of_type.resources.get(&(provenance, name.clone())).into_iter().flat_map(BTreeMap::values);
+        variants.filter(|variant| of_type.is_alive(provenance, variant)).cloned().collect()
     }
 
     /// How many variants are kept, but for those that are held whether or not anyone subscribes.
     pub fn kept(&self) -> usize {
         let all = self.types.values().flat_map(|of_type| &of_type.resources);
-        all.filter(|((reach, _), _)| *reach != Reach::Local).map(|(_, variants)| variants.len()).sum()
+        all.filter(|((provenance, _), _)| *provenance != Provenance::Local)
+            .map(|(_, variants)| variants.len())
+            .sum()
     }
 }
 
@@ -163,54 +168,56 @@ fn answers_to(variant: &Variant, name: &Name) -> bool {
 }
 
 impl OfType {
-    fn remove(&mut self, key: &VariantKey, reach: Reach) {
-        if let Some(variants) = self.resources.get_mut(&(reach, key.name.clone())) {
+    fn remove(&mut self, key: &VariantKey, provenance: Provenance) {
+        if let Some(variants) = self.resources.get_mut(&(provenance, key.name.clone())) {
             variants.remove(&key.constraints);
         }
-        self.expired.remove(&(reach, key.clone()));
+        self.expired.remove(&(provenance, key.clone()));
     }
 
     fn refresh(&mut self, Heartbeat { key, ttl }: &Heartbeat, change: &Change) {
-        let variants = self.resources.get_mut(&(change.reach, key.name.clone()));
+        let variants = self.resources.get_mut(&(change.provenance, key.name.clone()));
         let held = variants.and_then(|variants| variants.get_mut(&key.constraints));
         if let Some((held, at)) = held.zip(change.received) {
             *held = Arc::new(held.refreshed(at, *ttl));
-            self.expired.remove(&(change.reach, key.clone()));
+            self.expired.remove(&(change.provenance, key.clone()));
         }
     }
 
     fn expire(&mut self, now: Instant) {
-        for ((reach, _), variants) in &self.resources {
+        for ((provenance, _), variants) in &self.resources {
             let over = variants.values().filter(|v| v.lease().is_some_and(|lease| lease.is_over(now)));
-            self.expired.extend(over.map(|variant| (*reach, variant.key().clone())));
+            self.expired.extend(over.map(|variant| (*provenance, variant.key().clone())));
         }
     }
 
-    fn is_alive(&self, reach: Reach, variant: &Variant) -> bool {
-        !self.expired.contains(&(reach, variant.key().clone()))
+    fn is_alive(&self, provenance: Provenance, variant: &Variant) -> bool {
+        !self.expired.contains(&(provenance, variant.key().clone()))
     }
 
-    fn is_wanted(&self, variant: &Variant, reach: Reach) -> bool {
+    fn is_wanted(&self, variant: &Variant, provenance: Provenance) -> bool {
         let asks = |l: &&ResourceLocator| match l.breadth() {
-            Breadth::Wildcard => reach == Reach::Wildcard,
-            Breadth::Glob => reach == Reach::Named && is_part_of(variant.name(), &l.name),
+            Breadth::Wildcard => provenance == Provenance::Wildcard,
+            Breadth::Glob => provenance == Provenance::Named && is_part_of(variant.name(), &l.name),
             Breadth::Name => answers_to(variant, &l.name),
         };
         // What a wildcard brought stands in for what is asked for by name, until that is answered.
         let was_answered = |l: &ResourceLocator| {
-            let named = self.resources.get(&(Reach::Named, variant.name().clone()));
+            let named = self.resources.get(&(Provenance::Named, variant.name().clone()));
             let mut named = named.into_iter().flat_map(BTreeMap::values);
             let matches = |v: &Arc<Variant>| matches(v.key().constraints.expr(), &l.parameters);
-            let mut answered = || named.any(|v| self.is_alive(Reach::Named, v) && matches(v));
-            reach == Reach::Wildcard && !l.is_collection() && (self.denied.contains(l) || answered())
+            let mut answered = || named.any(|v| self.is_alive(Provenance::Named, v) && matches(v));
+            provenance == Provenance::Wildcard
+                && !l.is_collection()
+                && (self.denied.contains(l) || answered())
         };
         let expr = variant.key().constraints.expr();
         let mut asking = self.locators.keys().filter(asks).filter(|l| matches(expr, &l.parameters));
-        reach == Reach::Local || asking.any(|locator| !was_answered(locator))
+        provenance == Provenance::Local || asking.any(|locator| !was_answered(locator))
     }
 
     fn note_answers_by_name(&mut self, change: &Change) {
-        if change.reach != Reach::Named {
+        if change.provenance != Provenance::Named {
             return;
         }
         for locator in self.locators.keys().filter(|l| !l.is_collection()) {
@@ -229,16 +236,19 @@ impl OfType {
     /// Whether there is something for a locator that came by asking for just it.
     fn selects_named(&self, locator: &ResourceLocator) -> bool {
         self.selected(locator).iter().any(|variant| {
-            let named = self.resources.get(&(Reach::Named, variant.name().clone()));
+            let named = self.resources.get(&(Provenance::Named, variant.name().clone()));
             named.is_some_and(|variants| variants.contains_key(&variant.key().constraints))
         })
     }
 
     fn evict(&mut self) {
-        let unwanted = |((reach, name), variants): (&(Reach, Name), &BTreeMap<Constraints, Arc<Variant>>)| {
-            let unwanted = variants.values().filter(|variant| !self.is_wanted(variant, *reach));
-            unwanted.map(|v| ((*reach, name.clone()), v.key().constraints.clone())).collect::<Vec<_>>()
-        };
+        let unwanted =
+            |((provenance, name), variants): (&(Provenance, Name), &BTreeMap<Constraints, Arc<Variant>>)| {
+                let unwanted = variants.values().filter(|variant| !self.is_wanted(variant, *provenance));
+                unwanted
+                    .map(|v| ((*provenance, name.clone()), v.key().constraints.clone()))
+                    .collect::<Vec<_>>()
+            };
         let gone: Vec<_> = self.resources.iter().flat_map(unwanted).collect();
         for (of, constraints) in gone {
             self.resources.get_mut(&of).map(|variants| variants.remove(&constraints));
@@ -255,13 +265,13 @@ impl OfType {
         &self,
         name: &Name,
         parameters: &DynamicParameters,
-        reaches: &[Reach],
+        reaches: &[Provenance],
         answers: impl Fn(&Variant) -> bool,
     ) -> Option<Arc<Variant>> {
-        reaches.iter().find_map(|reach| {
-            let variants = self.resources.get(&(*reach, name.clone()))?;
+        reaches.iter().find_map(|provenance| {
+            let variants = self.resources.get(&(*provenance, name.clone()))?;
             let matching = variants.values().filter(|v| matches(v.key().constraints.expr(), parameters));
-            let matching = matching.filter(|variant| self.is_alive(*reach, variant) && answers(variant));
+            let matching = matching.filter(|variant| self.is_alive(*provenance, variant) && answers(variant));
             let rank = |v: &&Arc<Variant>| {
                 (std::cmp::Reverse(v.key().constraints.key_count()), v.key().constraints.clone())
             };
@@ -270,9 +280,9 @@ impl OfType {
     }
 
     fn selected(&self, locator: &ResourceLocator) -> Vec<Arc<Variant>> {
-        const BY_NAME: &[Reach] = &[Reach::Named, Reach::Wildcard, Reach::Local];
-        const BY_GLOB: &[Reach] = &[Reach::Named, Reach::Local];
-        const BY_WILDCARD: &[Reach] = &[Reach::Wildcard, Reach::Local];
+        const BY_NAME: &[Provenance] = &[Provenance::Named, Provenance::Wildcard, Provenance::Local];
+        const BY_GLOB: &[Provenance] = &[Provenance::Named, Provenance::Local];
+        const BY_WILDCARD: &[Provenance] = &[Provenance::Wildcard, Provenance::Local];
         let names: BTreeSet<&Name> = self.resources.keys().map(|(_, name)| name).collect();
         let parameters = &locator.parameters;
         if locator.is_collection() {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Absent, Answered, Constraints, Content, DynamicParameters, Kind, Name, Reach, Scope, Selector,
-    TypeUrl, VariantKey, WILDCARD,
+    Absence, Absent, Answered, Constraints, Content, DynamicParameters, Kind, Name, Provenance, Scope,
+    Selector, TypeUrl, VariantKey, WILDCARD,
 };
 
 use super::{Change, World};
@@ -74,7 +74,7 @@ pub struct Statement {
     /// About which type.
     pub type_url: usize,
     /// Through which kind of subscription.
-    pub reach: Reach,
+    pub provenance: Provenance,
     /// What is new, changed, or gone.
     pub edits: Vec<Edit>,
     /// Names that are absent, for which parameters, and whether that is known.
@@ -89,7 +89,7 @@ pub enum Op {
     /// Upstream sends something.
     Commit(Statement),
     /// Upstream repeats what it sent.
-    Again(usize, Reach),
+    Again(usize, Provenance),
     /// Upstream sends something in the middle of the next framing.
     Midway(Statement, bool),
     /// Both twins ask for a type, without names.
@@ -168,10 +168,12 @@ impl Statement {
         let type_url = type_url(self.type_url);
         let clusters = type_url.kind() == Kind::Cluster;
         let aliased = type_url.kind() == Kind::VirtualHost && !apart;
-        let mut change = Change::new(type_url, self.reach);
+        let mut change = Change::new(type_url, self.provenance);
         let through = |edit: &&Edit| {
             let (Edit::Put { name, .. } | Edit::Beat { name, .. } | Edit::Remove { name, .. }) = edit;
-            !apart || [Reach::Named, Reach::Wildcard, Reach::Named, Reach::Local][*name] == self.reach
+            !apart
+                || [Provenance::Named, Provenance::Wildcard, Provenance::Named, Provenance::Local][*name]
+                    == self.provenance
         };
         for edit in self.edits.iter().filter(through) {
             change = match *edit {
@@ -204,10 +206,10 @@ impl Statement {
             scope: scope(*set),
             absence: if *known { Absence::Known } else { Absence::TimedOut },
         }));
-        let collection = match self.reach {
-            Reach::Named => Some(NAMES[5].into()),
-            Reach::Wildcard => Some(WILDCARD.into()),
-            Reach::Local => None,
+        let collection = match self.provenance {
+            Provenance::Named => Some(NAMES[5].into()),
+            Provenance::Wildcard => Some(WILDCARD.into()),
+            Provenance::Local => None,
         };
         change.answered.extend(self.answered.map(|set| Answered {
             collection,
@@ -261,7 +263,7 @@ impl Script {
         let twins = |who: usize| [2 * subscriber(who), 2 * subscriber(who) + 1];
         match op {
             Op::Commit(statement) => world.commit(statement.change(self.apart)),
-            Op::Again(index, reach) => world.commit_again(&type_url(*index), *reach),
+            Op::Again(index, provenance) => world.commit_again(&type_url(*index), *provenance),
             Op::Midway(statement, before) => world.interrupt(statement.change(self.apart), *before),
             Op::Open(who, index) => {
                 // Who asks by locators names what it wants: there is no legacy wildcard in locators.
@@ -296,8 +298,8 @@ impl Script {
     }
 }
 
-fn reach() -> impl Strategy<Value = Reach> {
-    prop_oneof![2 => Just(Reach::Named), 3 => Just(Reach::Wildcard), 1 => Just(Reach::Local)]
+fn provenance() -> impl Strategy<Value = Provenance> {
+    prop_oneof![2 => Just(Provenance::Named), 3 => Just(Provenance::Wildcard), 1 => Just(Provenance::Local)]
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -315,8 +317,14 @@ fn statement() -> impl Strategy<Value = Statement> {
     let set = || prop_oneof![2 => Just(None), 1 => (0..4usize).prop_map(Some)];
     let absent = prop::collection::vec((0..4usize, set(), any::<bool>()), 0..3);
     let answered = prop_oneof![2 => Just(None), 1 => set().prop_map(Some)];
-    (0..5usize, reach(), prop::collection::vec(edit(), 0..5), absent, answered).prop_map(
-        |(type_url, reach, edits, absent, answered)| Statement { type_url, reach, edits, absent, answered },
+    (0..5usize, provenance(), prop::collection::vec(edit(), 0..5), absent, answered).prop_map(
+        |(type_url, provenance, edits, absent, answered)| Statement {
+            type_url,
+            provenance,
+            edits,
+            absent,
+            answered,
+        },
     )
 }
 
@@ -325,7 +333,7 @@ fn op() -> impl Strategy<Value = Op> {
     let link = || 0..6usize;
     prop_oneof![
         12 => statement().prop_map(Op::Commit),
-        1 => (0..5usize, reach()).prop_map(|(index, reach)| Op::Again(index, reach)),
+        1 => (0..5usize, provenance()).prop_map(|(index, provenance)| Op::Again(index, provenance)),
         3 => (statement(), any::<bool>()).prop_map(|(statement, before)| Op::Midway(statement, before)),
         2 => (link(), 0..5usize).prop_map(|(who, index)| Op::Open(who, index)),
         6 => (link(), 0..5usize, asked()).prop_map(|(who, index, asked)| Op::Subscribe(who, index, asked)),

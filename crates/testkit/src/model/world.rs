@@ -8,7 +8,7 @@ use weir_database::{Database, Settings};
 use weir_protocol::Dialect;
 use weir_session::Nack;
 use weir_types::{
-    Absence, Absent, Answered, DynamicParameters, Form, Kind, Reach, ResourceLocator, Scope, TypeUrl,
+    Absence, Absent, Answered, DynamicParameters, Form, Kind, Provenance, ResourceLocator, Scope, TypeUrl,
 };
 
 use super::client::Client;
@@ -105,9 +105,9 @@ impl World {
     }
 
     /// Commits again what is there: nothing that anyone sees changes.
-    pub fn commit_again(&mut self, type_url: &TypeUrl, reach: Reach) {
-        let mut change = Change::new(type_url.clone(), reach);
-        for variant in self.reference.contents(type_url, reach) {
+    pub fn commit_again(&mut self, type_url: &TypeUrl, provenance: Provenance) {
+        let mut change = Change::new(type_url.clone(), provenance);
+        for variant in self.reference.contents(type_url, provenance) {
             change = change.with(variant.key().clone(), variant.content().clone());
         }
         self.commit(change);
@@ -308,7 +308,7 @@ impl World {
             }
         }
         for (type_url, locators) in open {
-            let mut change = Change::new(type_url, Reach::Wildcard);
+            let mut change = Change::new(type_url, Provenance::Wildcard);
             change.answered.push(Answered::all());
             change.absent.extend(locators.into_iter().filter(|l| !l.is_wildcard()).map(|locator| Absent {
                 name: locator.name,

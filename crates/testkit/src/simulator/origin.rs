@@ -8,7 +8,8 @@ use bytes::Bytes;
 use weir_database::{Database, DemandChange, Settings};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Constraints, Content, Kind, Name, Reach, ResourceLocator, Selector, TypeUrl, Variant, VariantKey,
+    Absence, Constraints, Content, Kind, Name, Provenance, ResourceLocator, Selector, TypeUrl, Variant,
+    VariantKey,
 };
 
 use super::excuse::Excuse;
@@ -54,7 +55,7 @@ impl Origin {
     pub(super) fn change(&mut self, now: Instant, rng: &mut fastrand::Rng) -> Vec<Excuse> {
         let types = types();
         let type_url = &types[rng.usize(0..types.len())];
-        let mut change = Change::new(type_url.clone(), Reach::Local);
+        let mut change = Change::new(type_url.clone(), Provenance::Local);
         self.revision += 1;
         let revision = self.revision;
         change.received = Some(now);
@@ -80,9 +81,9 @@ impl Origin {
         types().iter().for_each(|type_url| self.note(type_url));
         let reference = &self.reference;
         let content = |type_url: &TypeUrl, key: &VariantKey| {
-            let all = reference.contents(type_url, Reach::Local);
+            let all = reference.contents(type_url, Provenance::Local);
             let held = all.into_iter().find(|variant| variant.key() == key).expect("it is not removed");
-            let alive = reference.alive(type_url, Reach::Local, &key.name);
+            let alive = reference.alive(type_url, Provenance::Local, &key.name);
             (held.content().clone(), alive.iter().any(|variant| variant.key() == key))
         };
         for change in self.lives.vouch(now, fate, content, rng) {
@@ -95,7 +96,7 @@ impl Origin {
         self.revision += 1;
         let revision = self.revision;
         for (of, type_url) in types().into_iter().enumerate() {
-            let mut change = Change::new(type_url, Reach::Local);
+            let mut change = Change::new(type_url, Provenance::Local);
             for (name, index) in NAMES.into_iter().zip([5, 2, 3, 5].into_iter().cycle().skip(of)) {
                 change = self.replace(change, name, layout(index), || revision);
             }
@@ -106,7 +107,7 @@ impl Origin {
     /// Notes what there is now of every name of a type.
     fn note(&mut self, type_url: &TypeUrl) {
         for name in NAMES.map(Name::from) {
-            let alive = self.reference.alive(type_url, Reach::Local, &name).into_iter();
+            let alive = self.reference.alive(type_url, Provenance::Local, &name).into_iter();
             let content = |variant: Arc<Variant>| (variant.key().constraints.clone(), content_of(&variant).1);
             let variants: Variants = alive.map(content).collect();
             if variants != self.history.latest(type_url, &name) {
@@ -125,7 +126,7 @@ impl Origin {
         mut serial: impl FnMut() -> u64,
     ) -> Change {
         let (name, type_url) = (Name::from(name), change.type_url.clone());
-        let old = self.reference.contents(&type_url, Reach::Local).into_iter();
+        let old = self.reference.contents(&type_url, Provenance::Local).into_iter();
         let old = old.map(|variant| variant.key().clone()).filter(|key| key.name == name);
         for key in old.filter(|key| !layout.contains(&key.constraints)) {
             change = change.without(key);
@@ -155,17 +156,17 @@ impl Origin {
         self.database = database();
         self.questions.clear();
         for type_url in types() {
-            let alive = |name| self.reference.alive(&type_url, Reach::Local, name);
+            let alive = |name| self.reference.alive(&type_url, Provenance::Local, name);
             let alive: Vec<_> = NAMES.map(Name::from).iter().flat_map(alive).collect();
-            let mut change = Change::new(type_url.clone(), Reach::Local);
-            for variant in self.reference.contents(&type_url, Reach::Local) {
+            let mut change = Change::new(type_url.clone(), Provenance::Local);
+            for variant in self.reference.contents(&type_url, Provenance::Local) {
                 if !alive.iter().any(|alive| alive.key() == variant.key()) {
                     self.lives.end(&type_url, variant.key());
                     change = change.without(variant.key().clone());
                 }
             }
             self.reference.apply(&change);
-            let mut batch = Change::new(type_url, Reach::Local).batch();
+            let mut batch = Change::new(type_url, Provenance::Local).batch();
             batch.upserts = alive.iter().map(|variant| Variant::clone(variant)).collect();
             self.database.commit(batch);
         }
@@ -181,7 +182,7 @@ impl Origin {
         }
         let due: Vec<_> = self.questions.extract_if(.., |(at, ..)| *at <= now).collect();
         for (_, type_url, locator) in &due {
-            let mut answer = Change::new(type_url.clone(), Reach::Local).batch();
+            let mut answer = Change::new(type_url.clone(), Provenance::Local).batch();
             match locator.is_wildcard() {
                 true => answer.mark_answered(locator),
                 false => answer.mark_absent(locator, Absence::Known),

@@ -68,7 +68,7 @@ impl TtlSchedule {
     ) -> Vec<Change> {
         let mut changes = Vec::new();
         for type_url in types() {
-            let mut change = Change::new(type_url.clone(), weir_types::Reach::Local);
+            let mut change = Change::new(type_url.clone(), weir_types::Provenance::Local);
             change.received = Some(now);
             let mine = self.next.keys().filter(|(of, _)| *of == type_url);
             let mine: Vec<VariantKey> = mine.map(|(_, key)| key.clone()).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_types::{
-    Absence, Answered, Batch, Heartbeat, Name, Reach, ResourceLocator, TypeUrl, Variant, VariantKey,
+    Absence, Answered, Batch, Heartbeat, Name, Provenance, ResourceLocator, TypeUrl, Variant, VariantKey,
 };
 
 use super::load::Loaded;
@@ -67,7 +67,7 @@ impl Source {
     /// Vouches for the resources that have one of these times to live.
     pub(super) fn heartbeats(&self, ttls: &BTreeSet<Duration>) -> Vec<Batch> {
         let vouch = |(type_url, variants): (&TypeUrl, &Variants)| {
-            let mut batch = Batch::new(type_url.clone(), Reach::Local);
+            let mut batch = Batch::new(type_url.clone(), Provenance::Local);
             for (key, variant) in &variants.all {
                 let ttl = variant.content().ttl.filter(|ttl| ttls.contains(ttl));
                 batch.heartbeats.extend(ttl.map(|ttl| Heartbeat { key: key.clone(), ttl }));
@@ -79,7 +79,7 @@ impl Source {
 
     /// What is wanted now: answered at once, since all there is is here.
     pub(super) fn want(&mut self, type_url: TypeUrl, locator: ResourceLocator) -> Option<Batch> {
-        let mut batch = Batch::new(type_url.clone(), Reach::Local);
+        let mut batch = Batch::new(type_url.clone(), Provenance::Local);
         if locator.is_collection() {
             batch.mark_answered(&locator);
             return Some(batch);
@@ -126,7 +126,7 @@ impl Variants {
 
 /// What comes (with the variants that go in exchange), and what only goes.
 fn difference(type_url: &TypeUrl, before: &Variants, after: &Variants) -> [Batch; 2] {
-    let [mut coming, mut going] = [(); 2].map(|()| Batch::new(type_url.clone(), Reach::Local));
+    let [mut coming, mut going] = [(); 2].map(|()| Batch::new(type_url.clone(), Provenance::Local));
     for (key, variant) in &after.all {
         if before.all.get(key).is_none_or(|old| old.content() != variant.content()) {
             coming.upserts.push(Variant::new(key.clone(), variant.content().clone()));

@@ -53,8 +53,9 @@ impl Collected {
     }
 
     fn of_type(&mut self, batch: &Batch) -> Option<&mut Burst> {
-        let same =
-            |burst: &&mut Burst| burst.batch.type_url == batch.type_url && burst.batch.reach == batch.reach;
+        let same = |burst: &&mut Burst| {
+            burst.batch.type_url == batch.type_url && burst.batch.provenance == batch.provenance
+        };
         self.0.iter_mut().find(same)
     }
 
@@ -111,7 +112,7 @@ mod tests {
     use std::time::Duration;
 
     use weir_config::PositiveDuration;
-    use weir_types::{Absence, Constraints, Content, Reach, ResourceLocator, TypeUrl, Variant};
+    use weir_types::{Absence, Constraints, Content, Provenance, ResourceLocator, TypeUrl, Variant};
 
     use super::*;
 
@@ -124,7 +125,7 @@ mod tests {
 
     /// `name=version` comes, `-name` goes.
     fn batch(type_name: &str, changes: &[&str]) -> Batch {
-        let mut batch = Batch::new(TypeUrl::new(type_name), Reach::Wildcard);
+        let mut batch = Batch::new(TypeUrl::new(type_name), Provenance::Wildcard);
         for change in changes {
             match (change.strip_prefix('-'), change.split_once('=')) {
                 (Some(gone), _) => batch.removals.push(key(gone)),

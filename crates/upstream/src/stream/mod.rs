@@ -240,8 +240,8 @@ impl<S: EventSink> UpstreamStream<S> {
             self.commit(before);
             return self.apply(applied, arrival, now);
         }
-        let Batch { type_url, reach, .. } = &applied.batch;
-        let empty = Batch::new(type_url.clone(), *reach);
+        let Batch { type_url, provenance, .. } = &applied.batch;
+        let empty = Batch::new(type_url.clone(), *provenance);
         let batch = std::mem::replace(&mut applied.batch, empty);
         self.apply(applied, arrival, now);
         if !batch.is_empty() {

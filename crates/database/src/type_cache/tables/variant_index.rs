@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use weir_types::{Breadth, DynamicParameters, Form, GlobIndex, Name, Reach, Variant, VariantKey};
+use weir_types::{Breadth, DynamicParameters, Form, GlobIndex, Name, Provenance, Variant, VariantKey};
 
 use super::leases::Leases;
 use crate::matching::VariantSet;
@@ -35,20 +35,20 @@ pub(crate) struct Variants {
 }
 
 impl Variants {
-    fn set(&mut self, reach: Reach) -> &mut VariantSet {
-        match reach {
-            Reach::Named => &mut self.named,
-            Reach::Wildcard => &mut self.wildcard,
-            Reach::Local => &mut self.local,
+    fn set(&mut self, provenance: Provenance) -> &mut VariantSet {
+        match provenance {
+            Provenance::Named => &mut self.named,
+            Provenance::Wildcard => &mut self.wildcard,
+            Provenance::Local => &mut self.local,
         }
     }
 
     /// Those that came in this way.
-    pub(crate) fn of(&self, reach: Reach) -> &VariantSet {
-        match reach {
-            Reach::Named => &self.named,
-            Reach::Wildcard => &self.wildcard,
-            Reach::Local => &self.local,
+    pub(crate) fn of(&self, provenance: Provenance) -> &VariantSet {
+        match provenance {
+            Provenance::Named => &self.named,
+            Provenance::Wildcard => &self.wildcard,
+            Provenance::Local => &self.local,
         }
     }
 
@@ -87,14 +87,19 @@ impl VariantIndex {
     }
 
     /// Puts a variant in place of what is held of it, and notes the names that have changed by it.
-    pub(crate) fn insert(&mut self, variant: Arc<Variant>, reach: Reach, changed: &mut BTreeSet<Name>) {
-        let set = self.names.entry(variant.name().clone()).or_default().set(reach);
+    pub(crate) fn insert(
+        &mut self,
+        variant: Arc<Variant>,
+        provenance: Provenance,
+        changed: &mut BTreeSet<Name>,
+    ) {
+        let set = self.names.entry(variant.name().clone()).or_default().set(provenance);
         let expired = set.take_expired(&variant.key().constraints);
         let old = set.insert(Arc::clone(&variant));
         if old.is_none() {
             self.globs.insert(variant.name());
         }
-        self.leases.replace(reach, old.as_deref(), Some(&variant));
+        self.leases.replace(provenance, old.as_deref(), Some(&variant));
         let uncacheable = |variant: &Variant| variant.content().do_not_cache;
         let same = |old: &Arc<Variant>| {
             !(uncacheable(old) || uncacheable(&variant))
@@ -118,18 +123,18 @@ impl VariantIndex {
     }
 
     /// Removes a variant, and notes the names that have changed by it.
-    pub(crate) fn remove(&mut self, key: &VariantKey, reach: Reach, changed: &mut BTreeSet<Name>) {
+    pub(crate) fn remove(&mut self, key: &VariantKey, provenance: Provenance, changed: &mut BTreeSet<Name>) {
         let Some(variants) = self.names.get_mut(&key.name) else { return };
-        let Some(old) = variants.set(reach).remove(&key.constraints) else { return };
-        self.leases.replace(reach, Some(&old), None);
+        let Some(old) = variants.set(provenance).remove(&key.constraints) else { return };
+        self.leases.replace(provenance, Some(&old), None);
         changed.insert(key.name.clone());
         self.unlist_aliases(&old, changed);
     }
 
     /// Ends the life of one variant whose time is over at `now`, and notes the names that have changed by it.
     pub(crate) fn expire(&mut self, now: Instant, changed: &mut BTreeSet<Name>) -> Option<VariantKey> {
-        while let Some((reach, key)) = self.leases.take_over(now) {
-            let set = self.names.get_mut(&key.name).map(|variants| variants.set(reach));
+        while let Some((provenance, key)) = self.leases.take_over(now) {
+            let set = self.names.get_mut(&key.name).map(|variants| variants.set(provenance));
             if let Some(variant) = set.and_then(|set| set.expire(&key.constraints)) {
                 changed.extend(variant.content().aliases.iter().chain([variant.name()]).cloned());
                 return Some(key);
@@ -170,13 +175,13 @@ impl VariantIndex {
         asked: Breadth,
     ) -> Option<Arc<Variant>> {
         let variants = self.names.get_mut(name)?;
-        let reaches: &[Reach] = match asked {
-            Breadth::Name => &[Reach::Named, Reach::Wildcard, Reach::Local],
-            Breadth::Glob => &[Reach::Named, Reach::Local],
-            Breadth::Wildcard => &[Reach::Wildcard, Reach::Local],
+        let reaches: &[Provenance] = match asked {
+            Breadth::Name => &[Provenance::Named, Provenance::Wildcard, Provenance::Local],
+            Breadth::Glob => &[Provenance::Named, Provenance::Local],
+            Breadth::Wildcard => &[Provenance::Wildcard, Provenance::Local],
         };
-        for reach in reaches {
-            let Some(found) = variants.set(*reach).select(parameters) else { continue };
+        for provenance in reaches {
+            let Some(found) = variants.set(*provenance).select(parameters) else { continue };
             if let Some(rival) = found.rival {
                 self.ambiguities.push(Ambiguity {
                     chosen: found.variant.key().clone(),
@@ -205,8 +210,8 @@ impl VariantIndex {
     }
 
     /// Whether just this variant is held, and came in this way.
-    pub(crate) fn has(&self, variant: &Arc<Variant>, reach: Reach) -> bool {
-        let set = self.names.get(variant.name()).map(|variants| variants.of(reach));
+    pub(crate) fn has(&self, variant: &Arc<Variant>, provenance: Provenance) -> bool {
+        let set = self.names.get(variant.name()).map(|variants| variants.of(provenance));
         let held = set.and_then(|set| set.get(&variant.key().constraints));
         held.is_some_and(|held| Arc::ptr_eq(held, variant))
     }
@@ -277,8 +282,10 @@ impl Clone for Variants {
     /// A copy that has equal variants, and no memory of who has asked.
     fn clone(&self) -> Self {
         let mut copy = Self::default();
-        for reach in [Reach::Named, Reach::Wildcard, Reach::Local] {
-            self.of(reach).held().for_each(|variant| _ = copy.set(reach).insert(Arc::clone(variant)));
+        for provenance in [Provenance::Named, Provenance::Wildcard, Provenance::Local] {
+            self.of(provenance)
+                .held()
+                .for_each(|variant| _ = copy.set(provenance).insert(Arc::clone(variant)));
         }
         copy
     }

@@ -21,7 +21,7 @@ fn w04_a_glob_brings_its_names_and_no_others() {
             assert_eq!(f.connect()[0].subscribe, locators(&[GLOB]));
             let batch =
                 f.respond(&type_url, both().into_iter().chain([variant(OTHER, "1")]).collect(), &[]).batch;
-            assert_eq!((batch.reach, upserts(&batch).len()), (Reach::Named, 2), "w01: as names do");
+            assert_eq!((batch.provenance, upserts(&batch).len()), (Provenance::Named, 2), "w01: as names do");
             let complete = dialect == Dialect::Sotw && type_url == cds();
             let absence = if complete { Absence::Known } else { Absence::TimedOut };
             let whom = Answered { collection: Some(GLOB.into()), scope: prod_scope(), absence };
@@ -188,8 +188,8 @@ fn w02_wildcards_are_answered() {
         f.connect();
         let applied = f.respond(&cds(), vec![], &[]);
         assert_eq!(
-            (applied.batch.reach, applied.batch.answered),
-            (Reach::Wildcard, vec![Answered::wildcard(prod_scope())])
+            (applied.batch.provenance, applied.batch.answered),
+            (Provenance::Wildcard, vec![Answered::wildcard(prod_scope())])
         );
         assert_eq!(f.respond(&cds(), vec![], &[]).batch.answered, []);
 

@@ -13,7 +13,7 @@ fn remembering(dialect: Dialect, naming: fn(Dialect) -> Fixture) -> Fixture {
     let variants = vec![stored("a"), stored("b")];
     let batch = fixture.stream.remember(&cds(), variants, vec![(locator("*"), Absence::Known)], true);
     let batch = batch.expect("it is news");
-    assert_eq!((batch.reach, batch.upserts.len(), batch.answered.len()), (Reach::Wildcard, 2, 1));
+    assert_eq!((batch.provenance, batch.upserts.len(), batch.answered.len()), (Provenance::Wildcard, 2, 1));
     assert_eq!(fixture.stream.unconfirmed(&cds()), 2);
     fixture
 }

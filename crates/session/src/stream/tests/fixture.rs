@@ -9,8 +9,8 @@ use bytes::Bytes;
 use weir_database::{Attachment, Database, Observer, Settings, Subscriber, Watch};
 use weir_types::{
     Absence, Absent, Answered, ApiVersion, Batch, Code, Commit, Constraints, Content, Dialect,
-    DynamicParameters, Failed, Form, Kind, KnownVersions, Reach, ResourceError, Scope, Selector, TypeUrl,
-    Variant, VariantKey, WILDCARD,
+    DynamicParameters, Failed, Form, Kind, KnownVersions, Provenance, ResourceError, Scope, Selector,
+    TypeUrl, Variant, VariantKey, WILDCARD,
 };
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::request::{DeltaRequest, Statement};
@@ -186,7 +186,7 @@ impl Fixture {
     }
 
     fn batch(&mut self, short: &str, change: impl FnOnce(&mut Self, &mut Batch)) -> Batch {
-        let mut batch = Batch::new(type_url(short), Reach::Local);
+        let mut batch = Batch::new(type_url(short), Provenance::Local);
         batch.received = Some(self.now);
         change(self, &mut batch);
         batch
@@ -288,7 +288,7 @@ impl Fixture {
     /// Does something in the middle of the next response.
     pub(super) fn midway(&mut self, short: &str, name: &str) {
         let (database, variant) = (self.database.clone(), self.fresh(short, name));
-        let mut batch = Batch::new(type_url(short), Reach::Local);
+        let mut batch = Batch::new(type_url(short), Provenance::Local);
         batch.upserts.push(variant);
         let commit = move || {
             database.commit(batch);

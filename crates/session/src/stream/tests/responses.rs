@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_types::{Absence, Content, Heartbeat, Reach};
+use weir_types::{Absence, Content, Heartbeat, Provenance};
 
 use super::fixture::anyones;
 use super::*;
@@ -132,7 +132,7 @@ fn client_of_leased() -> Fixture {
     let content = Content { ttl: Some(LEASE), ..fixture.fresh("cds", "a").content().clone() };
     let variant = fixture.variant("cds", "a", content);
     fixture.commit_batch("cds", |_, batch| {
-        batch.reach = Reach::Wildcard;
+        batch.provenance = Provenance::Wildcard;
         batch.upserts.push(variant);
     });
     fixture.answer("cds");
@@ -145,7 +145,7 @@ fn t05_what_only_lives_on_is_said_in_full_state_too() {
     let first = fixture.only();
     fixture.passes(10_000);
     fixture.commit_batch("cds", |_, batch| {
-        batch.reach = Reach::Wildcard;
+        batch.provenance = Provenance::Wildcard;
         batch.heartbeats.push(Heartbeat { key: anyones("a"), ttl: LEASE });
     });
     let second = fixture.only();

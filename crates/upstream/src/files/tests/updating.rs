@@ -1,4 +1,4 @@
-use weir_types::{Absence, Answered, Batch, Reach, Scope};
+use weir_types::{Absence, Answered, Batch, Provenance, Scope};
 
 use super::super::source::Source;
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 /// `cds +a[anyone] -b[env=prod]`
 fn shown(batches: &[Batch]) -> Vec<String> {
     let show = |batch: &Batch| {
-        assert_eq!((batch.reach, &batch.answered[..]), (Reach::Local, &[Answered::all()][..]));
+        assert_eq!((batch.provenance, &batch.answered[..]), (Provenance::Local, &[Answered::all()][..]));
         let added = batch.upserts.iter().map(|variant| format!(" +{:?}", variant.key()));
         let removed = batch.removals.iter().map(|key| format!(" -{key:?}"));
         batch.type_url.short_name().to_owned() + &added.chain(removed).collect::<String>()

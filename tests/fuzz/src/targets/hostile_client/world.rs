@@ -10,7 +10,7 @@ use weir_protocol::Dialect;
 use weir_session::Responses;
 use weir_testkit::simulator::Follower;
 use weir_types::{
-    Absence, Batch, Code, DynamicParameters, Failed, Form, Name, Reach, ResourceError, ResourceLocator,
+    Absence, Batch, Code, DynamicParameters, Failed, Form, Name, Provenance, ResourceError, ResourceLocator,
     Scope, TypeUrl,
 };
 use weir_wire::resource::decode;
@@ -57,8 +57,8 @@ impl World {
     pub(super) fn commit(&mut self, script: &mut Script<'_>) {
         let of = script.type_url();
         let type_url = TypeUrl::new(of);
-        let reach = script.pick(&[Reach::Named, Reach::Wildcard, Reach::Local]);
-        let mut batch = Batch::new(type_url.clone(), reach);
+        let provenance = script.pick(&[Provenance::Named, Provenance::Wildcard, Provenance::Local]);
+        let mut batch = Batch::new(type_url.clone(), provenance);
         batch.received = Some(self.now);
         for _ in 0..script.byte() % 4 {
             let encoded = script.published(of).wrapped(false).encode_to_vec();
@@ -97,7 +97,7 @@ impl World {
     pub(super) fn answer(&mut self) {
         self.settle();
         for (type_url, locator) in &self.wanted {
-            let mut batch = Batch::new(type_url.clone(), Reach::Local);
+            let mut batch = Batch::new(type_url.clone(), Provenance::Local);
             match locator.is_collection() {
                 true => batch.mark_answered(locator),
                 false => batch.mark_absent(locator, Absence::Known),
