@@ -23,10 +23,10 @@ fn away(names: usize, globs: usize, wildcards: usize) -> Away {
     Away { names, globs, wildcards }
 }
 
-fn told(stream: &support::Stream, tells_away: bool, owed: &[Selector]) -> Vec<String> {
+fn told(stream: &support::Stream, sends_unavailable: bool, owed: &[Selector]) -> Vec<String> {
     let owed = owed.iter().cloned().collect();
     let base = Query::new(stream.attachment.cursor(), Shape::Changes);
-    let diff: Diff = stream.attachment.diff(&Query { owed: &owed, tells_away, ..base });
+    let diff: Diff = stream.attachment.diff(&Query { resend: &owed, sends_unavailable, ..base });
     let mut told: Vec<_> = diff.errors.told.iter().map(|error| error.name.to_string()).collect();
     told.sort_unstable();
     told

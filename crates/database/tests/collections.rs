@@ -113,7 +113,7 @@ fn w06_the_narrowest_answer_counts_and_the_next_one_follows_it() {
 /// What is told of `owed`, which is not subscribed any more.
 fn told_of(stream: &mut Stream, owed: Selector) -> (Vec<String>, Vec<String>) {
     let owed = BTreeSet::from([owed]);
-    let query = Query { owed: &owed, ..Query::new(stream.attachment.cursor(), Shape::Changes) };
+    let query = Query { resend: &owed, ..Query::new(stream.attachment.cursor(), Shape::Changes) };
     said(&stream.attachment.diff(&query))
 }
 

@@ -86,7 +86,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
     };
     let held_back = |stream: &mut Attachment| {
         let after = stream.cursor();
-        let query = Query { hold_removals: true, ..Query::new(after, Shape::Everything) };
+        let query = Query { defer_removals: true, ..Query::new(after, Shape::Everything) };
         let diff = stream.diff(&query);
         stream.advance(Cursor { additions: diff.to, ..after });
         let bodies = diff.resources.iter().map(|(variant, _)| variant.content().body.clone());
@@ -119,7 +119,7 @@ fn o02_what_is_held_back_is_what_took_the_place_of_the_others() {
         batch.upserts.extend(new.map(|key| Variant::new(key.clone(), content.clone())));
         database.commit(batch);
         let after = stream.cursor();
-        let diff = stream.diff(&Query { hold_removals: true, ..Query::new(after, Shape::Everything) });
+        let diff = stream.diff(&Query { defer_removals: true, ..Query::new(after, Shape::Everything) });
         stream.advance(Cursor { additions: diff.to, ..after });
         diff.resources.iter().map(|(variant, _)| variant.key().clone()).collect::<Vec<_>>()
     };

@@ -180,14 +180,14 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
         let diff = view.attachment().diff(&Query {
             after: step.after,
             shape: if step.everything { Shape::Everything } else { Shape::Changes },
-            hold_removals: step.defer_removals,
-            owed: &view.placed(step.resend()),
-            unsaid: &view.placed(step.pending_errors()),
+            defer_removals: step.defer_removals,
+            resend: &view.placed(step.resend()),
+            pending_errors: &view.placed(step.pending_errors()),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
             // The response is shared until the second is over.
             at: Some(*epoch + Duration::from_secs(second + 1)),
-            tells_away: key.sends_unavailable,
+            sends_unavailable: key.sends_unavailable,
             marks_missing: step.dialect == Dialect::Delta,
         });
         let sends_ttl = step.dialect == Dialect::Delta || key.wrapping.for_ttl;

@@ -148,8 +148,8 @@ impl Fixture {
 
 impl Stream {
     /// What is to be told, without telling it.
-    pub fn pending(&self, shape: Shape, hold_removals: bool) -> Diff {
-        self.ask(shape, hold_removals, &[], None, Refresh::Unsaid)
+    pub fn pending(&self, shape: Shape, defer_removals: bool) -> Diff {
+        self.ask(shape, defer_removals, &[], None, Refresh::Unsaid)
     }
 
     /// As [`Self::pending`], for a client that is told of times to live.
@@ -160,33 +160,40 @@ impl Stream {
     fn ask(
         &self,
         shape: Shape,
-        hold_removals: bool,
-        unsaid: &[Selector],
+        defer_removals: bool,
+        pending_errors: &[Selector],
         known: Option<&KnownVersions>,
         refresh: Refresh,
     ) -> Diff {
-        let unsaid = unsaid.iter().cloned().collect();
+        let pending_errors = pending_errors.iter().cloned().collect();
         let base = Query::new(self.attachment.cursor(), shape);
-        let query = Query { hold_removals, unsaid: &unsaid, known, refresh, tells_away: true, ..base };
+        let query = Query {
+            defer_removals,
+            pending_errors: &pending_errors,
+            known,
+            refresh,
+            sends_unavailable: true,
+            ..base
+        };
         self.attachment.diff(&query)
     }
 
     /// Tells what is pending.
-    pub fn step(&mut self, shape: Shape, hold_removals: bool) -> Diff {
-        let diff = self.pending(shape, hold_removals);
-        self.advance(&diff, hold_removals);
+    pub fn step(&mut self, shape: Shape, defer_removals: bool) -> Diff {
+        let diff = self.pending(shape, defer_removals);
+        self.advance(&diff, defer_removals);
         diff
     }
 
     /// Tells what is pending, and the errors that were postponed.
-    pub fn step_unsaid(&mut self, unsaid: &[Selector]) -> Diff {
-        let diff = self.ask(Shape::Changes, false, unsaid, None, Refresh::Unsaid);
+    pub fn step_unsaid(&mut self, pending_errors: &[Selector]) -> Diff {
+        let diff = self.ask(Shape::Changes, false, pending_errors, None, Refresh::Unsaid);
         self.advance(&diff, false);
         diff
     }
 
-    fn advance(&mut self, diff: &Diff, hold_removals: bool) {
-        let removals = if hold_removals { self.attachment.cursor().removals } else { diff.to };
+    fn advance(&mut self, diff: &Diff, defer_removals: bool) {
+        let removals = if defer_removals { self.attachment.cursor().removals } else { diff.to };
         self.attachment.advance(Cursor { removals, additions: diff.to });
     }
 

@@ -9,8 +9,7 @@ use weir_config::{Count, NodeRule};
 use weir_database::{Database, DemandChange};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Answered, Batch, Constraints, Content, NodeField, Provenance, ResourceLocator, Variant,
-    VariantKey,
+    Absence, Answered, Batch, Constraints, Content, Provenance, ResourceLocator, Variant, VariantKey,
 };
 use weir_wire::json::any_from;
 
@@ -40,7 +39,7 @@ impl Fixture {
     fn admitting(adjust: impl FnOnce(&mut Settings)) -> Self {
         let env = NodeRule {
             key: "env".into(),
-            from: NodeField::Metadata(vec!["env".into()]),
+            from: weir_types::NodeField::Metadata(vec!["env".into()]),
             pattern: None,
             default: None,
             fill_locators: false,

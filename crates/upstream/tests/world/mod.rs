@@ -129,13 +129,13 @@ impl View {
         let query = Query {
             after,
             shape,
-            hold_removals: false,
-            owed: &owed,
-            unsaid: &owed,
+            defer_removals: false,
+            resend: &owed,
+            pending_errors: &owed,
             known: None,
             refresh,
             at: None,
-            tells_away: true,
+            sends_unavailable: true,
             marks_missing: false,
         };
         self.attachment.diff(&query)

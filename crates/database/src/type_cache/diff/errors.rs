@@ -16,7 +16,7 @@ impl<'a> DiffBuilder<'a> {
         let Some(Failure { since, .. }) = selection.failure() else { return };
         let news = match selection.members.live().next() {
             None => *since > after.additions,
-            Some(_) => !self.query.hold_removals && *since > after.removals,
+            Some(_) => !self.query.defer_removals && *since > after.removals,
         };
         if news {
             self.tell_error(form, selection);
@@ -28,7 +28,8 @@ impl<'a> DiffBuilder<'a> {
         // Full state has to repeat the content, and "the set of resources with errors and the set of valid
         // resources must not intersect" (TP3, "Protocol Behavior").
         let repeated = self.query.shape == Shape::Everything && !selection.members.is_empty();
-        let is_told = |failure: &&Failure| !failure.error.is_unavailable() || self.tells_away(selection);
+        let is_told =
+            |failure: &&Failure| !failure.error.is_unavailable() || self.sends_unavailable(selection);
         if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_told) {
             self.changed = true;
             let selector = Selector { locator: selection.locator.clone(), form };
@@ -39,13 +40,13 @@ impl<'a> DiffBuilder<'a> {
 
     /// Whether the client is told that there is nobody to ask. Wildcards cannot have an error (TP3, "Wildcard
     /// Subscriptions and Glob Collections").
-    fn tells_away(&self, selection: &Selection) -> bool {
-        self.query.tells_away && selection.is_away() && selection.breadth() != Breadth::Wildcard
+    fn sends_unavailable(&self, selection: &Selection) -> bool {
+        self.query.sends_unavailable && selection.is_away() && selection.breadth() != Breadth::Wildcard
     }
 
     /// What could not be said beside the resource itself, or while other locators of the name were not answered.
-    pub(super) fn collect_unsaid(&mut self) {
-        for selector in self.query.unsaid.iter().filter(|_| !self.query.hold_removals) {
+    pub(super) fn collect_pending_errors(&mut self) {
+        for selector in self.query.pending_errors.iter().filter(|_| !self.query.defer_removals) {
             if let Some(id) = self.view.selections.get(selector) {
                 let selection = &self.cache.selections[*id];
                 self.tell_error(selector.form, selection);

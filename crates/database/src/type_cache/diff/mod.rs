@@ -151,10 +151,10 @@ impl<'a> DiffBuilder<'a> {
                 }
             }
         }
-        for owed in self.query.owed {
-            self.collect_owed(owed);
+        for owed in self.query.resend {
+            self.collect_resent(owed);
         }
-        self.collect_unsaid();
+        self.collect_pending_errors();
         self.collect_forgotten();
     }
 
@@ -269,7 +269,7 @@ impl<'a> DiffBuilder<'a> {
             return;
         }
         if self.query.shape == Shape::Everything {
-            if self.query.hold_removals && !swapped && self.is_last_life(selection, tombstone) {
+            if self.query.defer_removals && !swapped && self.is_last_life(selection, tombstone) {
                 let identity = identity(&tombstone.variant, form);
                 let (variant, asked) = (&tombstone.variant, Breadth::Wildcard);
                 let sent = Sent { variant, form, asked, whole: true };
@@ -285,7 +285,7 @@ impl<'a> DiffBuilder<'a> {
             if is_news && other.version(form) != tombstone.variant.version(form) {
                 self.send(other, form, breadth);
             }
-        } else if swapped || !self.query.hold_removals {
+        } else if swapped || !self.query.defer_removals {
             self.removed.insert(Removed::variant(key, form));
         }
     }
@@ -304,7 +304,7 @@ impl<'a> DiffBuilder<'a> {
         // removal.
         let resolution = selection.resolution();
         let news = match self.is_claimed(name) {
-            true => !self.query.hold_removals && resolution.proved().is_some_and(|at| at > after.removals),
+            true => !self.query.defer_removals && resolution.proved().is_some_and(|at| at > after.removals),
             false if self.knows_missing(name, form) => false,
             false => resolution.absent_since().is_some_and(|at| at > after.additions),
         };

@@ -37,11 +37,11 @@ pub struct Query<'a> {
     /// What to answer.
     pub shape: Shape,
     /// Whether what is gone must not be said yet, since other types have additions to come.
-    pub hold_removals: bool,
+    pub defer_removals: bool,
     /// What must be sent though it did not change. May name what the wildcard covers.
-    pub owed: &'a BTreeSet<Selector>,
+    pub resend: &'a BTreeSet<Selector>,
     /// Of what an error was due that could not be said beside the resource itself ([`Errors::postponed`]).
-    pub unsaid: &'a BTreeSet<Selector>,
+    pub pending_errors: &'a BTreeSet<Selector>,
     /// What the client holds from an earlier stream.
     pub known: Option<&'a KnownVersions>,
     /// How the client is told that something lives on as it is.
@@ -49,7 +49,7 @@ pub struct Query<'a> {
     /// What time it is, for clients that drop by themselves what is not refreshed in time; none if times do not count.
     pub at: Option<Instant>,
     /// Whether the client is told of names that they cannot be had while no control plane can be reached.
-    pub tells_away: bool,
+    pub sends_unavailable: bool,
     /// Whether the client is sent resources without a body for virtual hosts that do not exist: in the incremental
     /// dialect, the only one that has them.
     pub marks_missing: bool,
@@ -64,13 +64,13 @@ impl Query<'static> {
         Self {
             after,
             shape,
-            hold_removals: false,
-            owed: &NONE,
-            unsaid: &NONE,
+            defer_removals: false,
+            resend: &NONE,
+            pending_errors: &NONE,
             known: None,
             refresh: Refresh::Unsaid,
             at: None,
-            tells_away: false,
+            sends_unavailable: false,
             marks_missing: false,
         }
     }

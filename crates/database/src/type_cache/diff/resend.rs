@@ -18,7 +18,7 @@ use crate::selection::{Member, Selection};
 const MAX_COVERING: usize = 100;
 
 impl<'a> DiffBuilder<'a> {
-    pub(super) fn collect_owed(&mut self, owed: &'a Selector) {
+    pub(super) fn collect_resent(&mut self, owed: &'a Selector) {
         let name = &owed.locator.name;
         if let Some(id) = self.view.selections.get(owed) {
             let selection = &self.cache.selections[*id];
@@ -31,7 +31,7 @@ impl<'a> DiffBuilder<'a> {
             }
             self.collect_emptiness(owed.form, selection, Commit::NONE);
             if selection.resolution().absence() != Absence::Unknown
-                && !(self.query.hold_removals && self.may_hold(selection))
+                && !(self.query.defer_removals && self.may_hold(selection))
             {
                 self.changed = true;
                 self.answer_with_nothing(owed.form, selection);

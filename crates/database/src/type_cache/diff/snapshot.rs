@@ -45,7 +45,7 @@ impl Copying {
 
     /// Whether the view has all of what `query` names.
     pub(crate) fn covers(&self, query: &Query<'_>) -> bool {
-        query.owed.iter().all(|owed| self.asked.contains_key(owed))
+        query.resend.iter().all(|owed| self.asked.contains_key(owed))
     }
 }
 
@@ -69,7 +69,7 @@ impl TypeCache {
         let whole = query.shape == Shape::Everything || query.after.removals == Commit::NONE;
         let states_many = || query.known.is_some_and(|known| known.len() > slice);
         let is_large = |id: &SelectionId| self.selections[*id].members.live().len() > slice;
-        query.owed.len() > slice
+        query.resend.len() > slice
             || whole && (view.selections.len() > slice || view.selections.values().any(is_large))
             || view.may_have_forgotten(query) && (view.selections.len() > slice || states_many())
             || view.touched_since(query.after.removals).take(slice + 1).count() > slice
