@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use weir_bench::{parameters, variant};
-use weir_database::{Database, Settings, Subscriber};
+use weir_database::{Database, Settings, ViewListener};
 use weir_downstream::{RecentResponses, Statements};
 use weir_session::{ClientProfile, ClientTransport, Env, Responses, Session, Wrapping};
 use weir_types::constraints::Expr;
@@ -19,7 +19,7 @@ use weir_wire::services::Service;
 
 struct Asleep;
 
-impl Subscriber for Asleep {
+impl ViewListener for Asleep {
     fn wake(&self) {}
 }
 
@@ -43,7 +43,7 @@ impl Fleet {
         batch.upserts =
             (0..resources).map(|n| variant(&format!("c{n}"), Expr::All(vec![]), 1024, 0)).collect();
         database.commit(batch);
-        let subscriber: Arc<dyn Subscriber> = Arc::new(Asleep);
+        let subscriber: Arc<dyn ViewListener> = Arc::new(Asleep);
         let profile = Arc::new(ClientProfile { parameters: parameters(0), ..ClientProfile::default() });
         let Some(service) = Service::of(ApiVersion::V3, None) else { unreachable!("there is ADS") };
         let statements = Statements::default();

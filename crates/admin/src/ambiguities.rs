@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::Ambiguity;
-use weir_database::survey::Ambiguous;
+use weir_database::introspect::Ambiguous;
 
 use crate::page::{Page, Part};
 use crate::problem::Problem;

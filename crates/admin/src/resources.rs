@@ -71,7 +71,7 @@ fn described(
         let chunk = names.get(from..names.len().min(from + AT_ONCE)).filter(|chunk| !chunk.is_empty())?;
         from += chunk.len();
         let found = database.describe(&type_url, chunk);
-        let row = |resource: weir_database::survey::Resource| {
+        let row = |resource: weir_database::introspect::Resource| {
             let cursor = format!("{}{SEPARATOR}{}", type_url.as_str(), resource.name);
             (cursor, Resource::of(&type_url, resource))
         };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use utoipa::ToSchema;
-use weir_database::survey::ViewSummary;
+use weir_database::introspect::ViewSummary;
 use weir_types::TypeUrl;
 
 use crate::nacks::Nack;

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::Database;
-use weir_database::survey::ViewSummary;
+use weir_database::introspect::ViewSummary;
 use weir_types::{DynamicParameters, Form, Name, TypeUrl};
 
 use crate::blocking::run_blocking;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Query, Settings, Shape, Subscriber};
+use weir_database::{Database, Query, Settings, Shape, ViewHandle, ViewListener};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Provenance, Selector, TypeUrl,
@@ -24,7 +24,7 @@ type Case = fn(&World, usize);
 
 struct Nobody;
 
-impl Subscriber for Nobody {
+impl ViewListener for Nobody {
     fn wake(&self) {}
 }
 
@@ -44,7 +44,7 @@ impl World {
         Self { database, longest }
     }
 
-    fn attach(&self, selectors: &[Selector]) -> Attachment {
+    fn attach(&self, selectors: &[Selector]) -> ViewHandle {
         self.database.attach(&type_url(), selectors, Arc::new(Nobody)).expect("there are no limits")
     }
 }
@@ -77,7 +77,7 @@ fn batch(upserts: Vec<Variant>) -> Batch {
 }
 
 /// The first answer of a stream.
-fn diff(place: &mut Attachment) {
+fn diff(place: &mut ViewHandle) {
     let diff = place.diff(&Query::new(place.cursor(), Shape::Changes));
     place.advance(weir_types::Cursor { additions: diff.to, removals: diff.to });
 }

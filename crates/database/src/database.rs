@@ -1,10 +1,10 @@
 //! The handle: one short lock per type, never held while waiting.
 
-mod attachment;
 mod long_diff;
 mod parts;
 mod slices;
 mod sources;
+mod view_handle;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use parking_lot::RwLock;
 use weir_types::{Batch, Commit, Cursor, Selector, Subscription, TypeUrl};
 
 use crate::demand::{Asking, Demand, DemandChange, Limits};
+use crate::introspect::Ambiguities;
 use crate::limits::Refused;
 use crate::lock::{Held, HoldTimes, Locked};
 use crate::settings::Settings;
-use crate::survey::Ambiguities;
 use crate::type_cache::{Ambiguity, Committing, Patch, Statistics, TypeCache};
-use crate::view::{Shared, Subscriber};
+use crate::view::{Shared, ViewListener};
 use crate::watch::{Answers, Observer, Watch};
 
-pub use attachment::Attachment;
+pub use view_handle::ViewHandle;
 
 /// Variants, what is subscribed of them, and what is wanted from upstream. Cheap to clone.
 #[derive(Clone)]
@@ -161,8 +161,8 @@ impl Database {
         &self,
         type_url: &TypeUrl,
         add: &[Selector],
-        subscriber: Arc<dyn Subscriber>,
-    ) -> Result<Attachment, Refused> {
+        subscriber: Arc<dyn ViewListener>,
+    ) -> Result<ViewHandle, Refused> {
         let cache = self.of_type(type_url);
         let (view, shared, answers) = {
             let patch = Patch::of(&Subscription::default(), add, &[]);
@@ -176,7 +176,7 @@ impl Database {
         self.0.demand.announce();
         let slot = shared.enlist(Arc::clone(&subscriber));
         let database = self.clone();
-        Ok(Attachment { database, cache, view, shared, slot, subscriber, cursor: Cursor::default(), answers })
+        Ok(ViewHandle { database, cache, view, shared, slot, subscriber, cursor: Cursor::default(), answers })
     }
 
     /// To be called under the lock of the type that is committed to.

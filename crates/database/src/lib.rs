@@ -7,6 +7,7 @@
 mod database;
 mod demand;
 pub mod explain;
+pub mod introspect;
 mod limits;
 pub mod lint;
 mod lock;
@@ -14,16 +15,15 @@ pub mod matching;
 mod selection;
 mod settings;
 mod split;
-pub mod survey;
 mod type_cache;
 mod view;
 mod watch;
 
 pub use crate::type_cache::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
-pub use database::{Applied, Attachment, Committed, Database};
+pub use database::{Applied, Committed, Database, ViewHandle};
 pub use demand::{DemandChange, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};
 pub use settings::Settings;
 pub use split::{Part, Piece};
-pub use view::{Away, Barred, Subscriber, Unsettled};
+pub use view::{Away, Barred, Unsettled, ViewListener};
 pub use watch::{Answer, Observer, Tally, Touched, Watch};

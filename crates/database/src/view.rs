@@ -49,7 +49,7 @@ impl Identity {
 }
 
 /// Whoever wants to know that a view has changed.
-pub trait Subscriber: Send + Sync {
+pub trait ViewListener: Send + Sync {
     /// Called after a commit, outside of all locks but the view's list of subscribers: only to wake.
     fn wake(&self);
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use weir_types::{Commit, Subscription};
 
-use crate::view::Subscriber;
+use crate::view::ViewListener;
 
 /// Follows a commit. Streams and commits wait for what is called here, so it has to be short.
 pub trait Observer: Send + Sync {
@@ -26,7 +26,7 @@ pub trait Observer: Send + Sync {
     fn told(&self, _view: usize) {}
 
     /// A stream that was at a view at the commit is done with it.
-    fn answered(&self, _view: usize, _stream: &dyn Subscriber, _answer: Answer<'_>) {}
+    fn answered(&self, _view: usize, _stream: &dyn ViewListener, _answer: Answer<'_>) {}
 
     /// What goes along, unread, where streams of a view are told.
     fn note(&self, _view: usize) -> Option<Arc<[u8]>> {
@@ -135,7 +135,7 @@ impl AtView<Weak<Watched>> {
 }
 
 impl AtView<Arc<Watched>> {
-    fn count(&self, stream: &dyn Subscriber, answer: Answer<'_>) {
+    fn count(&self, stream: &dyn ViewListener, answer: Answer<'_>) {
         let Self(watched, view) = self;
         watched.observer.answered(*view, stream, answer);
         let over = {
@@ -229,7 +229,7 @@ impl Answers {
     }
 
     /// Answers for everything up to `to`.
-    pub(crate) fn give(&mut self, view: &Watches, to: Commit, stream: &dyn Subscriber, answer: Answer<'_>) {
+    pub(crate) fn give(&mut self, view: &Watches, to: Commit, stream: &dyn ViewListener, answer: Answer<'_>) {
         view.between(self.upto, to).iter().for_each(|at_view| at_view.count(stream, answer));
         self.upto = self.upto.max(to);
         if self.carried.is_empty() {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Diff, Query, Removed, Settings, Shape, Subscriber};
+use weir_database::{Database, Diff, Query, Removed, Settings, Shape, ViewHandle, ViewListener};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Code, Constraints, Content, Cursor, DynamicParameters, KnownVersions,
@@ -14,7 +14,7 @@ use weir_types::{
 
 struct Nobody;
 
-impl Subscriber for Nobody {
+impl ViewListener for Nobody {
     fn wake(&self) {}
 }
 
@@ -22,7 +22,7 @@ fn eds() -> TypeUrl {
     TypeUrl::from_short_name("eds").expect("a known type")
 }
 
-fn attached(database: &Database, selector: Selector) -> Attachment {
+fn attached(database: &Database, selector: Selector) -> ViewHandle {
     database.attach(&eds(), &[selector], Arc::new(Nobody)).expect("nothing is limited")
 }
 
@@ -33,7 +33,7 @@ fn declare_absent(database: &Database, name: &str, absence: Absence) {
 }
 
 /// What is told of all that was not told yet.
-fn told(stream: &mut Attachment, known: Option<&KnownVersions>) -> Diff {
+fn told(stream: &mut ViewHandle, known: Option<&KnownVersions>) -> Diff {
     let query = Query { known, marks_missing: true, ..Query::new(stream.cursor(), Shape::Changes) };
     let diff = stream.diff(&query);
     stream.advance(Cursor { removals: diff.to, additions: diff.to });
@@ -84,7 +84,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
         }
         database.commit(batch);
     };
-    let held_back = |stream: &mut Attachment| {
+    let held_back = |stream: &mut ViewHandle| {
         let after = stream.cursor();
         let query = Query { defer_removals: true, ..Query::new(after, Shape::Everything) };
         let diff = stream.diff(&query);

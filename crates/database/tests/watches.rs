@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use support::*;
-use weir_database::{Answer, Observer, Subscriber, Tally, Touched, Watch};
+use weir_database::{Answer, Observer, Tally, Touched, ViewListener, Watch};
 use weir_types::{Batch, Provenance};
 
 #[derive(Default)]
@@ -179,7 +179,7 @@ impl Observer for Follower {
         self.note(format!("told {view}"));
     }
 
-    fn answered(&self, view: usize, stream: &dyn Subscriber, answer: Answer<'_>) {
+    fn answered(&self, view: usize, stream: &dyn ViewListener, answer: Answer<'_>) {
         self.note(format!("{view} {} {answer:?}", stream.name()));
     }
 

@@ -16,7 +16,7 @@ use opentelemetry::metrics::Counter;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use weir_config::Export;
-use weir_database::{Attachment, Database, Query, Refused, Shape, Subscriber};
+use weir_database::{Database, Query, Refused, Shape, ViewHandle, ViewListener};
 use weir_types::{Cursor, DynamicParameters, Kind, Selector, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
@@ -59,7 +59,7 @@ struct Signal {
     file: Arc<str>,
 }
 
-impl Subscriber for Signal {
+impl ViewListener for Signal {
     fn wake(&self) {
         self.changed.notify_one();
     }
@@ -73,7 +73,7 @@ impl Subscriber for Signal {
 struct Exporter {
     export: Export,
     changed: Arc<Signal>,
-    attachment: Attachment,
+    attachment: ViewHandle,
     /// The version of what was written last.
     written: Option<Version>,
     writes: Counter<u64>,
@@ -91,7 +91,7 @@ impl Exporter {
             [] => vec![selector(WILDCARD)],
             names => names.iter().map(|name| selector(name)).collect(),
         };
-        let subscriber: Arc<dyn Subscriber> = changed.clone();
+        let subscriber: Arc<dyn ViewListener> = changed.clone();
         let attachment = database.attach(&export.type_url, &names, subscriber)?;
         Ok(Self {
             export,

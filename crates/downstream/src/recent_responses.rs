@@ -71,7 +71,7 @@ impl ResponseCache for RecentResponses {
 mod tests {
     use bytes::Bytes;
     use prost::Message;
-    use weir_database::{Database, Settings, Subscriber};
+    use weir_database::{Database, Settings, ViewListener};
     use weir_types::{
         ApiVersion, Batch, Constraints, Content, Dialect, Provenance, TypeUrl, Variant, VariantKey,
     };
@@ -86,7 +86,7 @@ mod tests {
 
     struct Nobody;
 
-    impl Subscriber for Nobody {
+    impl ViewListener for Nobody {
         fn wake(&self) {}
     }
 
@@ -102,7 +102,7 @@ mod tests {
             ..Default::default()
         };
         let request = DeltaRequest::decode(request.encode_to_vec().into()).unwrap();
-        let subscriber: Arc<dyn Subscriber> = Arc::new(Nobody);
+        let subscriber: Arc<dyn ViewListener> = Arc::new(Nobody);
         let service = Service::of(ApiVersion::V3, None).unwrap();
         let (client, wrapping, settings) = Default::default();
         let mut session =

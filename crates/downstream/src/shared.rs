@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use parking_lot::RwLock;
 use tonic::Status;
-use weir_database::{Database, Subscriber};
+use weir_database::{Database, ViewListener};
 use weir_session::{
     Denied, Env, Limits, Nonce, RefusedName, Responses, SessionSettings, StreamError, Verdict, Wrapping,
 };
@@ -148,7 +148,7 @@ impl Shared {
     }
 
     /// What a session works on that wakes `subscriber`.
-    pub(crate) fn env<'a>(&'a self, subscriber: &'a Arc<dyn Subscriber>) -> Env<'a> {
+    pub(crate) fn env<'a>(&'a self, subscriber: &'a Arc<dyn ViewListener>) -> Env<'a> {
         Env { database: &self.database, subscriber, initial_versions: &self.statements, now: now() }
     }
 

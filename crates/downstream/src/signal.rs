@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Context;
 
 use futures_util::task::AtomicWaker;
-use weir_database::{Quota, Subscriber};
+use weir_database::{Quota, ViewListener};
 
 use crate::node::Client;
 use crate::peer::Peer;
@@ -32,7 +32,7 @@ impl Signal {
     }
 }
 
-impl Subscriber for Signal {
+impl ViewListener for Signal {
     fn wake(&self) {
         self.waker.wake();
     }

@@ -23,7 +23,7 @@ use hyper::rt::Executor as _;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
-use weir_database::Subscriber;
+use weir_database::ViewListener;
 use weir_types::Dialect;
 use weir_wire::services::Service;
 
@@ -159,7 +159,7 @@ impl Stream {
         };
         open.asked = open.asked.max(request.count());
         let client = Arc::clone(&open.client);
-        let subscriber = &(self.signal.clone() as Arc<dyn Subscriber>);
+        let subscriber = &(self.signal.clone() as Arc<dyn ViewListener>);
         let handled = open.session.handle_request(request, &self.shared.env(subscriber));
         let Handled { type_url, nonce, verdict, denied, refused, .. } =
             handled.map_err(|error| self.shared.refuse(error))?;

@@ -16,7 +16,7 @@ mod stream_limits;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_database::{Database, Subscriber};
+use weir_database::{Database, ViewListener};
 use weir_types::{Dialect, Name, Selector, TypeUrl, Version};
 use weir_wire::services::Service;
 
@@ -50,7 +50,7 @@ pub struct Env<'a> {
     /// What the client subscribes to.
     pub database: &'a Database,
     /// Is woken when there may be a response.
-    pub subscriber: &'a Arc<dyn Subscriber>,
+    pub subscriber: &'a Arc<dyn ViewListener>,
     /// Reads what clients state to hold.
     pub initial_versions: &'a dyn InitialVersions,
     /// What time it is.

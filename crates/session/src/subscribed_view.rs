@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_database::{Attachment, Away, Refused, Unsettled};
+use weir_database::{Away, Refused, Unsettled, ViewHandle};
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 
 use crate::error::StreamError;
@@ -23,7 +23,7 @@ pub(crate) struct NameErrors {
 
 /// The view of the database that one type of a stream is subscribed to, and what is refused of the subscription.
 pub struct SubscribedView {
-    attachment: Attachment,
+    attachment: ViewHandle,
     pub(crate) errors: NameErrors,
     refused_names: RefusedNames,
 }
@@ -55,7 +55,7 @@ impl SubscribedView {
     }
 
     /// Where it is attached.
-    pub fn attachment(&self) -> &Attachment {
+    pub fn attachment(&self) -> &ViewHandle {
         &self.attachment
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use weir_database::{Attachment, Database, Subscriber};
+use weir_database::{Database, ViewHandle, ViewListener};
 use weir_types::{Cursor, DynamicParameters, Selector, TypeUrl, WILDCARD};
 
 /// How long after a refusal a subscription is tried again: limits are by the second.
@@ -30,13 +30,13 @@ pub(crate) struct Prefetcher {
     changed: Arc<Signal>,
     /// What is not subscribed to yet.
     refused: Vec<Prefetch>,
-    attached: Vec<Attachment>,
+    attached: Vec<ViewHandle>,
 }
 
 #[derive(Default)]
 struct Signal(Notify);
 
-impl Subscriber for Signal {
+impl ViewListener for Signal {
     fn wake(&self) {
         self.0.notify_one();
     }

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use weir_database::survey::Shown;
+use weir_database::introspect::Shown;
 use weir_types::{Absence, Form, TypeUrl, Withheld};
 
 use crate::page::{Page, Part};

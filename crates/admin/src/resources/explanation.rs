@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use weir_database::Database;
 use weir_database::explain::{self, Mismatch, OverlapPair, Overlaps};
-use weir_database::survey::HeldVariant;
+use weir_database::introspect::HeldVariant;
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use super::model::{AskedResource, ResourceVariant};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use weir_database::survey::{self, HeldVariant};
+use weir_database::introspect::{self, HeldVariant};
 use weir_types::{Absence, Form, Provenance, TypeUrl};
 use weir_wire::json::{any_to_json, constraints_to_json};
 use weir_wire::redact::redacted;
@@ -91,7 +91,7 @@ pub struct AskedResource {
 }
 
 impl Resource {
-    pub(super) fn of(type_url: &TypeUrl, resource: survey::Resource) -> Self {
+    pub(super) fn of(type_url: &TypeUrl, resource: introspect::Resource) -> Self {
         Self {
             short_name: type_url.short_name().into(),
             type_url: type_url.to_string(),
@@ -103,7 +103,7 @@ impl Resource {
 }
 
 impl Detail {
-    pub(super) fn of(type_url: &TypeUrl, resource: survey::Resource) -> Self {
+    pub(super) fn of(type_url: &TypeUrl, resource: introspect::Resource) -> Self {
         let body = |held: &HeldVariant| {
             let body = held.variant.content().body.as_ref();
             body.map_or(Value::Null, |body| any_to_json(&redacted(body)))
@@ -139,7 +139,7 @@ impl ResourceVariant {
 }
 
 impl AskedResource {
-    pub(super) fn of(asked: survey::Asked) -> Self {
+    pub(super) fn of(asked: introspect::Asked) -> Self {
         let absence = match asked.absence {
             Absence::Unknown => "unknown",
             Absence::TimedOut => "timed-out",

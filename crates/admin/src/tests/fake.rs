@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, SystemTime};
 
-use weir_database::{Attachment, Database, Settings, Subscriber};
+use weir_database::{Database, Settings, ViewHandle, ViewListener};
 use weir_types::constraints::Expr;
 use weir_types::{
     Batch, Constraints, Content, DynamicParameters, Fingerprint, Name, Provenance, Selector, Subscription,
@@ -99,12 +99,12 @@ impl Fake {
     }
 
     /// A stream that is subscribed to that.
-    pub(crate) fn ask_for_barred(&self) -> Attachment {
+    pub(crate) fn ask_for_barred(&self) -> ViewHandle {
         self.database.attach(&TypeUrl::new(LDS), &Self::barred(), Arc::new(Nobody)).unwrap()
     }
 
     /// A stream that asks for a name.
-    pub(crate) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> Attachment {
+    pub(crate) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> ViewHandle {
         let selector = Selector::plain(name, parameters.iter().copied().collect());
         self.database.attach(&TypeUrl::new(CDS), &[selector], Arc::new(Nobody)).unwrap()
     }
@@ -176,7 +176,7 @@ impl Fake {
 
 struct Nobody;
 
-impl Subscriber for Nobody {
+impl ViewListener for Nobody {
     fn wake(&self) {}
 }
 

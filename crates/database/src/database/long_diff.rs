@@ -2,13 +2,13 @@
 
 use weir_types::Name;
 
-use super::Attachment;
+use super::ViewHandle;
 use super::slices::SLICE;
 use crate::lock::Held;
 use crate::type_cache::{Copying, Diff, Query, TypeCache, assemble};
 use crate::view::ViewId;
 
-impl Attachment {
+impl ViewHandle {
     /// What the stream has to be sent.
     pub fn diff(&self, query: &Query<'_>) -> Diff {
         let mut cache = self.cache.lock();
@@ -62,14 +62,14 @@ mod tests {
     };
 
     use super::*;
-    use crate::view::Subscriber;
+    use crate::view::ViewListener;
     use crate::{Database, Removed, Settings, Shape};
 
     const NAMES: usize = 40;
 
     struct Nobody;
 
-    impl Subscriber for Nobody {
+    impl ViewListener for Nobody {
         fn wake(&self) {}
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let database = Database::new(Settings::default());
         let all: Vec<_> = (0..NAMES).map(|i| Selector::plain(name(i), DynamicParameters::empty())).collect();
         let attach = || database.attach(&type_url(), &all, Arc::new(Nobody)).unwrap();
-        let step = |place: &mut Attachment, held: &mut BTreeMap<String, Bytes>| {
+        let step = |place: &mut ViewHandle, held: &mut BTreeMap<String, Bytes>| {
             let diff = place.diff(&Query::new(place.cursor(), Shape::Changes));
             apply(held, &diff);
             place.advance(Cursor { additions: diff.to, removals: diff.to });

@@ -136,12 +136,12 @@ mod tests {
     use weir_types::{DynamicParameters, Selector, TypeUrl};
 
     use super::*;
-    use crate::view::Subscriber;
+    use crate::view::ViewListener;
     use crate::{Database, Settings};
 
     struct Nobody;
 
-    impl Subscriber for Nobody {
+    impl ViewListener for Nobody {
         fn wake(&self) {}
     }
 

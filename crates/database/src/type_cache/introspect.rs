@@ -6,8 +6,8 @@ use weir_types::{Absence, Fingerprint, Name, Provenance, ResourceLocator, Varian
 
 use super::TypeCache;
 use super::tables::Variants;
+use crate::introspect::{Showing, Shown};
 use crate::selection::{Member, Selection};
-use crate::survey::{Showing, Shown};
 use crate::view::{SelectionId, Shared, View};
 
 /// What there is under one name.

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slab::Slab;
 use weir_types::{Breadth, Commit, Head, Subscription};
 
-use super::{Away, Barred, Identity, Subscriber, Unsettled};
+use super::{Away, Barred, Identity, Unsettled, ViewListener};
 use crate::selection::Selection;
 use crate::watch::Watches;
 
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     failing: AtomicUsize,
     unproved: AtomicUsize,
     away: Mutex<Away>,
-    subscribers: Mutex<Slab<Arc<dyn Subscriber>>>,
+    subscribers: Mutex<Slab<Arc<dyn ViewListener>>>,
     pub(crate) watches: Watches,
 }
 
@@ -152,7 +152,7 @@ impl Shared {
         *count = if away { *count + 1 } else { count.saturating_sub(1) };
     }
 
-    pub(crate) fn enlist(&self, subscriber: Arc<dyn Subscriber>) -> usize {
+    pub(crate) fn enlist(&self, subscriber: Arc<dyn ViewListener>) -> usize {
         self.subscribers.lock().insert(subscriber)
     }
 

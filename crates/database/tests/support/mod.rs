@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Diff, Query, Refresh, Settings, Shape, Subscriber};
+use weir_database::{Database, Diff, Query, Refresh, Settings, Shape, ViewHandle, ViewListener};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Name,
@@ -29,14 +29,14 @@ pub struct Fixture {
 
 /// One stream, and how often it was woken.
 pub struct Stream {
-    pub attachment: Attachment,
+    pub attachment: ViewHandle,
     woken: Arc<Woken>,
 }
 
 #[derive(Default)]
 struct Woken(AtomicUsize);
 
-impl Subscriber for Woken {
+impl ViewListener for Woken {
     fn wake(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -95,13 +95,13 @@ impl Fixture {
 
     pub fn attach(&self, selectors: &[Selector]) -> Stream {
         let woken = Arc::new(Woken::default());
-        let subscriber = Arc::clone(&woken) as Arc<dyn Subscriber>;
+        let subscriber = Arc::clone(&woken) as Arc<dyn ViewListener>;
         let attachment = self.database.attach(&cds(), selectors, subscriber).expect("nothing is limited");
         Stream { attachment, woken }
     }
 
     /// Somebody who subscribes.
-    pub fn subscriber(&self) -> Arc<dyn Subscriber> {
+    pub fn subscriber(&self) -> Arc<dyn ViewListener> {
         Arc::new(Woken::default())
     }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
-use weir_database::Subscriber;
+use weir_database::ViewListener;
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::ResponseError;
 
@@ -109,7 +109,7 @@ impl Poll {
     /// # Errors
     /// When the client asks for what it cannot have.
     pub(super) fn handle(&mut self, request: DiscoveryRequest) -> Result<(), Status> {
-        let subscriber: Arc<dyn Subscriber> = self.signal.clone();
+        let subscriber: Arc<dyn ViewListener> = self.signal.clone();
         let handled = self.session.handle_request(request, &self.shared.env(&subscriber));
         let Handled { type_url, version, verdict, denied, .. } =
             handled.map_err(|error| self.shared.refuse(error))?;

@@ -9,7 +9,7 @@ use futures_util::future::AbortHandle;
 use http::{HeaderMap, HeaderValue};
 use http_body::Frame;
 use tonic::Status;
-use weir_database::Subscriber;
+use weir_database::ViewListener;
 
 use super::Stream;
 use crate::admission::Opened;

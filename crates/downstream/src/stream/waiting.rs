@@ -6,7 +6,7 @@ use std::time::Instant;
 use hyper::rt::Executor as _;
 use tokio::time::sleep_until;
 use tonic::Status;
-use weir_database::Subscriber as _;
+use weir_database::ViewListener as _;
 
 use super::{Open, Stream};
 use crate::shared::now;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use weir_database::{Database, Subscriber};
+use weir_database::{Database, ViewListener};
 use weir_protocol::Dialect;
 use weir_session::{
     ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, InitialVersions, ResponseCache,
@@ -31,7 +31,7 @@ impl Bell {
     }
 }
 
-impl Subscriber for Bell {
+impl ViewListener for Bell {
     fn wake(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -111,7 +111,7 @@ pub struct ServerEnd {
     database: Database,
     /// Rings when there may be a response.
     pub bell: Arc<Bell>,
-    subscriber: Arc<dyn Subscriber>,
+    subscriber: Arc<dyn ViewListener>,
     /// Whether the client is sent times to live.
     counts: bool,
 }
@@ -125,7 +125,7 @@ impl ServerEnd {
         let transport = ClientTransport::Grpc(service, dialect);
         let session = Session::new(transport, Arc::new(client), wrapping, Arc::default(), 0);
         let bell: Arc<Bell> = Arc::default();
-        let subscriber: Arc<dyn Subscriber> = bell.clone();
+        let subscriber: Arc<dyn ViewListener> = bell.clone();
         Self { session, dialect, database: database.clone(), bell, subscriber, counts }
     }
 

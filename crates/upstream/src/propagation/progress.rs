@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use weir_database::{Answer, Observer, Subscriber, Touched};
+use weir_database::{Answer, Observer, Touched, ViewListener};
 
 use super::trace::{Trace, ViewSpan};
 use crate::arrival::Moment;
@@ -165,7 +165,7 @@ impl Observer for Progress {
         }
     }
 
-    fn answered(&self, view: usize, stream: &dyn Subscriber, answer: Answer<'_>) {
+    fn answered(&self, view: usize, stream: &dyn ViewListener, answer: Answer<'_>) {
         let now = Moment::now();
         if self.trace.is_some()
             && let Some(view) = self.views().get(view)

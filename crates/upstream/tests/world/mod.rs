@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use weir_database::{Attachment, Database, Diff, Query, Refresh, Shape, Subscriber};
+use weir_database::{Database, Diff, Query, Refresh, Shape, ViewHandle, ViewListener};
 use weir_protocol::Dialect;
 use weir_testkit::wait::{until, within};
 use weir_testkit::{FakeControlPlane, Published};
@@ -111,14 +111,14 @@ fn selector(text: &str) -> Selector {
 
 struct Waker(watch::Sender<()>);
 
-impl Subscriber for Waker {
+impl ViewListener for Waker {
     fn wake(&self) {
         self.0.send_replace(());
     }
 }
 
 pub(crate) struct View {
-    attachment: Attachment,
+    attachment: ViewHandle,
     changes: watch::Receiver<()>,
 }
 

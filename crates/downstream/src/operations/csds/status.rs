@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use weir_database::Database;
-use weir_database::survey::Shown;
+use weir_database::introspect::Shown;
 use weir_types::{Absence, Commit, TypeUrl, Variant};
 use weir_wire::discovery::Node;
 use weir_wire::redact::redacted;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Attachment, Database, Observer, Settings, Subscriber, Watch};
+use weir_database::{Database, Observer, Settings, ViewHandle, ViewListener, Watch};
 use weir_types::{
     Absence, Absent, Answered, ApiVersion, Batch, Code, Commit, Constraints, Content, Dialect,
     DynamicParameters, Failed, Form, Kind, KnownVersions, Provenance, ResourceError, Scope, Selector,
@@ -36,7 +36,7 @@ pub(super) fn types_of(responses: &[Response]) -> Vec<&'static str> {
 
 struct Nobody;
 
-impl Subscriber for Nobody {
+impl ViewListener for Nobody {
     fn wake(&self) {}
 }
 
@@ -77,11 +77,11 @@ pub(super) struct Fixture {
     /// How large the resources are that are committed.
     pub(super) body_size: usize,
     responses: Responses<NoCache>,
-    subscriber: Arc<dyn Subscriber>,
+    subscriber: Arc<dyn ViewListener>,
     /// Of the newest content of each resource.
     versions: HashMap<(String, String), String>,
     contents: usize,
-    others: Vec<Attachment>,
+    others: Vec<ViewHandle>,
 }
 
 impl Fixture {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::{Body, Frame};
 use prost::Message;
-use weir_database::Subscriber;
+use weir_database::ViewListener;
 use weir_downstream::{Bounds, Client, Messages, NodeRules};
 use weir_protocol::Dialect;
 use weir_session::{ClientTransport, Env, Limits, Request, Session, SessionSettings, Wrapping};
@@ -72,7 +72,7 @@ pub(super) struct Hostile<R> {
     /// From the first message on.
     session: Option<Session>,
     over: bool,
-    bell: Arc<dyn Subscriber>,
+    bell: Arc<dyn ViewListener>,
     /// What it has subscribed to since it last had read everything, and all that it ever has.
     asked: BTreeSet<(TypeUrl, Selector)>,
     ever: BTreeSet<(TypeUrl, Selector)>,

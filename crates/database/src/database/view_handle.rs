@@ -9,22 +9,22 @@ use crate::demand::Asking;
 use crate::limits::Refused;
 use crate::lock::{Held, Locked};
 use crate::type_cache::{Patch, Standing};
-use crate::view::{Barred, Shared, Subscriber, Unsettled, ViewId};
+use crate::view::{Barred, Shared, Unsettled, ViewId, ViewListener};
 use crate::watch::{Answer, Answers};
 
 /// One stream's place at a view. Dropping it takes the stream off.
-pub struct Attachment {
+pub struct ViewHandle {
     pub(super) database: Database,
     pub(super) cache: Arc<Locked>,
     pub(super) view: ViewId,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: usize,
-    pub(super) subscriber: Arc<dyn Subscriber>,
+    pub(super) subscriber: Arc<dyn ViewListener>,
     pub(super) cursor: Cursor,
     pub(super) answers: Answers,
 }
 
-impl Attachment {
+impl ViewHandle {
     /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
     /// over: newly added selectors are owed by the caller. On refusal nothing changes.
     pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
@@ -77,7 +77,7 @@ impl Attachment {
     }
 
     /// Whose stream it is.
-    pub fn subscriber(&self) -> &dyn Subscriber {
+    pub fn subscriber(&self) -> &dyn ViewListener {
         &*self.subscriber
     }
 
@@ -152,7 +152,7 @@ impl Attachment {
     }
 }
 
-impl Drop for Attachment {
+impl Drop for ViewHandle {
     fn drop(&mut self) {
         self.shared.delist(self.slot);
         slices::leave(&mut self.cache.lock(), Standing { view: self.view, cursor: self.cursor });
