@@ -202,7 +202,7 @@ impl Maker {
             subscribed: view.selectors,
             lacking: Lacking::of(view.unsettled, view.barred),
             head: view.head.newest().0,
-            sent: view.told.0,
+            sent: view.sent.0,
             streams: view.streams,
             counts,
         });

@@ -48,7 +48,7 @@ impl Lacking {
     pub fn of(unsettled: Unsettled, barred: Barred) -> Self {
         Self {
             unanswered: unsettled.names + unsettled.collections,
-            away: unsettled.away.total(),
+            away: unsettled.unavailable.total(),
             denied: barred.denied,
             over_limit: barred.exhausted,
         }

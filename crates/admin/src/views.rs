@@ -83,7 +83,7 @@ impl View {
             names: names.into_iter().map(Subscribed::from).collect(),
             lacking: Lacking::of(view.unsettled, view.barred),
             head: view.head.newest().0,
-            sent: view.told.0,
+            sent: view.sent.0,
         }
     }
 }

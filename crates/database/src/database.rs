@@ -142,7 +142,7 @@ impl Database {
     }
 
     /// As [`Self::commit`], atomically, and watches whether the streams that it concerns answer for it. It is over when
-    /// `percent` of them are done; if that is none, at once, and `observer` is not told.
+    /// `percent` of them are done; if that is none, at once, and `observer` is not notified.
     pub fn commit_watched(&self, batch: Batch, percent: u8, observer: Arc<dyn Observer>) -> Watch {
         let cache = self.of_type(&batch.type_url);
         let mut cache = cache.lock();
@@ -193,7 +193,7 @@ impl Database {
         self.take_some_demand(usize::MAX).0
     }
 
-    /// Takes about `count` changes of what is wanted from upstream, in turns of those who ask, and says whether there are
+    /// Takes about `count` changes of what is wanted from upstream, in turns of those who ask, and returns whether there are
     /// more.
     pub fn take_some_demand(&self, count: usize) -> (Vec<DemandChange>, bool) {
         self.0.demand.take(count)

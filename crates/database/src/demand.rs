@@ -1,6 +1,6 @@
 //! Demand: what the views want from upstream, each locator once.
 //!
-//! Keeps it within limits: how much is wanted of each authority, and how fast that grows. Never speaks to an upstream.
+//! Keeps it within limits: how much is wanted of each authority, and how fast that grows. Never connects to an upstream.
 
 mod queue;
 
@@ -14,7 +14,7 @@ use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
 use self::queue::Queue;
 use crate::limits::{Bucket, Charge, ClientLimits, DemandLimits, Item, Quota, Refusal};
 
-/// How much of a name is told.
+/// How many characters of a name a message quotes.
 const SHOWN: usize = 100;
 
 /// A change of what is wanted from upstream.
@@ -40,7 +40,7 @@ impl DemandChange {
 /// How many distinct parameter sets an upstream may be asked for.
 #[derive(Clone, Debug)]
 pub struct ParameterSets {
-    /// The keys that matter to the upstream: sets are told apart by these only.
+    /// The keys that matter to the upstream: sets are distinguished by these only.
     pub keys: Arc<[Arc<str>]>,
     /// The limit.
     pub max: usize,
@@ -168,7 +168,7 @@ impl Limits {
         Ok(quota.map(|quota| Charge::new(quota, Item::Name)))
     }
 
-    /// Whether who asks may be the first to ask for one more item, which is told of as `what`.
+    /// Whether who asks may be the first to ask for one more item, which is called `what`.
     fn check_client(
         &self,
         item: Item,
@@ -231,7 +231,7 @@ impl Limits {
     }
 }
 
-/// As much of a name as is told.
+/// The beginning of a name, for a message.
 fn shown(locator: &ResourceLocator) -> String {
     locator.name.chars().take(SHOWN).collect()
 }
@@ -313,8 +313,8 @@ impl Demand {
         self.state.lock().limits.per_client = limits;
     }
 
-    /// Says again that all of this is wanted of `authority`, instead of what was not taken yet.
-    pub(crate) fn say_again(&self, of: &str, wanted: Vec<(TypeUrl, ResourceLocator)>) {
+    /// Queues all of this again as wanted of `authority`, instead of what was not taken yet.
+    pub(crate) fn repeat(&self, of: &str, wanted: Vec<(TypeUrl, ResourceLocator)>) {
         let mut state = self.state.lock();
         let State { limits, changes, authorities, .. } = &mut *state;
         changes.forget(|locator| authority(&locator.name) == of);

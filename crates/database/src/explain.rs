@@ -30,7 +30,7 @@ pub struct Mismatch<'a, R> {
     pub resource: &'a R,
     /// The first of its constraints that does not hold, as in `env=prod or env=test`.
     pub requirement: String,
-    /// What the client says about the keys of that constraint; none where it says nothing.
+    /// What the client states about the keys of that constraint; none where it states nothing.
     pub given: Vec<(Arc<str>, Option<String>)>,
 }
 

@@ -1,7 +1,7 @@
 //! The cache: variants, subscriptions to them, and what each subscription still has to be sent.
 //!
 //! Owns every cached variant with its constraints, the matching of parameters to variants, the views that
-//! equal subscriptions share, and the demand that they add up to. A pure cache per type ([`cache`]) behind a
+//! equal subscriptions share, and the demand that they add up to. A pure cache per type (`type_cache`) behind a
 //! cloneable handle ([`Database`]). Knows no protocol, encodes nothing and never blocks: it wakes its subscribers.
 
 mod database;
@@ -25,5 +25,5 @@ pub use demand::{DemandChange, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};
 pub use settings::Settings;
 pub use split::{Part, Piece};
-pub use view::{Away, Barred, Unsettled, ViewListener};
+pub use view::{Barred, UnavailableCounts, Unsettled, ViewListener};
 pub use watch::{Answer, Observer, Tally, Touched, Watch};

@@ -35,7 +35,7 @@ pub struct ClientLimits {
     pub new_parameter_sets: Option<u32>,
 }
 
-/// Of so much at most it is said one by one why it is refused. One more, and there is more to come.
+/// Of so much at most it is stated one by one why it is refused. One more, and there is more to come.
 pub const MOST_REFUSED: usize = 100;
 
 /// What of a subscription is not accepted: never nothing, and at most one more than [`MOST_REFUSED`].

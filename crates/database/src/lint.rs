@@ -21,7 +21,7 @@ pub enum Finding<'a, R> {
     Keys(Vec<Keyed<'a, R>>),
     /// None of them is for these values; at most 10 sets of them.
     Uncovered(Vec<DynamicParameters>),
-    /// The constraints are too large to tell whether there are values that none is for.
+    /// The constraints are too large to find out whether there are values that none is for.
     Undecided,
 }
 

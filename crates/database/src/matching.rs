@@ -9,7 +9,7 @@ use weir_types::{Constraints, DynamicParameters, Form, Name, Variant, Version};
 
 use self::table::Table;
 
-/// The variants of one name that came through one reach. Most names have one variant or none, and cost no more than that.
+/// The variants of one name and one provenance. Most names have one variant or none, and cost no more than that.
 #[derive(Debug, Default)]
 pub struct VariantSet {
     /// The only one; none where there is a table.

@@ -1,6 +1,6 @@
 //! What one locator selects, and what is known of its answer.
 //!
-//! A selection is shared by all views that contain its locator. Its [`MemberSet`] is enough to tell any stream what it
+//! A selection is shared by all views that contain its locator. Its [`MemberSet`] is enough to compute for any stream what it
 //! has missed since its cursor, whatever the number of streams.
 
 mod failure;
@@ -53,7 +53,7 @@ pub(crate) struct Selection {
     absent_by_name: bool,
     /// For a name: the last error that upstream reported for it, while it lasts.
     failure: Option<Failure>,
-    /// For a name that was asked for again: the variants of those who did, until upstream has answered.
+    /// Uncacheable variants of streams that subscribed to the name again, until upstream answers.
     former: Vec<Tombstone>,
     /// Whether it has lost one of those, so that whoever subscribes next has to have it fetched.
     lapsed: bool,
@@ -112,7 +112,7 @@ impl Selection {
         matches!(self.resolution, Resolution::TimedOut { .. })
     }
 
-    /// Notes whether what is selected is gone, and stays since upstream has not spoken of the name.
+    /// Notes whether what is selected is gone, and stays since upstream has not answered for the name.
     pub(crate) fn keep(&mut self, gone: bool) {
         self.resolution.set_undecided(gone);
     }
@@ -122,7 +122,7 @@ impl Selection {
         matches!(self.resolution, Resolution::Undecided { .. })
     }
 
-    /// Lets go what was kept until upstream has spoken. Whether there was anything.
+    /// Lets go what was kept until upstream has answered. Whether there was anything.
     fn let_go(&mut self, at: Commit) -> bool {
         let kept = self.is_kept();
         if kept {
@@ -132,7 +132,7 @@ impl Selection {
         kept
     }
 
-    /// Notes that nothing answers the name. What is there speaks for itself, unless it was only kept.
+    /// Notes that nothing answers the name. What is there counts, unless it was only kept.
     pub(crate) fn mark_absent(&mut self, absence: Absence, at: Commit) -> Option<Change> {
         let went = self.let_go(at);
         if !self.members.is_empty() || !self.resolution.receive_absence(absence, at) {

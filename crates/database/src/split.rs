@@ -1,7 +1,7 @@
 //! Taking a difference apart, for clients that limit the size of a message.
 //!
-//! What is said of one name stays together, so that a variant never goes before its successor comes (p08). What
-//! is new comes before what is only gone. Never knows how anything is encoded: it is told what each piece weighs.
+//! What is sent of one name stays together, so that a variant never goes before its successor comes (p08). What
+//! is new comes before what is only gone. Never knows how anything is encoded: it is given what each piece weighs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use weir_types::{Form, Name, Variant};
 
 use crate::type_cache::{Diff, Failing, Removed};
 
-/// Something that a difference says.
+/// Something that a difference states.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
     /// This is new or different.
@@ -46,7 +46,7 @@ impl Removed {
     }
 }
 
-/// What is said of one name.
+/// What is sent of one name.
 #[derive(Default)]
 struct Group<'a> {
     resources: &'a [Resource],
@@ -73,12 +73,12 @@ impl Diff {
         for removed in &self.removed {
             groups.entry(removed.name()).or_default().removed.push(removed);
         }
-        for failing in &self.errors.told {
+        for failing in &self.errors.sent {
             groups.entry(&failing.name).or_default().errors.push(failing);
         }
         let there = self.resources.iter().chain(&self.heartbeats).map(|(variant, _)| variant.name());
         let names = there.chain(self.removed.iter().map(Removed::name));
-        let names = names.chain(self.errors.told.iter().map(|failing| &failing.name));
+        let names = names.chain(self.errors.sent.iter().map(|failing| &failing.name));
         let mut parts = Parts { limit, weight, parts: vec![Part::default()], filled: 0 };
         for name in names {
             if let Some(group) = groups.remove(name) {

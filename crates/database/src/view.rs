@@ -17,7 +17,7 @@ use crate::limits::Quota;
 use crate::selection::{Change, Tombstone};
 use crate::type_cache::Query;
 
-pub use self::counts::{Away, Barred, Unsettled};
+pub use self::counts::{Barred, UnavailableCounts, Unsettled};
 pub(crate) use self::shared::Shared;
 
 /// The place of a view in its type's table.
@@ -28,7 +28,7 @@ pub(crate) struct ViewId(pub(crate) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SelectionId(pub(crate) usize);
 
-/// What tells views apart.
+/// What distinguishes views.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     subscription: Fingerprint,
@@ -153,7 +153,7 @@ impl View {
         self.recent.range(from..).map(|(_, selection)| *selection)
     }
 
-    /// Takes over what a stream that comes from `base` with `cursor` has not been told yet of the selections
+    /// Takes over what a stream that comes from `base` with `cursor` has not been sent yet of the selections
     /// that both views contain.
     pub(crate) fn inherit(&mut self, base: &Self, cursor: Cursor, contains: impl Fn(SelectionId) -> bool) {
         let from = (Commit(cursor.removals.0 + 1), SelectionId(0));
@@ -163,14 +163,14 @@ impl View {
         self.shared.advance(base.shared.head());
     }
 
-    /// Whether a stream of this view may hold what died here and has not been told.
+    /// Whether a stream of this view may hold what died here and has not been sent its removal.
     pub(crate) fn needs(&self, tombstone: &Tombstone) -> bool {
         let behind = self.cursors.keys().take_while(|cursor| cursor.removals < tombstone.died);
         behind.into_iter().any(|cursor| cursor.additions >= tombstone.born)
     }
 
-    /// Up to where the stream that is furthest behind was told of everything; of nobody, up to now.
-    pub(crate) fn told_to(&self) -> Commit {
+    /// Up to where the stream that is furthest behind was sent everything; where there is none, up to now.
+    pub(crate) fn sent_to(&self) -> Commit {
         self.cursors.keys().next().map_or(self.shared.head().newest(), |cursor| cursor.removals)
     }
 

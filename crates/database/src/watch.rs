@@ -1,9 +1,9 @@
 //! Watches: whether the streams that a commit concerns have answered for it.
 //!
-//! Owns one tally per watched commit, and per view the list of watches that its streams have yet to answer. A
-//! stream is counted by where it stands: it owes an answer to the watches after the commit that it last answered
-//! for. So a commit is watched at the same price whatever the number of streams, and an answer costs one look at
-//! a number where nobody watches. Never knows of nonces, nor what is done with the outcome.
+//! Owns one tally per watched commit, and per view the list of watches that its streams have yet to answer. Each
+//! stream stores the newest commit that it has answered for, and has yet to answer every later watch. So watching a
+//! commit costs the same for any number of streams, and an answer costs one comparison where nothing is watched.
+//! Never knows of nonces, nor what is done with the outcome.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,20 +15,20 @@ use crate::view::ViewListener;
 
 /// Follows a commit. Streams and commits wait for what is called here, so it has to be short.
 pub trait Observer: Send + Sync {
-    /// As many streams are done as were to be waited for. Called once.
+    /// Called once, when the required number of streams has answered.
     fn over(&self) {}
 
-    /// The commit has touched these views. Called before any of their streams can be told; the places in the list
+    /// The commit has touched these views. Called before any of their streams can be sent the commit; the places in the list
     /// are what identifies the views in the calls that follow.
     fn touched(&self, _views: &[Touched<'_>]) {}
 
-    /// A stream of a view is told.
-    fn told(&self, _view: usize) {}
+    /// A stream of a view is sent the commit.
+    fn sent(&self, _view: usize) {}
 
     /// A stream that was at a view at the commit is done with it.
     fn answered(&self, _view: usize, _stream: &dyn ViewListener, _answer: Answer<'_>) {}
 
-    /// What goes along, unread, where streams of a view are told.
+    /// What goes along, unread, with responses to streams of a view.
     fn note(&self, _view: usize) -> Option<Arc<[u8]>> {
         None
     }
@@ -48,9 +48,9 @@ pub struct Touched<'a> {
 /// How one stream is done with a commit.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'a> {
-    /// It has accepted what it was told, or had to be told nothing.
+    /// It has accepted what it was sent, or had to be sent nothing.
     Accepted,
-    /// It has rejected it, and said why.
+    /// It has rejected it, and stated why.
     Rejected(&'a str),
     /// It was gone before it answered.
     Left,
@@ -61,13 +61,13 @@ pub enum Answer<'a> {
 pub struct Tally {
     /// How many streams there were.
     pub subscribers: usize,
-    /// How many have accepted what they were told, or had to be told nothing.
+    /// How many have accepted what they were sent, or had to be sent nothing.
     pub accepted: usize,
     /// How many have rejected it.
     pub rejected: usize,
     /// How many were gone before they answered.
     pub left: usize,
-    /// What the first one that rejected it said.
+    /// The message of the first one that rejected it.
     pub reason: Option<String>,
 }
 
@@ -190,8 +190,7 @@ impl Watches {
         found
     }
 
-    /// What goes along where streams are told of the commits after `from` and up to `to`: with the newest that has
-    /// anything.
+    /// Returns the note of the newest watched commit after `from` and up to `to` that has one.
     pub(crate) fn note(&self, from: Commit, to: Commit) -> Option<Arc<[u8]>> {
         let noted = self.between(from, to);
         noted.iter().rev().find_map(|AtView(watched, view)| watched.observer.note(*view))
@@ -203,8 +202,8 @@ impl Watches {
 pub(crate) struct Answers {
     /// Those of its view up to here are answered, or do not concern it.
     upto: Commit,
-    /// Up to where the stream was told.
-    told: AtomicU64,
+    /// Up to which commit the stream was sent changes.
+    sent: AtomicU64,
     /// Brought along from views that it has left.
     carried: Box<[AtView<Weak<Watched>>]>,
 }
@@ -212,18 +211,18 @@ pub(crate) struct Answers {
 impl Answers {
     /// Of a stream that comes to its view at `now`.
     pub(crate) fn from(now: Commit) -> Self {
-        Self { upto: now, told: AtomicU64::new(0), carried: Box::default() }
+        Self { upto: now, sent: AtomicU64::new(0), carried: Box::default() }
     }
 
-    /// Notes that the stream is told of everything up to `to`.
-    pub(crate) fn tell(&self, view: &Watches, to: Commit) {
-        let from = Commit(self.told.fetch_max(to.0, Ordering::AcqRel));
+    /// Notes that the stream is sent everything up to `to`.
+    pub(crate) fn note_sent(&self, view: &Watches, to: Commit) {
+        let from = Commit(self.sent.fetch_max(to.0, Ordering::AcqRel));
         for AtView(watched, view) in view.between(from.max(self.upto), to) {
-            watched.observer.told(view);
+            watched.observer.sent(view);
         }
         for AtView(watched, view) in self.carried.iter().filter_map(AtView::upgrade) {
             if watched.commit > from && watched.commit <= to {
-                watched.observer.told(view);
+                watched.observer.sent(view);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Errors of resources (xRFC TP3): who is told of them, when, and when they are over.
+//! Errors of resources (xRFC TP3): who is sent them, when, and when they are over.
 
 #![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
 
@@ -21,9 +21,9 @@ fn fail(f: &Fixture, code: Code) {
     f.database.commit(failing(code));
 }
 
-/// The names that errors are told of, and their codes.
-fn told(diff: &Diff) -> Vec<(&str, &'static str)> {
-    diff.errors.told.iter().map(|failing| (&*failing.name, failing.error.code.as_str())).collect()
+/// The names for which errors are sent, and their codes.
+fn sent(diff: &Diff) -> Vec<(&str, &'static str)> {
+    diff.errors.sent.iter().map(|failing| (&*failing.name, failing.error.code.as_str())).collect()
 }
 
 #[test]
@@ -33,17 +33,17 @@ fn e01_an_error_answers_those_who_have_nothing_once() {
     fail(&f, Code::UNAVAILABLE);
     assert_eq!(stream.attachment.unsettled(), Unsettled { names: 1, failing: 1, ..Unsettled::default() });
     let diff = stream.step(CHANGES, false);
-    assert_eq!((told(&diff), diff.removed.clone()), (vec![("a", "UNAVAILABLE")], vec![]));
+    assert_eq!((sent(&diff), diff.removed.clone()), (vec![("a", "UNAVAILABLE")], vec![]));
     fail(&f, Code::UNAVAILABLE);
-    assert_eq!(told(&stream.step(CHANGES, false)), [], "it was told");
+    assert_eq!(sent(&stream.step(CHANGES, false)), [], "it was sent");
     fail(&f, Code::PERMISSION_DENIED);
-    assert_eq!(told(&stream.step(CHANGES, false)), [("a", "PERMISSION_DENIED")], "it is another one");
+    assert_eq!(sent(&stream.step(CHANGES, false)), [("a", "PERMISSION_DENIED")], "it is another one");
     assert_eq!(stream.attachment.unsettled().failing, 0, "and not transient");
 
     let mut late = f.attach(&[plain("a")]);
-    assert_eq!(told(&late.step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
+    assert_eq!(sent(&late.step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
     let mut other = f.attach(&[located("a", test())]);
-    assert_eq!(told(&other.step(CHANGES, false)), [], "it is not for these parameters");
+    assert_eq!(sent(&other.step(CHANGES, false)), [], "it is not for these parameters");
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn e01_content_goes_on_beside_an_error_which_follows_as_a_removal_does() {
     fail(&f, Code::UNAVAILABLE);
     let head = stream.attachment.head();
     assert!(head.removals > head.additions, "nobody waits for it");
-    assert_eq!(told(&stream.pending(CHANGES, true)), [], "others go first");
+    assert_eq!(sent(&stream.pending(CHANGES, true)), [], "others go first");
     let diff = stream.step(CHANGES, false);
-    assert_eq!((told(&diff), diff.resources.len()), (vec![("a", "UNAVAILABLE")], 0));
+    assert_eq!((sent(&diff), diff.resources.len()), (vec![("a", "UNAVAILABLE")], 0));
     assert_eq!(stream.attachment.unsettled(), Unsettled::default());
 }
 
@@ -69,12 +69,12 @@ fn e01_a_late_subscriber_gets_the_content_and_then_the_error() {
     fail(&f, Code::UNAVAILABLE);
     let mut late = f.attach(&[plain("a")]);
     let diff = late.step(CHANGES, false);
-    assert_eq!((diff.resources.len(), told(&diff)), (1, vec![]), "never both in one response");
+    assert_eq!((diff.resources.len(), sent(&diff)), (1, vec![]), "never both in one response");
     assert_eq!(diff.errors.postponed, [plain("a")]);
-    let diff = late.step_unsaid(&diff.errors.postponed);
-    assert_eq!((diff.resources.len(), told(&diff)), (0, vec![("a", "UNAVAILABLE")]));
+    let diff = late.step_pending(&diff.errors.postponed);
+    assert_eq!((diff.resources.len(), sent(&diff)), (0, vec![("a", "UNAVAILABLE")]));
     let full = f.attach(&[plain("a")]).step(Shape::Everything, false);
-    assert_eq!((full.resources.len(), told(&full)), (1, vec![]));
+    assert_eq!((full.resources.len(), sent(&full)), (1, vec![]));
     assert!(full.errors.postponed.is_empty(), "full state has to repeat the content");
 }
 
@@ -87,9 +87,9 @@ fn e01_an_error_is_over_when_the_resource_is_sent_again_changed_or_not() {
     stream.step(CHANGES, false);
     f.put(Provenance::Named, anyone("a"), "1");
     let diff = stream.step(CHANGES, false);
-    assert_eq!((diff.resources.len(), told(&diff)), (1, vec![]));
+    assert_eq!((diff.resources.len(), sent(&diff)), (1, vec![]));
     let late = f.attach(&[plain("a")]).step(CHANGES, false);
-    assert!(late.errors.told.is_empty() && late.errors.postponed.is_empty());
+    assert!(late.errors.sent.is_empty() && late.errors.postponed.is_empty());
     f.put(Provenance::Named, anyone("a"), "1");
     assert_eq!(stream.step(CHANGES, false).resources.len(), 0, "nothing was wrong any more");
 }
@@ -100,9 +100,9 @@ fn e01_another_variant_of_the_name_does_not_end_an_error() {
     let _both = f.attach(&[plain("a"), located("a", test())]);
     fail(&f, Code::UNAVAILABLE);
     f.put(Provenance::Named, only("a", "test"), "1");
-    assert_eq!(told(&f.attach(&[plain("a")]).step(CHANGES, false)), [("a", "UNAVAILABLE")]);
+    assert_eq!(sent(&f.attach(&[plain("a")]).step(CHANGES, false)), [("a", "UNAVAILABLE")]);
     f.put(Provenance::Named, only("a", "prod"), "1");
-    assert_eq!(told(&f.attach(&[plain("a")]).step(CHANGES, false)), []);
+    assert_eq!(sent(&f.attach(&[plain("a")]).step(CHANGES, false)), []);
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn e02_not_found_is_told_as_a_removal_too() {
     f.database.commit(batch);
     let diff = stream.step(CHANGES, false);
     assert_eq!(
-        (told(&diff), diff.removed.clone()),
+        (sent(&diff), diff.removed.clone()),
         (vec![("a", "NOT_FOUND")], vec![Removed::Name("a".into())])
     );
     let late = f.attach(&[located("a", prod())]).step(CHANGES, false);
     assert_eq!(
-        (told(&late), late.removed.clone()),
+        (sent(&late), late.removed.clone()),
         (vec![("a", "NOT_FOUND")], vec![Removed::Locator("a".into())])
     );
 }
@@ -142,7 +142,7 @@ fn e02_full_state_tells_what_is_missing_once() {
     assert_eq!(
         (diff.resources.len(), diff.removed.clone()),
         (0, vec![]),
-        "what is gone is absent, which says it"
+        "what is gone is absent, which shows it"
     );
 }
 
@@ -153,7 +153,7 @@ fn a_plain_word_on_absence_ends_an_error() {
     fail(&f, Code::UNAVAILABLE);
     f.deny("a", prod());
     let diff = stream.step(CHANGES, false);
-    assert_eq!((told(&diff), diff.removed.clone()), (vec![], vec![Removed::Name("a".into())]));
+    assert_eq!((sent(&diff), diff.removed.clone()), (vec![], vec![Removed::Name("a".into())]));
     f.commit(Provenance::Named, vec![variant(anyone("a"), "1")], vec![]);
     assert!(stream.attachment.head().additions > Commit::NONE);
     assert_eq!(stream.step(CHANGES, false).resources.len(), 1);

@@ -1,4 +1,4 @@
-//! What is kept of the past: as much as some stream still has to be told, and no more.
+//! What is kept of the past: as much as some stream still has to be sent, and no more.
 
 #![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
 
@@ -20,7 +20,7 @@ fn d09_a_hundred_thousand_changes_behind_a_stalled_stream_keep_memory_flat() {
     let fixture = Fixture::new();
     let mut stalled = fixture.attach(&[wildcard(), located("x", prod())]);
     fixture.put(Local, anyone("held"), "1");
-    stalled.told();
+    stalled.sent();
     for i in 0..100_000 {
         let name = format!("n{}", i % 1_000);
         match i % 4 {
@@ -34,9 +34,9 @@ fn d09_a_hundred_thousand_changes_behind_a_stalled_stream_keep_memory_flat() {
     let statistics = fixture.database.statistics();
     assert!(statistics.tombstones < 100, "{statistics:?}");
     fixture.remove(Local, anyone("held"));
-    let (resources, removed) = stalled.told();
+    let (resources, removed) = stalled.sent();
     assert_eq!(removed, ["Name(\"held\")"]);
-    assert!(resources.iter().all(|told| told.starts_with('x')), "{resources:?}");
+    assert!(resources.iter().all(|sent| sent.starts_with('x')), "{resources:?}");
 }
 
 #[test]
@@ -44,15 +44,15 @@ fn d09_a_stalled_stream_pins_only_what_it_may_hold() {
     let fixture = Fixture::new();
     fixture.put(Local, anyone("a"), "1");
     let mut stalled = fixture.attach(&[plain("a"), plain("b")]);
-    stalled.told();
+    stalled.sent();
     fixture.remove(Local, anyone("a"));
     fixture.put(Local, anyone("b"), "1");
     fixture.remove(Local, anyone("b"));
     fixture.database.sweep(fixture.now);
     assert_eq!(fixture.database.statistics().tombstones, 1, "b came and went unseen");
-    assert_eq!(stalled.told(), (vec![], vec!["Name(\"a\")".into(), "Name(\"b\")".into()]));
+    assert_eq!(stalled.sent(), (vec![], vec!["Name(\"a\")".into(), "Name(\"b\")".into()]));
     fixture.database.sweep(fixture.now);
-    assert_eq!(fixture.database.statistics().tombstones, 0, "it was told");
+    assert_eq!(fixture.database.statistics().tombstones, 0, "it was sent");
 }
 
 #[test]
@@ -61,12 +61,12 @@ fn d09_what_went_came_back_and_went_again_is_told_to_who_held_the_first() {
     for selector in [wildcard(), located("a", prod())] {
         fixture.put(Local, only("a", "prod"), "1");
         let mut stalled = fixture.attach(&[selector]);
-        assert_eq!(stalled.told().0.len(), 1);
+        assert_eq!(stalled.sent().0.len(), 1);
         fixture.remove(Local, only("a", "prod"));
         fixture.put(Local, only("a", "prod"), "2");
         fixture.remove(Local, only("a", "prod"));
-        assert_eq!(stalled.told().1.len(), 1);
-        assert_eq!(stalled.told(), nothing());
+        assert_eq!(stalled.sent().1.len(), 1);
+        assert_eq!(stalled.sent(), nothing());
     }
 }
 
@@ -76,10 +76,10 @@ fn d08_what_went_and_came_back_unchanged_is_not_told() {
     for selector in [wildcard(), plain("a"), located("a", prod())] {
         fixture.put(Local, only("a", "prod"), "1");
         let mut stalled = fixture.attach(std::slice::from_ref(&selector));
-        stalled.told();
+        stalled.sent();
         fixture.remove(Local, only("a", "prod"));
         fixture.put(Local, only("a", "prod"), "1");
-        assert_eq!(stalled.told(), nothing(), "{selector:?}");
+        assert_eq!(stalled.sent(), nothing(), "{selector:?}");
     }
 }
 
@@ -89,11 +89,11 @@ fn d08_another_variant_with_the_same_content_is_not_told_to_who_knows_only_names
     fixture.put(Local, anyone("a"), "1");
     let (mut by_name, mut by_locator) =
         (fixture.attach(&[plain("a")]), fixture.attach(&[located("a", prod())]));
-    by_name.told();
-    by_locator.told();
+    by_name.sent();
+    by_locator.sent();
     fixture.commit(Local, vec![variant(only("a", "prod"), "1")], vec![anyone("a")]);
-    assert_eq!(by_name.told(), nothing());
-    let (resources, removed) = by_locator.told();
+    assert_eq!(by_name.sent(), nothing());
+    let (resources, removed) = by_locator.sent();
     assert_eq!((resources, removed), (vec!["a[env=prod]=1".into()], vec!["Variant(a[anyone])".into()]));
 }
 
@@ -102,15 +102,15 @@ fn o01_what_is_held_back_is_told_later_and_once() {
     let fixture = Fixture::new();
     fixture.commit(Local, vec![variant(anyone("a"), "1"), variant(anyone("b"), "1")], vec![]);
     let mut stream = fixture.attach(&[wildcard()]);
-    stream.told();
+    stream.sent();
     fixture.commit(Local, vec![variant(anyone("c"), "1")], vec![anyone("a")]);
-    assert_eq!(stream.told_additions(), (vec!["c[anyone]=1".into()], vec![]));
+    assert_eq!(stream.sent_additions(), (vec!["c[anyone]=1".into()], vec![]));
     fixture.remove(Local, anyone("b"));
-    assert_eq!(stream.told_additions(), nothing());
-    let whole = said(&stream.pending(Shape::Everything, true)).0;
+    assert_eq!(stream.sent_additions(), nothing());
+    let whole = stated(&stream.pending(Shape::Everything, true)).0;
     assert_eq!(whole, ["a[anyone]=1", "b[anyone]=1", "c[anyone]=1"], "still part of what is whole");
-    assert_eq!(stream.told(), (vec![], vec!["Name(\"a\")".into(), "Name(\"b\")".into()]));
-    assert_eq!(stream.told(), nothing());
+    assert_eq!(stream.sent(), (vec![], vec!["Name(\"a\")".into(), "Name(\"b\")".into()]));
+    assert_eq!(stream.sent(), nothing());
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn s07_the_version_is_a_function_of_what_is_shown() {
             assert_eq!(left.pending(shape, false).version, right.pending(shape, false).version);
         }
         let before = left.pending(Shape::Changes, false).version;
-        left.told();
-        right.told();
-        assert_eq!(left.pending(Shape::Changes, false).version, before, "whatever was told");
+        left.sent();
+        right.sent();
+        assert_eq!(left.pending(Shape::Changes, false).version, before, "whatever was sent");
     }
     let before = one.attach(&[wildcard()]).pending(Shape::Changes, false).version;
     one.put(Local, anyone("a"), "2");
@@ -141,12 +141,12 @@ fn d08_an_upstream_that_says_the_same_again_wakes_nobody() {
     let mut stream = fixture.attach(&[wildcard(), plain("a")]);
     fixture.put(Wildcard, anyone("a"), "1");
     fixture.answer_wildcards();
-    stream.told();
+    stream.sent();
     let woken = stream.woken();
     fixture.put(Wildcard, anyone("a"), "1");
     fixture.answer_wildcards();
     fixture.remove(Wildcard, anyone("unheard of"));
-    assert_eq!((stream.woken(), stream.told()), (woken, nothing()));
+    assert_eq!((stream.woken(), stream.sent()), (woken, nothing()));
 }
 
 #[test]
@@ -157,9 +157,9 @@ fn i05_what_a_client_states_is_gone_whatever_came_and_went_before_it_was_told() 
     fixture.put(Named, only("a", "prod"), "1");
     fixture.remove(Named, only("a", "prod"));
     fixture.deny("a", prod());
-    returning.told_additions();
-    let told = said(&returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known)));
-    assert!(told.1.contains(&r#"Locator("a")"#.to_owned()), "what it holds is another variant: {told:?}");
+    returning.sent_additions();
+    let sent = stated(&returning.pending_with(Shape::Changes, Refresh::None, Some(&known)));
+    assert!(sent.1.contains(&r#"Locator("a")"#.to_owned()), "what it holds is another variant: {sent:?}");
 }
 
 #[test]
@@ -169,12 +169,12 @@ fn u03_what_a_locator_brought_that_was_given_up_is_gone_for_another_one_that_kee
     let f = Fixture::new();
     let mut stream = f.attach(std::slice::from_ref(&one));
     f.commit(Local, vec![variant(only("a", "test"), "1")], vec![]);
-    assert_eq!(stream.told().0, ["a[env=test]=1"]);
+    assert_eq!(stream.sent().0, ["a[env=test]=1"]);
     f.commit(Local, vec![variant(anyone("b"), "1")], vec![]);
     stream.change(std::slice::from_ref(&other), &[]);
     f.commit(Local, vec![variant(anyone("a"), "2")], vec![only("a", "test")]);
     stream.change(&[], &[one]);
     f.database.sweep(f.now);
-    assert_eq!(stream.told(), (vec!["a[anyone]=2".to_owned()], vec!["Variant(a[env=test])".to_owned()]));
-    assert_eq!(stream.told(), nothing());
+    assert_eq!(stream.sent(), (vec!["a[anyone]=2".to_owned()], vec!["Variant(a[env=test])".to_owned()]));
+    assert_eq!(stream.sent(), nothing());
 }

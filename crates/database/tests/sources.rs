@@ -22,7 +22,7 @@ fn wanted(fixture: &Fixture) -> Vec<ResourceLocator> {
 }
 
 #[test]
-fn a_source_that_comes_late_is_told_each_thing_once() {
+fn a_source_that_comes_late_is_sent_each_thing_once() {
     let fixture = Fixture::new();
     let mut streams = vec![fixture.attach(&[plain("x"), wildcard()])];
     streams.push(fixture.attach(&[located(NAME, prod()), located(NAME, test())]));
@@ -34,7 +34,7 @@ fn a_source_that_comes_late_is_told_each_thing_once() {
     again.sort_unstable();
     assert_eq!(wanted(&fixture), again);
 
-    // What waits to be taken is not said twice, nor what is given up meanwhile.
+    // What waits to be taken is not stated twice, nor what is given up meanwhile.
     let more = fixture.attach(&[located(NAME, prod()), located(&format!("{NAME}2"), prod())]);
     fixture.database.ask_anew("a");
     assert_eq!(wanted(&fixture).len(), 4);
@@ -51,23 +51,23 @@ fn what_an_authority_had_is_gone_and_nothing_else() {
         (Provenance::Named, "x"),
         (Provenance::Named, NAME),
         (Provenance::Wildcard, "w"),
-        // A name of that authority, which the source of the others says to have.
+        // A name of that authority, which the source of the others states to have.
         (Provenance::Wildcard, "xdstp://a/envoy.config.cluster.v3.Cluster/w"),
         (Provenance::Local, "xdstp://a/envoy.config.cluster.v3.Cluster/l"),
     ] {
         fixture.put(provenance, anyone(name), "1");
     }
-    assert_eq!(stream.told().0.len(), 5);
+    assert_eq!(stream.sent().0.len(), 5);
     let holds = |authority: &str| fixture.database.holds(authority);
     assert_eq!([holds("a"), holds(""), holds("b")], [true, true, false]);
     fixture.database.withdraw("a");
     assert_eq!([holds("a"), holds("")], [false, true]);
-    let (changed, removed) = stream.told();
+    let (changed, removed) = stream.sent();
     assert_eq!((changed.len(), removed.len()), (0, 2), "{removed:?}");
     fixture.database.withdraw("a");
-    assert_eq!(stream.told(), (vec![], vec![]));
+    assert_eq!(stream.sent(), (vec![], vec![]));
     fixture.database.withdraw("");
-    assert_eq!(stream.told().1.len(), 3);
+    assert_eq!(stream.sent().1.len(), 3);
     assert!(!fixture.database.holds(""));
     assert_eq!(fixture.database.statistics().variants, 0);
 }

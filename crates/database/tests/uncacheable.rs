@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use support::{Fixture, Stream, aliased, anyone, cds, only, plain, prod, said, variant, wildcard};
+use support::{Fixture, Stream, aliased, anyone, cds, only, plain, prod, stated, variant, wildcard};
 use weir_database::DemandChange::{self, Dropped, Renewed, Wanted};
 use weir_database::{Refresh, Shape};
 use weir_types::{Content, Form, KnownVersions, Name, Provenance, Selector, Variant, VariantKey};
@@ -39,14 +39,14 @@ impl Fixture {
 }
 
 impl Stream {
-    /// What it is told anew: resources only.
+    /// What it is sent anew: resources only.
     fn news(&mut self) -> Vec<String> {
-        self.told().0
+        self.sent().0
     }
 
     /// All that it is shown.
     fn whole(&self) -> Vec<String> {
-        said(&self.pending(Shape::Everything, false)).0
+        stated(&self.pending(Shape::Everything, false)).0
     }
 }
 
@@ -58,7 +58,7 @@ fn p17_it_is_told_to_those_who_are_there_and_later_ones_have_it_sent_again() {
     assert_eq!(fixture.demand(), [wanted("a")]);
     let mut second = fixture.attach(&[plain("a")]);
     assert_eq!(fixture.demand(), [renewed("a")]);
-    assert_eq!((second.told(), second.attachment.unsettled().names), ((vec![], vec![]), 1));
+    assert_eq!((second.sent(), second.attachment.unsettled().names), ((vec![], vec![]), 1));
     assert_eq!(first.news(), ["a[anyone]=1"], "also if it was slow");
     let woken = first.woken();
     fixture.bring("a", "1");
@@ -88,15 +88,15 @@ fn p17_changes_and_removals_reach_all() {
     let mut streams = vec![fixture.attach(&[plain("a")])];
     for round in 1..4 {
         fixture.bring("a", &round.to_string());
-        let told = streams.iter_mut().map(Stream::news);
-        assert!(told.into_iter().all(|told| told == [format!("a[anyone]={round}")]), "{round}");
+        let sent = streams.iter_mut().map(Stream::news);
+        assert!(sent.into_iter().all(|sent| sent == [format!("a[anyone]={round}")]), "{round}");
         streams.push(fixture.attach(&[plain("a")]));
     }
     fixture.remove(Provenance::Named, anyone("a"));
     fixture.deny("a", prod());
     for mut stream in streams {
         assert_eq!(
-            (stream.told(), stream.attachment.unsettled().names),
+            (stream.sent(), stream.attachment.unsettled().names),
             ((vec![], vec![r#"Name("a")"#.into()]), 0)
         );
     }
@@ -110,8 +110,8 @@ fn p17_silence_is_an_answer_to_those_who_wait() {
     assert_eq!(first.news(), ["a[anyone]=1"]);
     let mut second = fixture.attach(&[plain("a")]);
     fixture.deny("a", prod());
-    assert_eq!(second.told(), (vec![], vec![r#"Name("a")"#.into()]));
-    assert_eq!(first.told(), (vec![], vec![]), "who has it has been told nothing else");
+    assert_eq!(second.sent(), (vec![], vec![r#"Name("a")"#.into()]));
+    assert_eq!(first.sent(), (vec![], vec![]), "the client that has it was sent nothing else");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn p17_it_is_forgotten_when_the_last_one_leaves() {
     fixture.bring("a", "2");
     assert_eq!(fixture.database.statistics().variants, 0, "what comes for nobody is not kept");
     let mut second = fixture.attach(&[plain("a")]);
-    assert_eq!((second.told(), fixture.demand()), ((vec![], vec![]), vec![renewed("a")]));
+    assert_eq!((second.sent(), fixture.demand()), ((vec![], vec![]), vec![renewed("a")]));
     fixture.bring("a", "2");
     assert_eq!(second.news(), ["a[anyone]=2"]);
     drop(second);
@@ -170,7 +170,7 @@ fn p17_what_takes_the_place_of_something_cached_is_not_kept_for_those_who_left()
     fixture.bring("a", "1");
     fixture.demand();
     let mut late = fixture.attach(&[plain("a")]);
-    assert_eq!((late.told(), fixture.demand()), ((vec![], vec![]), vec![renewed("a")]));
+    assert_eq!((late.sent(), fixture.demand()), ((vec![], vec![]), vec![renewed("a")]));
     drop(late);
     fixture.bring("a", "1");
     fixture.put(Provenance::Named, anyone("a"), "cached");
@@ -242,7 +242,7 @@ fn p17_other_locators_have_it_sent_for_themselves() {
     assert_eq!(named.news(), ["a[anyone]=1"]);
     let mut others =
         [fixture.attach(&[plain("b")]), fixture.attach(&[Selector::located("a", support::test())])];
-    assert!(others.iter_mut().all(|other| other.told() == (vec![], vec![])));
+    assert!(others.iter_mut().all(|other| other.sent() == (vec![], vec![])));
     fixture.commit(Provenance::Named, vec![uncacheable_like(&aliased(anyone("a"), "1", &["b"]))], vec![]);
     assert!(others.iter_mut().all(|other| other.news() == ["a[anyone]=1"]));
 }
@@ -286,7 +286,7 @@ fn asking_again() -> (Fixture, Stream) {
     fixture.commit(Provenance::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
     assert_eq!(stream.news(), ["a[env=prod]=1"]);
     stream.attachment.ask_again(&again).expect("nothing is limited");
-    assert_eq!(stream.told(), (vec![], vec![]), "upstream has to send it");
+    assert_eq!(stream.sent(), (vec![], vec![]), "upstream has to send it");
     (fixture, stream)
 }
 
@@ -295,8 +295,8 @@ fn p17_who_asks_again_loses_what_another_variant_takes_the_place_of() {
     let (fixture, mut stream) = asking_again();
     fixture.commit(Provenance::Named, vec![uncacheable(anyone("a"), "2")], vec![only("a", "prod")]);
     let gone = r#"Variant(a[env=prod])"#;
-    assert_eq!(stream.told(), (vec!["a[anyone]=2".into()], vec![gone.into()]));
-    assert_eq!(stream.told(), (vec![], vec![]), "once");
+    assert_eq!(stream.sent(), (vec!["a[anyone]=2".into()], vec![gone.into()]));
+    assert_eq!(stream.sent(), (vec![], vec![]), "once");
 }
 
 #[test]
@@ -304,29 +304,29 @@ fn p17_who_asks_again_for_what_is_no_more_loses_it() {
     let (fixture, mut stream) = asking_again();
     fixture.remove(Provenance::Named, only("a", "prod"));
     fixture.deny("a", prod());
-    assert_eq!(stream.told(), (vec![], vec![r#"Variant(a[env=prod])"#.into()]));
+    assert_eq!(stream.sent(), (vec![], vec![r#"Variant(a[env=prod])"#.into()]));
 }
 
 #[test]
 fn p17_who_asks_again_keeps_what_comes_again() {
     let (fixture, mut stream) = asking_again();
     fixture.commit(Provenance::Named, vec![uncacheable(only("a", "prod"), "1")], vec![]);
-    assert_eq!(stream.told(), (vec!["a[env=prod]=1".into()], vec![]));
+    assert_eq!(stream.sent(), (vec!["a[env=prod]=1".into()], vec![]));
     fixture.remove(Provenance::Named, only("a", "prod"));
-    assert_eq!(stream.told().1.len(), 1);
+    assert_eq!(stream.sent().1.len(), 1);
 }
 
 #[test]
 fn p17_who_returns_is_told_what_differs() {
     let fixture = Fixture::new();
     let body = uncacheable(anyone("a"), "1");
-    for (held, told) in [("1", vec![]), ("0", vec!["a[anyone]=1".to_owned()])] {
+    for (held, sent) in [("1", vec![]), ("0", vec!["a[anyone]=1".to_owned()])] {
         let returning = fixture.attach(&[plain("a")]);
         let version = uncacheable(anyone("a"), held).version(Form::Plain);
         let known: KnownVersions = [(Name::from("a"), Arc::from(version.to_string()))].into_iter().collect();
-        let pending = || said(&returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known))).0;
+        let pending = || stated(&returning.pending_with(Shape::Changes, Refresh::None, Some(&known))).0;
         assert_eq!(pending(), Vec::<String>::new());
         fixture.commit(Provenance::Named, vec![body.clone()], vec![]);
-        assert_eq!(pending(), told);
+        assert_eq!(pending(), sent);
     }
 }

@@ -1,4 +1,4 @@
-//! What a locator has, when that goes before upstream has spoken of the locator itself.
+//! What a locator has, when that goes before upstream has answered for the locator itself.
 
 #![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
 
@@ -11,7 +11,7 @@ use weir_types::{
     Absence, Batch, Code, KnownVersions, ResourceError, ResourceLocator, Scope, Undecided, VariantKey,
 };
 
-/// Upstream withdraws `key`, and has yet to speak of `a` for `prod()`.
+/// Upstream withdraws `key`, and has yet to answer for `a`, for `prod()`.
 fn withdraw(fixture: &Fixture, key: VariantKey) {
     let mut batch = Batch::new(cds(), Named);
     batch.removals.push(key);
@@ -26,7 +26,7 @@ fn two() -> (Fixture, Stream, Stream) {
     let mut first = fixture.attach(&[located("a", test())]);
     fixture.put(Named, anyone("a"), "1");
     let mut late = fixture.attach(&[located("a", prod())]);
-    assert_eq!((first.told(), late.told()), (only_a(), only_a()));
+    assert_eq!((first.sent(), late.sent()), (only_a(), only_a()));
     (fixture, first, late)
 }
 
@@ -42,10 +42,10 @@ fn nothing() -> (Vec<String>, Vec<String>) {
 fn u03_who_was_served_at_once_keeps_it_until_upstream_has_answered_him() {
     let (fixture, mut first, mut late) = two();
     withdraw(&fixture, anyone("a"));
-    assert_eq!(first.told().1.len(), 1, "it was upstream's word to him");
-    assert_eq!(late.told(), nothing());
+    assert_eq!(first.sent().1.len(), 1, "it was upstream's word to him");
+    assert_eq!(late.sent(), nothing());
     fixture.put(Named, only("a", "prod"), "2");
-    let (came, went) = late.told();
+    let (came, went) = late.sent();
     assert_eq!((came.len(), went.len()), (1, 1), "one takes the place of the other: {came:?} {went:?}");
 }
 
@@ -54,11 +54,11 @@ fn u03_what_was_kept_goes_with_upstreams_answer() {
     for absence in [Absence::Known, Absence::TimedOut] {
         let (fixture, _first, mut late) = two();
         withdraw(&fixture, anyone("a"));
-        late.told();
+        late.sent();
         let mut batch = Batch::new(cds(), Named);
         batch.mark_absent(&ResourceLocator::new("a", prod()), absence);
         fixture.database.commit(batch);
-        let (came, went) = late.told();
+        let (came, went) = late.sent();
         assert_eq!((came.len(), went.len()), (0, 1), "{absence:?}");
         assert_eq!(fixture.database.audit(), Ok(()));
     }
@@ -68,12 +68,12 @@ fn u03_what_was_kept_goes_with_upstreams_answer() {
 fn u03_an_error_is_an_answer_too() {
     let (fixture, _first, mut late) = two();
     withdraw(&fixture, anyone("a"));
-    late.told();
+    late.sent();
     let mut batch = Batch::new(cds(), Named);
     batch.fail(&ResourceLocator::new("a", prod()), ResourceError::new(Code::NOT_FOUND, "no"));
     fixture.database.commit(batch);
     let diff = late.step(Shape::Changes, false);
-    assert_eq!((diff.removed.len(), diff.errors.told.len()), (1, 1), "{diff:?}");
+    assert_eq!((diff.removed.len(), diff.errors.sent.len()), (1, 1), "{diff:?}");
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn u03_what_is_there_for_another_reason_is_not_kept() {
     let mut batch = Batch::new(cds(), Named);
     batch.mark_absent(&ResourceLocator::new("a", prod()), Absence::TimedOut);
     fixture.database.commit(batch);
-    assert_eq!(late.told(), nothing(), "the wildcard has it");
+    assert_eq!(late.sent(), nothing(), "the wildcard has it");
     fixture.remove(Wildcard, anyone("a"));
-    assert_eq!(late.told().1.len(), 1);
+    assert_eq!(late.sent().1.len(), 1);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn i16_the_proved_absence_of_an_earlier_life_is_no_proof_against_what_a_client_s
     fixture.database.commit(batch);
     let returning = fixture.attach(&[located("a", prod())]);
     let known: KnownVersions = [("a", "1")].into_iter().collect();
-    let removed = || returning.pending_with(Shape::Changes, Refresh::Unsaid, Some(&known)).removed;
+    let removed = || returning.pending_with(Shape::Changes, Refresh::None, Some(&known)).removed;
     assert_eq!(removed(), [], "upstream is silent");
     fixture.deny("a", prod());
     assert_ne!(removed(), []);

@@ -22,19 +22,19 @@ fn equal_subscriptions_share_a_view() {
 }
 
 #[test]
-fn a_stream_that_moves_on_is_told_what_it_was_not_told_before() {
+fn a_stream_that_moves_on_is_sent_what_it_was_not_sent_before() {
     let fixture = Fixture::new();
     fixture.commit(Local, vec![variant(anyone("a"), "1"), variant(anyone("b"), "1")], vec![]);
-    // The view that it moves to is there already, and its stream is told everything.
+    // The view that it moves to is there already, and its stream is sent everything.
     let mut neighbour = fixture.attach(&[plain("a"), plain("b"), plain("c")]);
     let mut stream = fixture.attach(&[plain("a"), plain("b")]);
-    stream.told();
+    stream.sent();
     fixture.commit(Local, vec![variant(anyone("a"), "2")], vec![anyone("b")]);
-    neighbour.told();
+    neighbour.sent();
     stream.change(&[plain("c")], &[]);
     assert_eq!(stream.attachment.view(), neighbour.attachment.view());
-    assert_eq!(stream.told(), (vec!["a[anyone]=2".into()], vec!["Name(\"b\")".into()]));
-    assert_eq!(neighbour.told(), Default::default(), "which is not told to others again");
+    assert_eq!(stream.sent(), (vec!["a[anyone]=2".into()], vec!["Name(\"b\")".into()]));
+    assert_eq!(neighbour.sent(), Default::default(), "which is not sent to others again");
 }
 
 #[test]

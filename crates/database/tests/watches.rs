@@ -35,7 +35,7 @@ fn watched(fixture: &Fixture, percent: u8, names: &[&str], body: &str) -> (Watch
 }
 
 fn accepts(stream: &mut Stream) {
-    stream.told();
+    stream.sent();
     stream.attachment.answer(stream.attachment.cursor().removals, None);
 }
 
@@ -128,11 +128,11 @@ fn e04_rejections_are_counted_with_the_first_reason() {
     let (first, _) = watched(&fixture, 100, &["a"], "1");
     let (second, _) = watched(&fixture, 100, &["a"], "2");
     for (stream, reason) in streams.iter_mut().zip([Some("no"), None, Some("never")]) {
-        stream.told();
+        stream.sent();
         stream.attachment.answer(stream.attachment.cursor().removals, reason);
     }
-    let told = Tally { reason: Some("no".into()), ..tally(3, 1, 2, 0) };
-    assert_eq!((first.tally(), second.tally()), (told.clone(), told), "one answer counts for all before");
+    let sent = Tally { reason: Some("no".into()), ..tally(3, 1, 2, 0) };
+    assert_eq!((first.tally(), second.tally()), (sent.clone(), sent), "one answer counts for all before");
 }
 
 #[test]
@@ -140,16 +140,16 @@ fn u10_an_answer_to_what_came_before_counts_for_nothing_later() {
     let fixture = Fixture::new();
     let mut stream = fixture.attach(&[plain("a")]);
     let (first, _) = watched(&fixture, 100, &["a"], "1");
-    stream.told();
-    let told = stream.attachment.cursor().removals;
+    stream.sent();
+    let sent = stream.attachment.cursor().removals;
     let (second, _) = watched(&fixture, 100, &["a"], "2");
-    stream.attachment.answer(told, None);
+    stream.attachment.answer(sent, None);
     assert!(first.is_over() && !second.is_over());
     drop(second);
     accepts(&mut stream);
 }
 
-/// Notes what it is told of.
+/// Notes what it is notified of.
 #[derive(Default)]
 struct Follower(Mutex<Vec<String>>);
 
@@ -175,8 +175,8 @@ impl Observer for Follower {
         self.note(format!("touched {views:?}"));
     }
 
-    fn told(&self, view: usize) {
-        self.note(format!("told {view}"));
+    fn sent(&self, view: usize) {
+        self.note(format!("sent {view}"));
     }
 
     fn answered(&self, view: usize, stream: &dyn ViewListener, answer: Answer<'_>) {
@@ -202,15 +202,15 @@ fn an_observer_follows_a_commit_at_each_view() {
 
     let head = one.attachment.head().newest();
     assert_eq!(one.attachment.note(before, head).as_deref(), Some(&[0][..]));
-    assert_eq!(one.attachment.note(head, head), None, "it was told of that before");
-    one.told();
-    one.attachment.tell(head);
-    one.attachment.tell(head);
+    assert_eq!(one.attachment.note(head, head), None, "it was sent that before");
+    one.sent();
+    one.attachment.note_sent(head);
+    one.attachment.note_sent(head);
     one.attachment.answer(head, Some("bad"));
-    assert_eq!(follower.take(), ["told 0", "0 somebody Rejected(\"bad\")"], "told once");
+    assert_eq!(follower.take(), ["sent 0", "0 somebody Rejected(\"bad\")"], "sent once");
 
     mover.attachment.change(&[plain("b")], &[]).expect("nothing is limited");
-    mover.attachment.tell(head);
+    mover.attachment.note_sent(head);
     drop(mover);
-    assert_eq!(follower.take(), ["told 0", "0 somebody Left", "over"], "it owes this wherever it goes");
+    assert_eq!(follower.take(), ["sent 0", "0 somebody Left", "over"], "it owes this wherever it goes");
 }

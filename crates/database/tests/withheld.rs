@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Fixture, aliased, anyone, located, only, plain, prod, said, variant};
+use support::{Fixture, aliased, anyone, located, only, plain, prod, stated, variant};
 use weir_database::{Diff, Shape, Unsettled};
 use weir_types::{Absence, Batch, Code, Provenance, ResourceError, ResourceLocator, Selector};
 
@@ -14,8 +14,8 @@ fn withheld(name: &str) -> Selector {
     Selector::plain(name, prod().withheld())
 }
 
-fn told(diff: &Diff) -> Vec<(&str, &'static str)> {
-    diff.errors.told.iter().map(|failing| (&*failing.name, failing.error.code.as_str())).collect()
+fn sent(diff: &Diff) -> Vec<(&str, &'static str)> {
+    diff.errors.sent.iter().map(|failing| (&*failing.name, failing.error.code.as_str())).collect()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn e01_a_withheld_name_is_an_error_and_nothing_that_comes_reaches_it() {
     let f = Fixture::new();
     let mut stream = f.attach(&[withheld("a"), plain("b")]);
     assert_eq!(stream.attachment.unsettled(), Unsettled { names: 1, ..Unsettled::default() });
-    assert_eq!(told(&stream.step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
+    assert_eq!(sent(&stream.step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
     let _allowed = f.attach(&[plain("a")]);
     for change in 0..4 {
         match change {
@@ -33,12 +33,12 @@ fn e01_a_withheld_name_is_an_error_and_nothing_that_comes_reaches_it() {
             _ => f.put(Provenance::Local, anyone("a"), "secret"),
         }
         let diff = stream.step(CHANGES, false);
-        assert_eq!((said(&diff), told(&diff)), (Default::default(), vec![]), "change {change}");
+        assert_eq!((stated(&diff), sent(&diff)), (Default::default(), vec![]), "change {change}");
         let mut late = f.attach(&[withheld("a"), located("a", prod().withheld())]);
         let diff = late.step(Shape::Everything, false);
         assert_eq!(diff.resources.len(), 0, "change {change}");
         assert_eq!(
-            told(&diff),
+            sent(&diff),
             [("a", "PERMISSION_DENIED"), ("a", "PERMISSION_DENIED")],
             "one for each form"
         );
@@ -55,8 +55,8 @@ fn e01_what_upstream_says_is_wrong_with_a_withheld_name_stays_unknown() {
     batch.mark_absent(&locator, Absence::Known);
     batch.fail(&locator, ResourceError::new(Code::NOT_FOUND, "no such thing"));
     f.database.commit(batch);
-    assert_eq!(told(&stream.step(CHANGES, false)), []);
-    assert_eq!(told(&f.attach(&[withheld("a")]).step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
+    assert_eq!(sent(&stream.step(CHANGES, false)), []);
+    assert_eq!(sent(&f.attach(&[withheld("a")]).step(CHANGES, false)), [("a", "PERMISSION_DENIED")]);
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn u12_what_is_beyond_a_limit_is_an_error_that_says_nothing_of_the_resource() {
     let unsettled = stream.attachment.unsettled();
     assert_eq!((unsettled.names, unsettled.failing), (1, 1), "who may hold it waits in full state");
     let diff = stream.step(CHANGES, false);
-    assert_eq!((told(&diff), &*diff.removed), (vec![("a", "RESOURCE_EXHAUSTED")], &[][..]));
-    assert_eq!(&*diff.errors.told[0].error.message, "why");
+    assert_eq!((sent(&diff), &*diff.removed), (vec![("a", "RESOURCE_EXHAUSTED")], &[][..]));
+    assert_eq!(&*diff.errors.sent[0].error.message, "why");
     f.put(Provenance::Local, anyone("a"), "1");
-    assert_eq!(told(&stream.step(CHANGES, false)), []);
+    assert_eq!(sent(&stream.step(CHANGES, false)), []);
     stream.change(&[plain("a")], &[beyond("a", "why")]);
     let wanted = f.database.take_demand();
     assert!(!format!("{wanted:?}").contains("xhausted"), "{wanted:?}");

@@ -9,7 +9,7 @@ use weir_types::TypeUrl;
 
 use weir_session::Encoding;
 
-/// What is counted of them, and said once.
+/// What is counted of them, and logged once.
 pub(crate) struct Large {
     splits: Counter<u64>,
     oversized: Counter<u64>,

@@ -31,7 +31,7 @@ pub(crate) use body::{ResponseBody, trailers};
 
 use crate::admission::{Met, Opened, Refusal, Turn};
 use crate::apart::apart;
-use crate::clients::{Entry, Millis, Told};
+use crate::clients::{DeliveryStatus, Entry, Millis};
 use crate::connection::Within;
 use crate::messages::Messages;
 use crate::node::Client;
@@ -69,7 +69,7 @@ struct Open {
     client: Arc<Client>,
     session: Session,
     /// For operators, of each type of the session.
-    told: Vec<Told>,
+    deliveries: Vec<DeliveryStatus>,
     /// How many names the largest request had that may not be answered yet.
     asked: usize,
     /// Whether the client sends no more requests, and is still sent what is due.
@@ -166,10 +166,10 @@ impl Stream {
         tracing::debug!(node = %client.id, %type_url, nonce, "request");
         denied.iter().for_each(|denied| self.shared.deny(denied));
         self.shared.limit(&client, &type_url, &refused);
-        let told = open.told(&type_url);
+        let delivery = open.delivery(&type_url);
         if let Some(verdict) = verdict {
-            if let Some(told) = told {
-                told.judge(&verdict);
+            if let Some(delivery) = delivery {
+                delivery.record_verdict(&verdict);
             }
             open.turn.end();
             self.shared.judge(self.dialect, Some(self.entry.id()), &client, &type_url, &verdict);
@@ -200,7 +200,7 @@ impl Stream {
         Ok(Open {
             client,
             session,
-            told: Vec::new(),
+            deliveries: Vec::new(),
             asked: 0,
             timer: None,
             half_closed: false,
@@ -254,11 +254,11 @@ impl Stream {
         }
         match transmit.flatten() {
             Some(transmit) => {
-                if let Some(told) = open.told.get_mut(transmit.index) {
-                    told.send(transmit.version);
+                if let Some(delivery) = open.deliveries.get_mut(transmit.index) {
+                    delivery.send(transmit.version);
                 }
                 if let Some(type_subscription) = open.session.types().get(transmit.index) {
-                    type_subscription.view().attachment().tell(transmit.nonce.commit);
+                    type_subscription.view().attachment().note_sent(transmit.nonce.commit);
                     let tally = tallies::of(self.dialect, type_subscription.type_url());
                     tally.response(transmit.frame.len());
                     if transmit.refreshes {

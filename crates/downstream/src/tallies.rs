@@ -11,10 +11,10 @@ use weir_types::{Kind, TypeUrl};
 use crate::metrics::Speech;
 
 /// With a place for each of the labels' values: both are bounded.
-static TALLIES: [Spoken; Speech::ALL.len()] = [const { Spoken::new() }; Speech::ALL.len()];
+static TALLIES: [ProtocolTally; Speech::ALL.len()] = [const { ProtocolTally::new() }; Speech::ALL.len()];
 
 /// In one dialect.
-struct Spoken {
+struct ProtocolTally {
     requests: AtomicU64,
     types: [Tally; Kind::ALL.len()],
 }
@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     nacks: AtomicU64,
 }
 
-impl Spoken {
+impl ProtocolTally {
     const fn new() -> Self {
         Self { requests: AtomicU64::new(0), types: [const { Tally::new() }; Kind::ALL.len()] }
     }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_of_speaking_and_each_kind_has_a_place_of_its_own() {
+    fn each_protocol_and_each_kind_has_a_place_of_its_own() {
         let places: HashSet<_> = Speech::ALL
             .into_iter()
             .flat_map(|speech| Kind::ALL.map(|kind| (speech, kind)))

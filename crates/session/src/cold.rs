@@ -77,11 +77,11 @@ impl Cold {
             .iter()
             .map(|type_subscription| type_subscription.view().attachment().subscription().len())
             .sum();
-        let away: usize = type_subscription
+        let unavailable: usize = type_subscription
             .iter()
-            .map(|type_subscription| type_subscription.view().attachment().unsettled().away.total())
+            .map(|type_subscription| type_subscription.view().attachment().unsettled().unavailable.total())
             .sum();
-        (asked > 0 && away == asked).then(|| {
+        (asked > 0 && unavailable == asked).then(|| {
             StreamError::unavailable(
                 "nothing of what is asked for is cached, and no control plane can be reached",
             )

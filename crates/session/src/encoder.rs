@@ -29,8 +29,8 @@ impl Encoder<'_> {
     /// The responses of a difference, of which there is none if it is empty; whether they contain errors; and what came of
     /// their size.
     pub(crate) fn encode(&self, step: &Step<'_>, diff: &Diff) -> (Vec<Bytes>, bool, Encoding) {
-        let gone = Gone::new(&diff.removed, &diff.errors.told, step.dialect);
-        let has_errors = !diff.errors.told.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
+        let gone = Gone::new(&diff.removed, &diff.errors.sent, step.dialect);
+        let has_errors = !diff.errors.sent.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
         let has_content = match step.everything {
             true => diff.changed,
             false => {
@@ -57,7 +57,7 @@ impl Encoder<'_> {
                 resources: &diff.resources,
                 heartbeats: &diff.heartbeats,
                 removed: &diff.removed,
-                errors: &diff.errors.told,
+                errors: &diff.errors.sent,
             };
             let frame = self.encode_one(step, diff.version, nonce, whole);
             if self.fits(&frame) {

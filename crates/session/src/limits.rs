@@ -15,7 +15,7 @@ use crate::error::StreamError;
 const FIELDS_OF_A_NAME: usize = 8;
 /// And how many besides.
 const OTHER_FIELDS: usize = 1000;
-/// Of how many bytes of a node a value in JSON may be. An Envoy's has 20 bytes for each.
+/// The least average size of a JSON value in a node, in bytes. The nodes of Envoys average 20.
 const BYTES_OF_A_VALUE: usize = 16;
 
 /// The longest reason for a rejection that is kept, logged and sent, in bytes: Envoys have been seen to quote whole

@@ -1,7 +1,7 @@
 //! What a client asks for beyond the limits, and is sent by name as refused.
 //!
-//! In its place the database is asked for a stand-in, of which nothing is known but the error. The stream's machine never
-//! sees it: to it, the client is subscribed to what it asked for.
+//! In the database a placeholder takes its place, which has nothing but the error. The stream's machine never sees
+//! it: to it, the client is subscribed to what it asked for.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -48,13 +48,13 @@ pub struct EncodedResponse {
     pub(crate) version: Version,
     /// The version of resources and errors together, by which a poll identifies what it was sent.
     pub(crate) poll_version: Version,
-    /// Whether it states that something lives on, so that it has to be sent even if nothing is different.
+    /// Whether it refreshes a time to live, and has to be sent even if no content changed.
     pub(crate) refreshes: bool,
     /// Whether the client states to hold something against which only upstream's silence is evidence.
     pub(crate) disputed: bool,
     /// Whether it contains errors.
     pub(crate) has_errors: bool,
-    /// Of what an error has to be sent after it, since the resource itself is in it.
+    /// Selectors whose error follows in a later response, because this one contains the resource.
     pub(crate) postponed: Arc<[Selector]>,
     /// Locators that nothing matches, which has to be sent when other locators of their names are answered.
     pub(crate) waiting: Arc<[Selector]>,
@@ -230,7 +230,7 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
     fn refresh(&self, step: &Step<'_>) -> Refresh {
         match step.dialect {
             Dialect::Sotw if self.wrapping.for_ttl => Refresh::Whole,
-            Dialect::Sotw => Refresh::Unsaid,
+            Dialect::Sotw => Refresh::None,
             // A client that lacks what it rejected cannot know what a heartbeat is for.
             Dialect::Delta if step.type_subscription.rejects() => Refresh::Whole,
             Dialect::Delta => Refresh::Heartbeat,

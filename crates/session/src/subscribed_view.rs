@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_database::{Away, Refused, Unsettled, ViewHandle};
+use weir_database::{Refused, UnavailableCounts, Unsettled, ViewHandle};
 use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
 
 use crate::error::StreamError;
@@ -50,8 +50,8 @@ impl SubscribedView {
     }
 
     /// What nobody can be asked for, as far as that is sent.
-    fn sent_as_unavailable(&self, unsettled: Unsettled) -> Away {
-        if self.errors.unavailable { unsettled.away } else { Away::default() }
+    fn sent_as_unavailable(&self, unsettled: Unsettled) -> UnavailableCounts {
+        if self.errors.unavailable { unsettled.unavailable } else { UnavailableCounts::default() }
     }
 
     /// Where it is attached.
@@ -82,15 +82,18 @@ impl SubscribedView {
     /// How many names, and how many collections, are not answered by upstream yet.
     pub(crate) fn unsettled(&self) -> (usize, usize) {
         let unsettled = self.attachment.unsettled();
-        let away = self.sent_as_unavailable(unsettled);
-        (unsettled.names.saturating_sub(away.names), unsettled.collections.saturating_sub(away.globs))
+        let unavailable = self.sent_as_unavailable(unsettled);
+        (
+            unsettled.names.saturating_sub(unavailable.names),
+            unsettled.collections.saturating_sub(unavailable.globs),
+        )
     }
 
     /// Of how many names upstream has only reported that it does not know for now. They are not among the unsettled.
     pub(crate) fn failing(&self) -> usize {
         let unsettled = self.attachment.unsettled();
-        let away = self.sent_as_unavailable(unsettled);
-        unsettled.failing + away.names + away.globs
+        let unavailable = self.sent_as_unavailable(unsettled);
+        unsettled.failing + unavailable.names + unavailable.globs
     }
 
     /// How many collections upstream did not answer in time. They are not among the unsettled.
@@ -101,7 +104,7 @@ impl SubscribedView {
     /// How many names are neither answered nor such that nobody can be asked for them.
     pub(crate) fn under_way(&self) -> usize {
         let unsettled = self.attachment.unsettled();
-        unsettled.names.saturating_sub(unsettled.away.names)
+        unsettled.names.saturating_sub(unsettled.unavailable.names)
     }
 
     /// How many of `names`, from the start, nothing has to be awaited for: they are answered, or not subscribed.

@@ -17,7 +17,7 @@ pub(crate) struct Pending(HashMap<Partition, Changes>);
 /// The changes of a partition, to be written in the order of the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// Locators that begin anew: what they reach is gone, but for these variants.
+    /// Locators whose stored resources are deleted, except for these variants.
     pub(crate) forgotten: HashMap<ResourceLocator, HashSet<VariantKey>>,
     pub(crate) variants: HashMap<VariantKey, Change>,
     pub(crate) locators: HashMap<Name, HashMap<DynamicParameters, LocatorRecord>>,
@@ -97,7 +97,7 @@ impl Pending {
         self.entry(partition).1.record(locator).wanted = Some(wanted);
     }
 
-    /// What is stored for `locator` does not count any more, but for what is held.
+    /// Deletes the stored resources of `locator`, except for `held`.
     pub(crate) fn forget(
         &mut self,
         partition: Partition,

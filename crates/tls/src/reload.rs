@@ -43,8 +43,8 @@ impl Drop for Task {
 }
 
 impl<T: Send + Sync + 'static> Reloaded<T> {
-    /// The value that `load` makes of the contents of `files`, and makes anew whenever they change. `place` is its name in
-    /// logs and metrics what they are for. To be called in a tokio runtime.
+    /// The value that `load` makes of the contents of `files`, and makes anew whenever they change. `place` names the
+    /// purpose of the files in logs and metrics. To be called in a tokio runtime.
     ///
     /// # Errors
     /// When there is no good value to begin with.

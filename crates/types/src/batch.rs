@@ -117,7 +117,8 @@ pub struct Heartbeat {
     pub ttl: Duration,
 }
 
-/// Everything that one upstream response changes; all or nothing of it is visible to subscribers.
+/// Everything that one upstream response changes. Subscribers see all or nothing of what concerns a name or a collection; the
+/// database commits large batches in parts.
 #[derive(Debug)]
 pub struct Batch {
     /// The one type it is about.
@@ -130,7 +131,8 @@ pub struct Batch {
     pub heartbeats: Vec<Heartbeat>,
     /// Variants that are gone.
     pub removals: Vec<VariantKey>,
-    /// Locators of which nothing is known beside what `removals` takes from them: they keep it until something is.
+    /// Locators that lose their variant by `removals`, but that upstream has not answered. They keep the variant
+    /// until it does.
     pub undecided: Vec<Undecided>,
     /// Names that nothing matches. Applied after `upserts` and `removals`.
     pub absent: Vec<Absent>,
@@ -170,8 +172,8 @@ impl Batch {
             && self.answered.is_empty()
     }
 
-    /// The same answers, for one parameter set of those that they are for. What a locator that others have asked for
-    /// already is answered with, one more parameter set needs alone.
+    /// The same answers, for one parameter set of those that they are for. For one more parameter set that subscribes
+    /// to a locator that is answered already: only that set needs the answer.
     #[must_use]
     pub fn only_for(mut self, parameters: &DynamicParameters) -> Self {
         let absent = self.absent.iter_mut().map(|absent| &mut absent.scope);

@@ -55,8 +55,8 @@ pub enum Error {
 /// A change of where resources come from.
 #[derive(Debug)]
 pub enum Change {
-    /// A source for an authority that has none; or other settings of the control plane that it has: it is the same one
-    /// to all that is held of it, so dialect, services and naming stay.
+    /// A source for an authority that has none; or new settings of its control plane. Cached resources stay valid, so
+    /// dialect, services and naming must not change.
     Put(Source),
     /// The authority has no source any more. What it has brought is withdrawn, and what it is asked for does not exist.
     Remove(String),

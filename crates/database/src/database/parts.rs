@@ -1,6 +1,6 @@
 //! Batches about many names, which are committed in parts, between which others have the lock.
 //!
-//! What upstream says of one name does not depend on what it says of another one, where both were asked for by name: each
+//! What upstream states of one name does not depend on what it states of another one, where both were asked for by name: each
 //! part is about other names. Collections are whole or they are not, so batches for wildcards are never divided.
 
 use std::hash::{BuildHasher as _, RandomState};

@@ -80,7 +80,7 @@ impl Database {
     }
 }
 
-/// Does the steps from `from` on, each of which says where the next one begins. In between, others have the lock.
+/// Does the steps from `from` on, each of which returns where the next one begins. In between, others have the lock.
 pub(super) fn in_steps<P>(
     cache: &mut Held<'_>,
     from: P,

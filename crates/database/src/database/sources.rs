@@ -11,7 +11,7 @@ use crate::type_cache::TypeCache;
 
 const REACHES: [Provenance; 3] = [Provenance::Wildcard, Provenance::Named, Provenance::Local];
 
-/// Whether a name that came by `reach` is from the source of an authority. A wildcard is asked of the source of names
+/// Whether a name with this provenance is from the source of an authority. A wildcard is asked of the source of names
 /// without an authority, whatever names it brings.
 fn brought(of: &str, provenance: Provenance) -> impl Fn(&str) -> bool {
     move |name| match provenance {
@@ -38,16 +38,16 @@ impl Database {
         self.0.demand.refused()
     }
 
-    /// Has everything that is wanted of `authority` said again, once: to a source that has heard nothing of it.
+    /// Has everything that is wanted of `authority` stated again, once: to a source that has received nothing of it.
     pub fn ask_anew(&self, authority: &str) {
         {
             let types = self.0.types.read();
-            // All at once, so that nothing is said twice that comes or goes meanwhile.
+            // All at once, so that nothing is stated twice that comes or goes meanwhile.
             let caches: Vec<_> = types.values().map(|cache| cache.lock()).collect();
             let wanted = caches
                 .iter()
                 .flat_map(|cache| cache.wanted(authority).map(|locator| (cache.type_url.clone(), locator)));
-            self.0.demand.say_again(authority, wanted.collect());
+            self.0.demand.repeat(authority, wanted.collect());
         }
         self.0.demand.announce();
     }

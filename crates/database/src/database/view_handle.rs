@@ -118,12 +118,12 @@ impl ViewHandle {
         self.shared.barred()
     }
 
-    /// Up to where the stream was told.
+    /// Up to which commit the stream was sent changes.
     pub fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// Notes that the stream was told up to `cursor`.
+    /// Notes that the stream was sent changes up to `cursor`.
     pub fn advance(&mut self, cursor: Cursor) {
         if cursor != self.cursor {
             let mut cache = self.cache.lock();
@@ -134,19 +134,19 @@ impl ViewHandle {
         }
     }
 
-    /// Notes that the client has answered for everything that it was told up to `to`: it has accepted it, or
+    /// Notes that the client has answered for everything that it was sent up to `to`: it has accepted it, or
     /// rejected it for a reason.
     pub fn answer(&mut self, to: Commit, rejection: Option<&str>) {
         let answer = rejection.map_or(Answer::Accepted, Answer::Rejected);
         self.answers.give(&self.shared.watches, to, &*self.subscriber, answer);
     }
 
-    /// Notes that a response has left that tells the stream of commits up to `to`.
-    pub fn tell(&self, to: Commit) {
-        self.answers.tell(&self.shared.watches, to);
+    /// Notes that a response has left that brings the stream up to `to`.
+    pub fn note_sent(&self, to: Commit) {
+        self.answers.note_sent(&self.shared.watches, to);
     }
 
-    /// What goes along with a response that tells the stream of everything up to `to`, after `from`.
+    /// What goes along with a response that brings the stream from `from` up to `to`.
     pub fn note(&self, from: Commit, to: Commit) -> Option<Arc<[u8]>> {
         self.shared.watches.note(from, to)
     }

@@ -1,7 +1,7 @@
-//! What sources have not been told yet, in turns: nobody waits until all is asked for that somebody else wants.
+//! What sources have not been sent yet, in turns: nobody waits until all is asked for that somebody else wants.
 //!
-//! Owns the order in which changes are told. What is wanted is told client by client, one locator of each in turn; half of
-//! what is told is for what is not wanted any more, as long as there is both. What was never told to be wanted is not taken
+//! Owns the order in which changes are sent. What is wanted is sent client by client, one locator of each in turn; half of
+//! what is sent is for what is not wanted any more, as long as there is both. What was never sent to be wanted is not taken
 //! back, and what is taken back is, before it is wanted again.
 
 use std::collections::{HashMap, VecDeque};
@@ -25,7 +25,7 @@ pub(super) struct Queue {
     turns: VecDeque<Asker>,
     waiting: IndexSet<Key>,
     /// What is to be sent again, or not wanted any more, in order, with running numbers. What is not in `dropped` by its
-    /// number was told before its turn.
+    /// number was sent before its turn.
     others: VecDeque<(u64, DemandChange)>,
     dropped: IndexMap<Key, u64>,
     next: u64,
@@ -85,7 +85,7 @@ impl Queue {
         self.next += 1;
     }
 
-    /// About `count` changes, in the order in which they are to be told.
+    /// About `count` changes, in the order in which they are to be sent.
     pub(super) fn take(&mut self, count: usize) -> Vec<DemandChange> {
         let mut taken = Vec::new();
         let share = if self.waiting.is_empty() { count } else { count.div_ceil(2) };
@@ -197,20 +197,20 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken when, a source is told what is wanted: each once, and what was given up in between anew.
+        /// Whatever is taken when, a source is sent what is wanted: each once, and what was given up in between anew.
         #[test]
         fn u12_sources_know_what_is_wanted(steps in prop::collection::vec((0..4_u8, 0..3_usize, 0..6_u8), 0..200)) {
-            let (mut queue, mut wanted, mut told) = (Queue::default(), HashSet::new(), HashSet::new());
-            let mut tell = |changes: Vec<DemandChange>| {
+            let (mut queue, mut wanted, mut sent) = (Queue::default(), HashSet::new(), HashSet::new());
+            let mut sent = |changes: Vec<DemandChange>| {
                 for change in changes {
                     let name = change.locator().name.to_string();
                     match change {
-                        DemandChange::Wanted(..) => assert!(told.insert(name), "wanted twice"),
-                        DemandChange::Renewed(..) => assert!(told.contains(&name), "renewed, and not wanted"),
-                        DemandChange::Dropped(..) => assert!(told.remove(&name), "dropped, and not wanted"),
+                        DemandChange::Wanted(..) => assert!(sent.insert(name), "wanted twice"),
+                        DemandChange::Renewed(..) => assert!(sent.contains(&name), "renewed, and not wanted"),
+                        DemandChange::Dropped(..) => assert!(sent.remove(&name), "dropped, and not wanted"),
                     }
                 }
-                told.clone()
+                sent.clone()
             };
             for (what, asker, name) in steps {
                 let name = name.to_string();
@@ -218,10 +218,10 @@ mod tests {
                     0 if wanted.insert(name.clone()) => queue.want(Some(asker), key(&name)),
                     1 if wanted.remove(&name) => queue.drop(key(&name)),
                     2 if wanted.contains(&name) => queue.renew(key(&name)),
-                    _ => drop(tell(queue.take(asker))),
+                    _ => drop(sent(queue.take(asker))),
                 }
             }
-            prop_assert_eq!(tell(queue.take(usize::MAX)), wanted);
+            prop_assert_eq!(sent(queue.take(usize::MAX)), wanted);
             prop_assert!(queue.is_empty() && queue.dropped.is_empty());
         }
     }

@@ -40,7 +40,7 @@ fn p15_the_number_of_parameter_sets_is_limited() {
     );
     demand.drop(&TypeUrl::new("eds"), &locator("a", "test"));
     assert_eq!(want(&demand, "a", "canary"), Ok(()));
-    assert_eq!(take(&demand).len(), 3, "what was given up was never told");
+    assert_eq!(take(&demand).len(), 3, "what was given up was never sent");
     assert!(take(&demand).is_empty());
 }
 

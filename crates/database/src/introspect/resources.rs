@@ -32,7 +32,7 @@ pub struct HeldVariant {
     pub variant: Arc<Variant>,
     /// How it came.
     pub provenance: Provenance,
-    /// Whether its time to live is over, so that nobody is told of it.
+    /// Whether its time to live is over, so that nobody is sent it.
     pub expired: bool,
     /// How many subscriptions of streams show it.
     pub subscribers: usize,
@@ -49,7 +49,7 @@ pub struct Asked {
     pub served: Option<Constraints>,
     /// What is known of its absence.
     pub absence: Absence,
-    /// What upstream says to be wrong with it.
+    /// The error that upstream reports for it.
     pub error: Option<Arc<ResourceError>>,
 }
 

@@ -22,8 +22,8 @@ pub struct ViewSummary {
     pub selectors: usize,
     /// How many streams are attached.
     pub streams: usize,
-    /// Up to where the least advanced of them was told of everything, removals included.
-    pub told: Commit,
+    /// Up to where the least advanced of them was sent everything, removals included.
+    pub sent: Commit,
     /// The newest commits that concern it.
     pub head: Head,
     /// What upstream has not answered yet.
@@ -41,7 +41,7 @@ pub struct Shown {
     pub variant: Option<(Arc<Variant>, Commit)>,
     /// Where there is nothing: what is known of that.
     pub absence: Absence,
-    /// What upstream says to be wrong with it.
+    /// The error that upstream reports for it.
     pub error: Option<Arc<ResourceError>>,
 }
 
@@ -114,7 +114,7 @@ fn summary(view: &View) -> ViewSummary {
         subscription: shared.subscription.fingerprint(),
         selectors: shared.subscription.len(),
         streams: view.streams,
-        told: view.told_to(),
+        sent: view.sent_to(),
         head: shared.head(),
         unsettled: shared.unsettled(),
         barred: shared.barred(),

@@ -6,21 +6,21 @@ use weir_types::{Absence, Commit, ErrorKind, ResourceError};
 
 use super::{Change, Selection};
 
-/// What upstream last said to be wrong, while it is.
+/// The last error that upstream reported, while it lasts.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) error: Arc<ResourceError>,
-    /// When it said so.
+    /// When it was reported.
     pub(crate) since: Commit,
 }
 
 impl Selection {
-    /// What is wrong with the name, if upstream said that something is.
+    /// What is wrong with the name, if upstream reported that something is.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Whether nothing is known but that upstream cannot tell for now.
+    /// Whether nothing is known but a transient error.
     pub(crate) fn is_failing(&self) -> bool {
         let failure = self.failure().filter(|failure| !failure.error.is_unavailable());
         let transient = failure.is_some_and(|failure| failure.error.code.is_transient());
@@ -28,7 +28,7 @@ impl Selection {
     }
 
     /// Whether nothing is known, and there is nobody to ask. That is no answer: it is settled no more than before.
-    pub(crate) fn is_away(&self) -> bool {
+    pub(crate) fn is_unavailable(&self) -> bool {
         !self.is_settled() && self.failure().is_some_and(|failure| failure.error.is_unavailable())
     }
 
@@ -40,7 +40,7 @@ impl Selection {
         }
         match error.kind {
             ErrorKind::Available => {
-                self.is_away().then(|| self.failure = None)?;
+                self.is_unavailable().then(|| self.failure = None)?;
                 return Some(Change::Refreshed);
             }
             ErrorKind::Unavailable if self.is_settled() => return None,
@@ -62,7 +62,7 @@ impl Selection {
     /// Notes that upstream has sent the resource after all. For clients, an error is over when they are sent the
     /// resource, changed or not. That of a glob is over with anything that it brings.
     pub(crate) fn recover(&mut self, at: Commit) -> Option<Change> {
-        if self.is_collection() && self.is_away() {
+        if self.is_collection() && self.is_unavailable() {
             return None;
         }
         self.failure.take()?;

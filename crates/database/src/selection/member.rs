@@ -17,7 +17,7 @@ pub(crate) struct Member {
     pub(crate) changed: Commit,
     /// When that happened, or upstream last vouched for it. Never before `changed`.
     pub(crate) refreshed: Commit,
-    /// What clients were told of its time to live, if it has one.
+    /// What clients were sent of its time to live, if it has one.
     terms: Option<Box<Terms>>,
 }
 
@@ -62,8 +62,8 @@ pub(crate) struct Tombstone {
 }
 
 impl Tombstone {
-    /// Whether a stream with this cursor may hold it, and has not been told that it is gone.
-    pub(crate) fn is_untold(&self, cursor: Cursor) -> bool {
+    /// Whether a stream with this cursor may hold it, and has not been sent its removal.
+    pub(crate) fn is_unsent(&self, cursor: Cursor) -> bool {
         self.died > cursor.removals && self.born <= cursor.additions
     }
 

@@ -38,7 +38,7 @@ pub(crate) enum Resolution {
         first: Commit,
         /// When that became known.
         since: Commit,
-        /// When upstream confirmed it. None: only its silence speaks for it.
+        /// When upstream confirmed it. None: only its silence confirms it.
         proved: Option<Commit>,
     },
     /// Of a collection: upstream did not answer in time.

@@ -1,4 +1,4 @@
-//! Until when clients take something to live that were told of it at a commit.
+//! Until when clients that were sent a resource at a commit take it to live.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use weir_types::{Commit, Lease, Variant};
 /// How many times are remembered: a stream that has missed more heartbeats is sent the resource.
 const KEPT: usize = 8;
 
-/// What was said of a member with a time to live: at which commits, and until when it was to live then.
+/// What clients were sent of a member with a time to live: at which commits, and until when it was to live then.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms(Vec<(Commit, Option<Instant>)>);
 
@@ -21,21 +21,21 @@ impl Terms {
         variant.content().ttl.map(|_| Box::new(Self(vec![(at, until(variant))])))
     }
 
-    /// Notes that `variant`, which was told already, lives longer as of `at`.
+    /// Notes that `variant`, which was sent already, lives longer as of `at`.
     pub(super) fn renew(&mut self, variant: &Variant, at: Commit) {
         let over = |until: Option<Instant>| {
             variant.lease().zip(until).is_some_and(|(lease, until)| until <= lease.since())
         };
-        // Whoever was told that, or earlier, is sent the resource.
+        // Whoever was sent that, or earlier, is sent the resource.
         let kept = self.0.iter().rposition(|(_, until)| over(*until)).map_or(0, |last| last + 1);
         self.0.drain(..kept.max((self.0.len() + 1).saturating_sub(KEPT)));
         self.0.push((at, until(variant)));
     }
 
-    /// Whether a client that was told everything up to `after` may have dropped it by itself at `now`.
+    /// Whether a client that was sent everything up to `after` may have dropped it by itself at `now`.
     pub(crate) fn are_over(&self, after: Commit, now: Instant) -> bool {
-        let told = self.0.iter().rev().find(|(at, _)| *at <= after);
-        told.is_none_or(|(_, until)| until.is_some_and(|until| until <= now))
+        let sent = self.0.iter().rev().find(|(at, _)| *at <= after);
+        sent.is_none_or(|(_, until)| until.is_some_and(|until| until <= now))
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         let dropped = |terms: &Terms, after, now| terms.are_over(Commit(after), second(now));
         for (after, now, over) in [(0, 5, true), (1, 29, false), (1, 30, true), (2, 14, false), (9, 15, true)]
         {
-            assert_eq!(dropped(&terms, after, now), over, "told up to {after}, at {now}");
+            assert_eq!(dropped(&terms, after, now), over, "sent up to {after}, at {now}");
         }
         terms.renew(&variant(10).leased(second(15)), Commit(3));
         for (after, over) in [(1, true), (2, true), (3, false)] {

@@ -35,7 +35,7 @@ impl Selection {
         held.collect()
     }
 
-    /// Notes what those who ask again have of the name: it goes when upstream has spoken, unless it comes again.
+    /// Notes what those who ask again have of the name: it goes when upstream has answered, unless it comes again.
     pub(crate) fn succeed(&mut self, held: Vec<Tombstone>) {
         for one in held {
             if self.former.iter().all(|other| other.variant.key() != one.variant.key()) {

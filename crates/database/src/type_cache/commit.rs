@@ -1,4 +1,4 @@
-//! Applying what upstream said: first the variants, then whatever is selected of them, then the views.
+//! Applies what upstream sent: first the variants, then whatever is selected of them, then the views.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl Transaction<'_> {
         self.put(variant, batch.provenance);
     }
 
-    /// Changes the variants that are here as `batch` says.
+    /// Changes the variants that are here as `batch` states.
     fn change_variants(&mut self, batch: &Batch) {
         self.keep_undecided(&batch.undecided);
         for key in &batch.removals {
@@ -132,7 +132,7 @@ impl Transaction<'_> {
             self.refresh(heartbeat, batch.provenance, batch.received);
         }
         if batch.provenance == Provenance::Named {
-            self.hear_by_name(&batch.absent);
+            self.note_absences_by_name(&batch.absent);
         }
     }
 
@@ -175,10 +175,10 @@ impl Transaction<'_> {
         }
     }
 
-    /// Notes what was heard of names by asking for just them: what a wildcard brought need not stand in any
+    /// Notes the absence of names that upstream was asked for by name: what a wildcard brought need not stand in any
     /// more, and without its wildcard it would not be kept up to date.
-    fn hear_by_name(&mut self, absent: &[Absent]) {
-        let mut heard = self.changed.clone();
+    fn note_absences_by_name(&mut self, absent: &[Absent]) {
+        let mut concerned = self.changed.clone();
         for Absent { name, scope, absence } in absent {
             if *absence != Absence::Known {
                 continue;
@@ -189,9 +189,9 @@ impl Transaction<'_> {
                 let brought = self.cache.selects_named(id);
                 self.cache.selections[id].set_absent_by_name(!brought);
             }
-            heard.extend(self.cache.variants.listing(name).chain([name]).cloned());
+            concerned.extend(self.cache.variants.listing(name).chain([name]).cloned());
         }
-        self.evict_unreachable(&heard, Provenance::Wildcard);
+        self.evict_unreachable(&concerned, Provenance::Wildcard);
     }
 
     fn mark_absent(&mut self, absent: &Absent) {
@@ -200,7 +200,7 @@ impl Transaction<'_> {
         for id in asked.covered_by(&absent.scope) {
             self.update(id, |selection| selection.mark_absent(absent.absence, at));
         }
-        debug_assert_ne!(absent.absence, Absence::Unknown, "a source speaks of what it knows");
+        debug_assert_ne!(absent.absence, Absence::Unknown, "a source states what it knows");
     }
 }
 

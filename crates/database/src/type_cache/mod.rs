@@ -3,7 +3,7 @@
 //! Pure: no lock, no clock, no runtime. [`crate::Database`] holds one of these per type behind one lock.
 //!
 //! ```text
-//!  Batch ──commit──> names (variants by reach) ──reselect──> selections ──touch──> views ──wake──> streams
+//!  Batch ──commit──> names (variants by provenance) ──reselect──> selections ──touch──> views ──wake──> streams
 //!                                                    ^                                 │
 //!  subscribe ────────────────────────────────────────┘                    diff <───────┘
 //! ```

@@ -22,7 +22,7 @@ pub struct Statistics {
     pub views: usize,
     /// Logical streams.
     pub streams: usize,
-    /// Variants that are gone, and that some stream still has to be told of.
+    /// Variants that are gone, and whose removal some stream still has to be sent.
     pub tombstones: usize,
 }
 

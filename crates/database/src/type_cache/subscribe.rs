@@ -202,7 +202,7 @@ impl TypeCache {
                 let selection = &mut self.selections[id];
                 selection.select(&locator.name, answer.filter(cached).as_ref(), at);
                 if expired {
-                    // Upstream has said it, by its silence.
+                    // Upstream has stated it, by its silence.
                     selection.mark_absent(Absence::Known, at);
                 }
                 return;

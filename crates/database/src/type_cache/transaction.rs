@@ -161,12 +161,13 @@ impl<'a> Transaction<'a> {
         let (cache, at) = (&mut *self.cache, self.at);
         let selection = &mut cache.selections[id];
         let (was_settled, was_failing) = (selection.is_settled(), selection.is_failing());
-        let (was_away, was_unproved) = (selection.is_away(), selection.is_unproved());
+        let (was_unavailable, was_unproved) = (selection.is_unavailable(), selection.is_unproved());
         let (sums, had_error) = (selection.members.sums(), selection.failure().is_some());
         let Some(change) = change(selection) else { return };
         let settled = !was_settled && selection.is_settled();
         let (failing, collection) = (selection.is_failing(), selection.is_collection());
-        let (away, breadth, unproved) = (selection.is_away(), selection.breadth(), selection.is_unproved());
+        let (unavailable, breadth, unproved) =
+            (selection.is_unavailable(), selection.breadth(), selection.is_unproved());
         for (view_id, forms) in &selection.views {
             let view = &mut cache.views[*view_id];
             view.sum = view.sum.wrapping_add(forms.growth(sums, selection.members.sums()));
@@ -179,8 +180,8 @@ impl<'a> Transaction<'a> {
             if unproved != was_unproved {
                 view.shared.count_unproved(unproved);
             }
-            if away != was_away {
-                view.shared.count_away(breadth, away);
+            if unavailable != was_unavailable {
+                view.shared.count_unavailable(breadth, unavailable);
             }
             view.touch(id, at, change);
             self.touched.entry(*view_id).or_insert_with(|| Arc::clone(&view.shared));

@@ -2,7 +2,7 @@
 //! who comes later.
 //!
 //! They need it for as long as they are subscribed: full state repeats it, and a stream may be behind. Whoever comes
-//! later gets a selection of his own ([`super::set`]), for which upstream is asked anew. When nobody is left,
+//! later gets a selection of its own (a younger one of the `SelectionSet`), for which upstream is asked anew. When nobody is left,
 //! it is forgotten at once.
 
 use std::collections::BTreeSet;
@@ -61,16 +61,16 @@ impl TypeCache {
     }
 
     /// Which of the names that a stream of `view` asks for again must not be answered with what is here. What the
-    /// stream was not told yet is for it.
-    pub(crate) fn stale(&self, view: ViewId, told: Commit, again: &[Selector]) -> Vec<Selector> {
+    /// stream was not sent yet is for it.
+    pub(crate) fn stale(&self, view: ViewId, sent: Commit, again: &[Selector]) -> Vec<Selector> {
         if !self.has_uncacheable {
             return Vec::new();
         }
         let view = &self.views[view];
-        let untold: BTreeSet<SelectionId> = view.touched_since(told).collect();
+        let unsent: BTreeSet<SelectionId> = view.touched_since(sent).collect();
         let stale = |selector: &&Selector| {
             let uncacheable =
-                |id: &SelectionId| self.selections[*id].members.is_uncacheable() && !untold.contains(id);
+                |id: &SelectionId| self.selections[*id].members.is_uncacheable() && !unsent.contains(id);
             !selector.locator.is_collection() && view.selections.get(*selector).is_some_and(uncacheable)
         };
         again.iter().filter(stale).cloned().collect()

@@ -46,13 +46,13 @@ impl Transaction<'_> {
             Provenance::Local => true,
             Provenance::Named => asked(&|_, _| true) || collected(Breadth::Glob),
             Provenance::Wildcard => {
-                let heard = |parameters: &DynamicParameters, id: SelectionId| {
+                let concerned = |parameters: &DynamicParameters, id: SelectionId| {
                     let variants = self.cache.variants.of(variant.name());
                     self.cache.selections[id].is_absent_by_name()
                         || variants.is_some_and(|variants| variants.of(Provenance::Named).any(parameters))
                 };
                 // What a wildcard brought stands in for what is asked for by name, until that is answered.
-                collected(Breadth::Wildcard) || asked(&|parameters, id| !heard(parameters, id))
+                collected(Breadth::Wildcard) || asked(&|parameters, id| !concerned(parameters, id))
             }
         }
     }

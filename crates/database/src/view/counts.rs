@@ -9,17 +9,17 @@ pub struct Unsettled {
     pub names: usize,
     /// Collections of which it is not known what there is.
     pub collections: usize,
-    /// Names of which upstream has only said that it cannot tell for now (a transient error). Not among `names`.
+    /// Names of which upstream has only reported a transient error. Not among `names`.
     pub failing: usize,
     /// Collections that upstream did not answer in time. Not among `collections`.
     pub unproved: usize,
     /// Of the names and collections, those that nobody can be asked for.
-    pub away: Away,
+    pub unavailable: UnavailableCounts,
 }
 
 /// What nothing is known of while no control plane can be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Away {
+pub struct UnavailableCounts {
     /// Names.
     pub names: usize,
     /// Globs.
@@ -29,13 +29,13 @@ pub struct Away {
 }
 
 impl Unsettled {
-    /// Whether upstream has answered everything, or said that it cannot tell.
+    /// Whether upstream has answered everything, or reported a transient error.
     pub fn is_settled(self) -> bool {
         self.names + self.collections == 0
     }
 }
 
-impl Away {
+impl UnavailableCounts {
     /// How much it is in all.
     pub fn total(self) -> usize {
         self.names + self.globs + self.wildcards

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use slab::Slab;
 use weir_types::{Breadth, Commit, Head, Subscription};
 
-use super::{Away, Barred, Identity, Unsettled, ViewListener};
+use super::{Barred, Identity, UnavailableCounts, Unsettled, ViewListener};
 use crate::selection::Selection;
 use crate::watch::Watches;
 
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     unsettled: [AtomicUsize; 2],
     failing: AtomicUsize,
     unproved: AtomicUsize,
-    away: Mutex<Away>,
+    unavailable: Mutex<UnavailableCounts>,
     subscribers: Mutex<Slab<Arc<dyn ViewListener>>>,
     pub(crate) watches: Watches,
 }
@@ -45,7 +45,7 @@ impl Shared {
             unsettled: [const { AtomicUsize::new(0) }; 2],
             failing: AtomicUsize::new(0),
             unproved: AtomicUsize::new(0),
-            away: Mutex::default(),
+            unavailable: Mutex::default(),
             subscribers: Mutex::default(),
             watches: Watches::default(),
         }
@@ -73,7 +73,7 @@ impl Shared {
             collections: collections.load(Ordering::Acquire),
             failing: self.failing.load(Ordering::Acquire),
             unproved: self.unproved.load(Ordering::Acquire),
-            away: *self.away.lock(),
+            unavailable: *self.unavailable.lock(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Shared {
             unsettled: [copy_size(&self.unsettled[0]), copy_size(&self.unsettled[1])],
             failing: copy_size(&self.failing),
             unproved: copy_size(&self.unproved),
-            away: Mutex::new(*self.away.lock()),
+            unavailable: Mutex::new(*self.unavailable.lock()),
             subscribers: Mutex::default(),
             watches: Watches::default(),
         }
@@ -113,8 +113,8 @@ impl Shared {
         if selection.is_unproved() {
             self.count_unproved(true);
         }
-        if selection.is_away() {
-            self.count_away(selection.breadth(), true);
+        if selection.is_unavailable() {
+            self.count_unavailable(selection.breadth(), true);
         }
     }
 
@@ -146,10 +146,10 @@ impl Shared {
     }
 
     /// Counts a selection of which nothing is known and for which nobody can be asked from now on, or somebody can.
-    pub(crate) fn count_away(&self, breadth: Breadth, away: bool) {
-        let mut counts = self.away.lock();
+    pub(crate) fn count_unavailable(&self, breadth: Breadth, unavailable: bool) {
+        let mut counts = self.unavailable.lock();
         let count = counts.of(breadth);
-        *count = if away { *count + 1 } else { count.saturating_sub(1) };
+        *count = if unavailable { *count + 1 } else { count.saturating_sub(1) };
     }
 
     pub(crate) fn enlist(&self, subscriber: Arc<dyn ViewListener>) -> usize {

@@ -1,4 +1,4 @@
-//! A database with streams that can be asked what they have to be told.
+//! A database with streams that can be asked what they have to be sent.
 
 #![allow(
     dead_code,
@@ -131,7 +131,7 @@ impl Fixture {
         self.database.commit(batch);
     }
 
-    /// Says that all there is of a collection was sent.
+    /// Commits that all there is of a collection was sent.
     pub fn answer(&self, collection: &Selector) {
         let mut batch = Batch::new(cds(), Provenance::Named);
         batch.mark_answered(&collection.locator);
@@ -147,12 +147,12 @@ impl Fixture {
 }
 
 impl Stream {
-    /// What is to be told, without telling it.
+    /// What is to be sent, without sending it.
     pub fn pending(&self, shape: Shape, defer_removals: bool) -> Diff {
-        self.ask(shape, defer_removals, &[], None, Refresh::Unsaid)
+        self.ask(shape, defer_removals, &[], None, Refresh::None)
     }
 
-    /// As [`Self::pending`], for a client that is told of times to live.
+    /// As [`Self::pending`], for a client that is sent times to live.
     pub fn pending_with(&self, shape: Shape, refresh: Refresh, known: Option<&KnownVersions>) -> Diff {
         self.ask(shape, false, &[], known, refresh)
     }
@@ -178,16 +178,16 @@ impl Stream {
         self.attachment.diff(&query)
     }
 
-    /// Tells what is pending.
+    /// Sends what is pending.
     pub fn step(&mut self, shape: Shape, defer_removals: bool) -> Diff {
         let diff = self.pending(shape, defer_removals);
         self.advance(&diff, defer_removals);
         diff
     }
 
-    /// Tells what is pending, and the errors that were postponed.
-    pub fn step_unsaid(&mut self, pending_errors: &[Selector]) -> Diff {
-        let diff = self.ask(Shape::Changes, false, pending_errors, None, Refresh::Unsaid);
+    /// Sends what is pending, and the errors that were postponed.
+    pub fn step_pending(&mut self, pending_errors: &[Selector]) -> Diff {
+        let diff = self.ask(Shape::Changes, false, pending_errors, None, Refresh::None);
         self.advance(&diff, false);
         diff
     }
@@ -197,14 +197,14 @@ impl Stream {
         self.attachment.advance(Cursor { removals, additions: diff.to });
     }
 
-    /// Tells everything: the resources with their contents, and what is gone.
-    pub fn told(&mut self) -> (Vec<String>, Vec<String>) {
-        said(&self.step(Shape::Changes, false))
+    /// Sends everything: the resources with their contents, and what is gone.
+    pub fn sent(&mut self) -> (Vec<String>, Vec<String>) {
+        stated(&self.step(Shape::Changes, false))
     }
 
-    /// Tells the additions only.
-    pub fn told_additions(&mut self) -> (Vec<String>, Vec<String>) {
-        said(&self.step(Shape::Changes, true))
+    /// Sends the additions only.
+    pub fn sent_additions(&mut self) -> (Vec<String>, Vec<String>) {
+        stated(&self.step(Shape::Changes, true))
     }
 
     pub fn change(&mut self, add: &[Selector], remove: &[Selector]) {
@@ -217,7 +217,7 @@ impl Stream {
 }
 
 /// A difference, for reading.
-pub fn said(diff: &Diff) -> (Vec<String>, Vec<String>) {
+pub fn stated(diff: &Diff) -> (Vec<String>, Vec<String>) {
     let resource = |variant: &Variant| {
         let body = variant.content().body.clone().unwrap_or_default();
         format!("{:?}={}", variant.key(), String::from_utf8_lossy(&body))

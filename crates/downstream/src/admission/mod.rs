@@ -267,9 +267,9 @@ mod tests {
         let gate = gate(Limits { max_streams_per_node: Some(Count::of::<2>()), ..Limits::default() });
         let two = [gate.meet("a").unwrap(), gate.meet("a").unwrap()];
         assert_eq!(shortage(gate.meet("a")), Some(Shortage::StreamsPerNode(2)));
-        let said = gate.meet("a").err().unwrap().status();
+        let status = gate.meet("a").err().unwrap().status();
         assert_eq!(
-            said.message(),
+            status.message(),
             "this node has 2 streams, and may have no more (limits.max_streams_per_node)"
         );
         let other = gate.meet("b").unwrap();

@@ -14,7 +14,7 @@ const SMALL: usize = 64 << 10;
 
 /// From how many bytes on there is room for all of a small request. Untouched, it costs no memory; to move on and on to
 /// where there is more does, since what is left behind, of thousands of clients that come at once, lies scattered.
-const ENOUGH_TO_TELL: usize = 1 << 10;
+const ENOUGH_TO_DECIDE: usize = 1 << 10;
 
 /// How many bytes there are.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Partial {
                 return Err(self.gate.turn_away(Shortage::PartialRequests(limit)));
             }
             self.counted = target;
-            let room = if needed > ENOUGH_TO_TELL { target.max(whole.min(SMALL)) } else { target };
+            let room = if needed > ENOUGH_TO_DECIDE { target.max(whole.min(SMALL)) } else { target };
             self.bytes.reserve_exact(room - self.bytes.len());
         }
         Ok(&mut self.bytes)

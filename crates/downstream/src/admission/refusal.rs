@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_told_when_to_come_back() {
+    fn a_client_is_sent_when_to_come_back() {
         let refusal = Refusal { shortage: Shortage::Streams, retry_after: Duration::from_millis(1500) };
         let status = refusal.status();
         assert_eq!(status.code(), Code::ResourceExhausted);

@@ -161,12 +161,12 @@ mod tests {
         let turns = Turns::new(1);
         let mut first = turns.next();
         taken(&mut first).await;
-        let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
+        let (turned, mut order) = tokio::sync::mpsc::unbounded_channel();
         for i in 0..5 {
-            let (mut turn, told) = (turns.next(), told.clone());
+            let (mut turn, turned) = (turns.next(), turned.clone());
             tokio::spawn(async move {
                 taken(&mut turn).await;
-                told.send(i).unwrap();
+                turned.send(i).unwrap();
                 turn.end();
             });
             tokio::task::yield_now().await;

@@ -8,7 +8,7 @@ use weir_database::{Barred, Unsettled};
 use weir_session::{Nonce, TypeSubscription};
 use weir_types::{Commit, Cursor, Fingerprint, Head, TypeUrl, Version};
 
-use super::{Millis, Told};
+use super::{DeliveryStatus, Millis};
 use crate::node::Client;
 
 /// A stream of a client, or a poll that waits.
@@ -119,10 +119,10 @@ impl Condition {
     pub(crate) fn of(type_subscription: &TypeSubscription) -> Self {
         let attachment = type_subscription.view().attachment();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
-        let told_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
+        let sent_all = head.additions <= cursor.additions && head.removals <= cursor.removals;
         let answered = type_subscription.outstanding().is_none_or(|(_, answered)| answered);
         let waits = unsettled.names + unsettled.collections > 0;
-        match (type_subscription.rejects(), told_all && answered && !waits) {
+        match (type_subscription.rejects(), sent_all && answered && !waits) {
             (true, _) => Self::Rejecting,
             (false, false) => Self::Behind,
             (false, true) => Self::InSync,
@@ -161,12 +161,13 @@ impl TypeStatus {
         }
     }
 
-    /// The state of a type, from `told`.
-    pub(crate) fn of(type_subscription: &TypeSubscription, told: &Told) -> Self {
+    /// The state of a type, from `delivery`.
+    pub(crate) fn of(type_subscription: &TypeSubscription, delivery: &DeliveryStatus) -> Self {
         let attachment = type_subscription.view().attachment();
         let (head, cursor, unsettled) = (attachment.head(), attachment.cursor(), attachment.unsettled());
         let outstanding = type_subscription.outstanding();
-        let sent = |(nonce, answered)| Sent { nonce, version: told.sent, at: told.sent_at.into(), answered };
+        let sent =
+            |(nonce, answered)| Sent { nonce, version: delivery.sent, at: delivery.sent_at.into(), answered };
         Self {
             type_url: type_subscription.type_url().clone(),
             view: attachment.view(),
@@ -176,9 +177,10 @@ impl TypeStatus {
             cursor,
             unsettled,
             barred: attachment.barred(),
-            sent: outstanding.filter(|_| told.sent_at != Millis::default()).map(sent),
-            accepted: (told.accepted_to > Commit::NONE).then_some((told.accepted_to, told.accepted)),
-            rejection: told.rejection.as_deref().map(|rejection| Held {
+            sent: outstanding.filter(|_| delivery.sent_at != Millis::default()).map(sent),
+            accepted: (delivery.accepted_to > Commit::NONE)
+                .then_some((delivery.accepted_to, delivery.accepted)),
+            rejection: delivery.rejection.as_deref().map(|rejection| Held {
                 at: rejection.at.into(),
                 nonce: rejection.nonce,
                 version: rejection.version,

@@ -30,8 +30,8 @@ pub(crate) use self::stall::Watched;
 pub(crate) use self::turn::Within;
 use crate::settings::Settings;
 
-/// How many streams may be reset before they were looked at, until the connection is taken for an attack: that
-/// same Envoy closes a stream for each cluster that changes, many at a time.
+/// The most pending stream resets before a connection counts as an attack. It is high because an Envoy without ADS
+/// closes a stream for each changed cluster, many at a time.
 const MAX_PENDING_RESETS: usize = 4096;
 
 /// The largest header of an HTTP/2 request, in bytes: those of Envoy and gRPC take some hundreds.
@@ -40,8 +40,8 @@ const MAX_HEADERS: u32 = 16 << 10;
 /// The same of an HTTP/1.1 request, whose body passes through the same buffer.
 const MAX_BUFFER: usize = 64 << 10;
 
-/// How much a stream may have waiting in the HTTP/2 library, in bytes, before it makes the next step. It is what
-/// a client that reads slowly gets of the past; less of it makes its next step a longer one.
+/// How much a stream may have waiting in the HTTP/2 library, in bytes, before it makes the next step. A slow client
+/// still receives these buffered bytes, which may be outdated; a smaller buffer means fewer and larger responses.
 const MAX_SEND_BUFFER: usize = 16 << 10;
 
 /// Why a connection ended early.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_says_nothing_does_not_hold_up_the_end() {
+    async fn a_client_that_sends_nothing_does_not_hold_up_the_end() {
         let (_client, server) = connect(ready(()));
         server.await.unwrap();
     }

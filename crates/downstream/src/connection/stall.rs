@@ -16,7 +16,7 @@ use http_body::{Body, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// For how many streams there is room on a connection that waits.
+/// Tables above this capacity are freed when they become empty.
 const FEW: usize = 16;
 
 /// The streams of a connection with something that the client has not taken, and since when.
@@ -41,8 +41,8 @@ struct Waiting {
 }
 
 impl Unread {
-    /// Since when the one waits that has waited for longest: it was given something in an earlier turn, or in this
-    /// one, which ends now.
+    /// Returns the start of the longest current wait. Ends the turn: chunks that were not taken count as unread from
+    /// now on.
     pub(super) fn oldest(&self) -> Option<Instant> {
         let Streams { given, waiting, .. } = &mut *self.0.lock();
         if !given.is_empty() {
@@ -76,7 +76,7 @@ impl Streams {
     }
 }
 
-/// A body of which it is noted while the client does not take what was given.
+/// A response body that records how long its chunks stay unread.
 pub(crate) struct Watched<B> {
     body: B,
     unread: Arc<Unread>,

@@ -60,10 +60,10 @@ pub(crate) struct Within {
 
 impl Within {
     /// A stream is over. Those on which the client has sent something make up for those on which it has not.
-    pub(crate) fn stream_ended(&self, said_something: bool) {
-        let count = |resets: usize| if said_something { resets.checked_sub(1) } else { Some(resets + 1) };
+    pub(crate) fn stream_ended(&self, used: bool) {
+        let count = |resets: usize| if used { resets.checked_sub(1) } else { Some(resets + 1) };
         let before = self.resets.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
-        if !said_something && before.is_ok_and(|resets| resets == MAX_RESETS) {
+        if !used && before.is_ok_and(|resets| resets == MAX_RESETS) {
             self.new.lock().push(ready(Event::Resets).boxed());
         }
     }

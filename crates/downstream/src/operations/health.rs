@@ -8,7 +8,7 @@ use futures_util::Stream;
 use futures_util::stream;
 use tonic::{Request, Response, Status};
 use tonic_health::ServingStatus;
-use tonic_health::pb::health_check_response::ServingStatus as Said;
+use tonic_health::pb::health_check_response::ServingStatus as Serving;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use weir_wire::services::SERVICES;
@@ -25,9 +25,9 @@ pub(super) fn service(readiness: Readiness) -> HealthServer<Checks> {
 
 pub(super) struct Checks(Readiness);
 
-fn said(ready: bool) -> HealthCheckResponse {
+fn response(ready: bool) -> HealthCheckResponse {
     let status = if ready { ServingStatus::Serving } else { ServingStatus::NotServing };
-    HealthCheckResponse { status: Said::from(status) as i32 }
+    HealthCheckResponse { status: Serving::from(status) as i32 }
 }
 
 /// Whether there is a service of this name; the empty one stands for all of them.
@@ -47,14 +47,14 @@ impl Health for Checks {
     ) -> Result<Response<HealthCheckResponse>, Status> {
         let name = request.into_inner().service;
         match is_known(&name) {
-            true => Ok(Response::new(said(self.0()))),
+            true => Ok(Response::new(response(self.0()))),
             false => Err(Status::not_found(format!("there is no service {name:?}"))),
         }
     }
 
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Watched>, Status> {
         if !is_known(&request.into_inner().service) {
-            let unknown = HealthCheckResponse { status: Said::ServiceUnknown as i32 };
+            let unknown = HealthCheckResponse { status: Serving::ServiceUnknown as i32 };
             // The stream stays open, in case there is one later; there will not be.
             let stream = stream::once(async move { Ok(unknown) });
             return Ok(Response::new(Box::pin(futures_util::StreamExt::chain(stream, stream::pending()))));
@@ -66,7 +66,7 @@ impl Health for Checks {
                 tokio::time::sleep(LOOK).await;
                 ready = readiness();
             }
-            Some((Ok(said(ready)), (readiness, Some(ready))))
+            Some((Ok(response(ready)), (readiness, Some(ready))))
         });
         Ok(Response::new(Box::pin(changes)))
     }

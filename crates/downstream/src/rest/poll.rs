@@ -18,7 +18,7 @@ use weir_wire::json::discovery::ResponseError;
 use super::Failure;
 use super::frames::Json;
 use crate::admission::Met;
-use crate::clients::{Condition, Entry, Millis, Observed, Snapshot, Told, TypeStatus};
+use crate::clients::{Condition, DeliveryStatus, Entry, Millis, Observed, Snapshot, TypeStatus};
 use crate::metrics::Speech;
 use crate::node::Client;
 use crate::peer::Peer;
@@ -115,13 +115,13 @@ impl Poll {
             handled.map_err(|error| self.shared.refuse(error))?;
         tracing::debug!(node = %self.client.id, %type_url, ?version, "poll");
         denied.iter().for_each(|denied| self.shared.deny(denied));
-        let mut told = Told::default();
+        let mut delivery = DeliveryStatus::default();
         if let Some(verdict) = verdict {
-            told.judge(&verdict);
+            delivery.record_verdict(&verdict);
             self.shared.judge(Speech::Rest, None, &self.client, &type_url, &verdict);
         }
         let types =
-            self.session.types().iter().map(|type_subscription| TypeStatus::of(type_subscription, &told));
+            self.session.types().iter().map(|type_subscription| TypeStatus::of(type_subscription, &delivery));
         *self.seen.types.lock() = types.collect();
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Poll {
         let json = self.shared.json.of(transmit.frame, transmit.version, transmit.uncacheable);
         if let (Some(type_subscription), Ok(json)) = (self.session.types().get(transmit.index), &json) {
             let type_url = type_subscription.type_url();
-            type_subscription.view().attachment().tell(transmit.nonce.commit);
+            type_subscription.view().attachment().note_sent(transmit.nonce.commit);
             tallies::of(Speech::Rest, type_url).response(json.len());
             tracing::debug!(node = %self.client.id, %type_url, bytes = json.len(), "response");
         }

@@ -322,9 +322,9 @@ async fn r02_what_cannot_be_answered_is_said_with_its_place() {
     ] {
         let request = Request::builder().method(method).uri(path).body(body.to_owned()).unwrap();
         let (found, answer) = fixture.send(request).await;
-        let said = answer["message"].as_str().unwrap();
-        assert_eq!(found, status, "{path} {body} {said}");
-        assert!(said.starts_with(message), "{said}");
+        let text = answer["message"].as_str().unwrap();
+        assert_eq!(found, status, "{path} {body} {text}");
+        assert!(text.starts_with(message), "{text}");
     }
 }
 
@@ -341,12 +341,12 @@ async fn r02_a_resource_without_a_json_form_is_an_error_and_not_left_out() {
     fixture.publish("cds", vec![Variant::new(anyone("b"), content)]);
     let (status, answer) = fixture.ask(CLUSTERS, &json!({})).await;
     assert_eq!(status, 500);
-    let said = answer["message"].as_str().unwrap();
-    assert!(said.starts_with("resource \"b\" has no JSON form: field 15000"), "{said}");
+    let text = answer["message"].as_str().unwrap();
+    assert!(text.starts_with("resource \"b\" has no JSON form: field 15000"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn polls_that_there_is_no_room_for_are_told_when_to_come_back() {
+async fn polls_that_there_is_no_room_for_are_sent_when_to_come_back() {
     let fixture = Fixture::admitting(|settings| {
         settings.admission.new_streams_per_second = Some(Count::of::<1>());
     });

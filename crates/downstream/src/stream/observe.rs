@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_types::TypeUrl;
 
 use super::{Open, Stream};
-use crate::clients::{Condition, Observed, Snapshot, Told, TypeStatus};
+use crate::clients::{Condition, DeliveryStatus, Observed, Snapshot, TypeStatus};
 use crate::node::Client;
 
 impl Open {
@@ -15,17 +15,17 @@ impl Open {
     }
 
     /// What is remembered of a type, from its first request on.
-    pub(super) fn told(&mut self, type_url: &TypeUrl) -> Option<&mut Told> {
+    pub(super) fn delivery(&mut self, type_url: &TypeUrl) -> Option<&mut DeliveryStatus> {
         let type_subscription = self.session.types();
         let at = type_subscription
             .iter()
             .position(|type_subscription| type_subscription.type_url() == type_url)?;
-        if self.told.len() < type_subscription.len() {
+        if self.deliveries.len() < type_subscription.len() {
             // There are few types, so no room is kept for more of them.
-            self.told.reserve_exact(1);
-            self.told.insert(at, Told::default());
+            self.deliveries.reserve_exact(1);
+            self.deliveries.insert(at, DeliveryStatus::default());
         }
-        self.told.get_mut(at)
+        self.deliveries.get_mut(at)
     }
 }
 
@@ -33,7 +33,7 @@ impl Observed for Stream {
     fn observe(&self) -> Option<Snapshot> {
         let state = self.state.lock();
         let open = state.open.as_ref()?;
-        let types = open.session.types().iter().zip(&open.told);
+        let types = open.session.types().iter().zip(&open.deliveries);
         Some(Snapshot {
             id: self.entry.id(),
             client: Arc::clone(&open.client),
@@ -42,7 +42,9 @@ impl Observed for Stream {
             transport: self.service.version.as_str(),
             dialect: self.dialect.as_str(),
             since: self.since.into(),
-            types: types.map(|(type_subscription, told)| TypeStatus::of(type_subscription, told)).collect(),
+            types: types
+                .map(|(type_subscription, delivery)| TypeStatus::of(type_subscription, delivery))
+                .collect(),
         })
     }
 

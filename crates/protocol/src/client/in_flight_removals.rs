@@ -1,10 +1,11 @@
 //! Removals that are in flight while a request is: answers that cross requests.
 //!
-//! A locator that something on the stream matches already is served at once, while the server is asked for it. What
-//! the server sends before it has read that may withdraw what serves it: to those it was sent for, that is a removal;
-//! for whoever was asked for meanwhile, the server may have something else, and will send it. So it keeps what it has
-//! until then, or until the server has been silent for as long as it may be. What is left of a locator that was given
-//! up in between is nobody's: the server sends no removal when it goes, but for its answer to those who have borrowed it.
+//! A new locator that a cached variant already matches is served from that variant while its own request is in flight
+//! (`AnswerState::Borrowed`). If the server removes the variant before it has read the request, the removal applies
+//! only to the locators that it was sent for; the server may still send another variant for the new one. The new
+//! locator keeps the variant until the server answers, or until the time after which a resource does not exist. If
+//! the original locator is unsubscribed meanwhile, the server sends no removal of its variant: only its answer to the
+//! borrowing locators settles it.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
@@ -22,11 +23,10 @@ use super::upstream_type::UpstreamType;
 impl ResponseApplication<'_> {
     /// Which locators the bare names of the response are meant for: as removals, and as errors.
     ///
-    /// TP2 does not state which of several locators of a name a bare name answers. One whose request the server has not
-    /// read yet cannot be meant, and nobody can know which those are; but the request that was sent first among those
-    /// without an answer is one that the server has read, or it would have nothing to answer. A server that follows
-    /// the same rule sends the bare name when all locators that it has read are answered; see
-    /// docs/dynamic-parameters.md.
+    /// TP2 does not state which of several locators of a name a bare name answers. The server cannot mean a locator
+    /// whose request it has not read. Weir does not know which requests it has read, except that the oldest
+    /// unanswered one is among them. A server that follows the same rule sends the bare name when all locators that
+    /// it has read are answered; see docs/dynamic-parameters.md.
     pub(super) fn find_meant(&mut self, parsed: &ParsedResponse) {
         let removed = parsed.removed.iter().chain(parsed.errors.iter().map(|error| &error.key));
         let bare = removed.filter(|key| key.constraints.is_unconstrained()).map(|key| key.name.clone());
@@ -65,7 +65,7 @@ impl ResponseApplication<'_> {
             .filter(|(parameters, _)| !self.upstream_type.is_served(&self.settings.naming, name, parameters))
     }
 
-    /// Whether locators that nothing serves are as many as there are bare names, which then mean no more than that.
+    /// Returns whether the unserved locators of the name account for all of its removals by bare name.
     pub(super) fn explains(&self, name: &Name, bare: usize) -> bool {
         let several = self.upstream_type.wanted.get(name).is_some_and(|sets| sets.len() > 1);
         let located = matches!(self.settings.naming, Naming::Locators);
@@ -94,8 +94,8 @@ impl ResponseApplication<'_> {
         }
     }
 
-    /// The names of which the response withdraws what came on this stream, and nothing else. A bare name states that
-    /// nothing matches one of its locators, unless it is what the server calls a variant that goes.
+    /// Returns the names of which the response removes only variants that came on this stream. A bare name states
+    /// that nothing matches one of its locators, unless it is what the server calls a variant that goes.
     pub(super) fn in_flight(&self, parsed: &ParsedResponse) -> HashSet<Name> {
         let bare = parsed.bare_removals();
         let bare = |name: &Name| bare.get(name).copied().unwrap_or_default();

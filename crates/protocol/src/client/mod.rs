@@ -13,8 +13,8 @@
 //!   Nothing is withdrawn in between.
 //! - [`handle_response`] for each response, in order. Its batch is committed *before* the next
 //!   [`poll_transmit`], which acknowledges it.
-//! - [`hold`](UpstreamSession::hold) between the two, if others have to be asked first;
-//!   [`release`](UpstreamSession::release) when they have answered.
+//! - [`defer_ack`](UpstreamSession::defer_ack) between the two, if subscribers are waited for;
+//!   [`complete_ack`](UpstreamSession::complete_ack) when they have answered.
 //! - [`remember`](UpstreamSession::remember) what an earlier process knew of a locator, if
 //!   [`may_remember`](UpstreamSession::may_remember) allows it.
 //! - [`poll_transmit`] whenever something was done and a request can be sent, until it gives none. A short
@@ -212,8 +212,8 @@ impl UpstreamSession {
         &self.settings
     }
 
-    /// Goes by other settings from now on, on a new stream; the dialect and the naming stay. What has to be committed:
-    /// where removals are not watched over any more, those that are withheld are believed.
+    /// Goes by other settings from now on, on a new stream; the dialect and the naming stay. Returns the batches to
+    /// commit: withheld removals are accepted where the shrink guard is off now.
     pub fn adjust(&mut self, settings: Settings) -> Vec<Batch> {
         let Settings { dialect, naming, .. } = self.settings.clone();
         self.settings = Settings { dialect, naming, ..settings };

@@ -51,9 +51,9 @@ impl ResponseApplication<'_> {
         }
     }
 
-    /// A bare name also answers what was stated when the stream began: by that name, or for it, where an alias is all
-    /// that anyone asks for. Where other locators of the name are what it is `explained` by, what was stated is to be
-    /// confirmed.
+    /// A removal by bare name also concerns variants of earlier streams that were stated at the beginning of the
+    /// stream: those of that name, or those that only its alias reaches. If unserved locators of the name explain the
+    /// removal (`explained`), the server has to confirm those variants first.
     fn drop_before(&mut self, name: &Name, parsed: &ParsedResponse, explained: bool) {
         let stays = |resource: &Name, held: &UpstreamVariant| {
             let mut asking = self.upstream_type.asking(resource, &held.aliases);

@@ -4,13 +4,12 @@
 //! additions, in the order in which they depend on each other, and only when there are none left the
 //! removals, in reverse. Removals that nothing has to wait for leave with the additions.
 //!
-//! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only
-//! when it has the cluster, so that a route sent right behind it would point at a cluster that is not in use
-//! yet. What may point at clusters waits until the client has acknowledged the new ones of the newest response, and
-//! their endpoints are there or known to be missing, or until that has taken too long (`waiting`). What a client has
-//! newly asked for does not wait: it asks in an order of its own.
-//! Nor do clusters and endpoints go before what takes their place is ready: upstream sends one type after the other,
-//! so that the route that moves may yet be on its way.
+//! Order alone is not enough for clusters that take their endpoints from EDS: the client asks for these only when it
+//! has the cluster, so that a route sent right behind it would point at a cluster that is not in use yet. What may
+//! point at clusters waits until the client has acknowledged the new ones of the newest response, and their endpoints
+//! are there or known to be missing, or until that has taken too long (`waiting`). What a client has newly asked for
+//! does not wait: it asks in an order of its own. Clusters and endpoints are removed only after new clusters are
+//! warm: the route that stops using them may not have arrived yet.
 
 use weir_types::Kind;
 

@@ -141,8 +141,8 @@ impl TypeSubscription {
         Ok(verdict)
     }
 
-    /// Up to where the client had been sent changes with the response that it answers: the `newest` one, or one that was
-    /// left behind by another since.
+    /// Returns the commit up to which the answered response brought the client. That is the `newest` response or an
+    /// older one.
     fn acknowledged_commit(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
         match newest {
             Some(_) => (!self.unfinished).then(|| self.view.cursor().removals),
@@ -153,7 +153,7 @@ impl TypeSubscription {
         }
     }
 
-    /// A step that has nothing to send leaves nothing to be answered, unless something before it does.
+    /// Counts an empty step as accepted, unless an earlier response is outstanding.
     pub(super) fn answer_for_silence(&mut self) {
         if !self.responses.is_outstanding() {
             self.view.answer(self.view.cursor().removals, None);

@@ -1,7 +1,7 @@
 //! What a stream waits for, and for how long: clusters that warm, and names that a first response lacks.
 //!
-//! Owns the deadlines. Every wait begins once and is never prolonged: what has waited for as long as
-//! [`Patience`] allows leaves, whatever has begun to be waited for since. Never knows why something is slow.
+//! Owns the deadlines. A deadline is set once and never extended: a response leaves when it has waited for as long as
+//! [`Patience`] allows, even if something newer is still pending. Never knows why something is slow.
 //!
 //! ```text
 //!                  CDS response with new EDS clusters
@@ -83,7 +83,7 @@ impl ServerStream {
         ended
     }
 
-    /// When a wait is to end with which something would leave.
+    /// Returns the earliest deadline at which a response can leave.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let warming = match &self.clusters {
             ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
@@ -127,7 +127,7 @@ impl ServerStream {
         }
     }
 
-    /// Whether the client has not got ready the new clusters that it was sent last, as far as was looked.
+    /// Returns whether the newest clusters were still warming at the last [`Self::look_at_endpoints`].
     pub(super) fn clusters_are_warming(&self) -> bool {
         matches!(self.clusters, ClusterWarming::Warming(_))
     }
@@ -150,9 +150,10 @@ impl TypeSubscription {
         self.view.subscription().collections() > 0
     }
 
-    /// What the first response waits for. A proxy takes one for the answer to all that it has asked for, and may hold
-    /// what it states no version of. From others, only a full state takes what it lacks; and nothing from those that
-    /// state no version, since they hold nothing.
+    /// Chooses how complete the first response must be. A Weir downstream treats it as the answer to all its names,
+    /// and may cache resources without stating a version: `Complete`. Other clients delete missing resources of
+    /// full-state types only: `Complete` if they state a version, `Patient` if not. All other responses may be
+    /// `Incomplete`.
     pub(super) fn expect_first(&mut self, dialect: Dialect, proxy: bool, deadline: Instant) {
         let full_state = self.is_full_state(dialect);
         self.responses.set_first(if proxy || full_state && self.responses.is_returning() {
@@ -164,7 +165,7 @@ impl TypeSubscription {
         });
     }
 
-    /// Until when the first response, which could leave without names, waits for them.
+    /// Returns when the first response leaves even if names are unanswered.
     fn waits_for_names_until(&self) -> Option<Instant> {
         let Some(FirstResponse::Patient(deadline)) = self.responses.first() else { return None };
         (self.view.unsettled().0 > 0 && !self.asks_for_collections()).then_some(deadline)
@@ -184,9 +185,9 @@ impl TypeSubscription {
 
     /// Whether the first response, which waits for upstream, may leave.
     ///
-    /// In a full state, a client takes what is missing for non-existent, or deletes it: so it waits for what is under
-    /// way, unless that takes too long and the client has nothing to delete. Other responses wait only as long as they
-    /// would be empty.
+    /// Clients treat resources that a full-state response lacks as deleted. The response therefore waits for pending
+    /// names, until the deadline if the client stated no version. Other responses wait only while they would be
+    /// empty.
     pub(super) fn may_respond_first(&self, dialect: Dialect) -> bool {
         let (names, collections) = self.view.unsettled();
         let ResponseState::AwaitingFirst { first, returning } = self.responses else { return false };

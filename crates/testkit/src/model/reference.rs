@@ -113,7 +113,7 @@ impl Reference {
         shown
     }
 
-    /// Whether a variant exists with just this content, through whatever reach.
+    /// Whether a variant exists with just this content, of whatever provenance.
     pub fn holds(&self, type_url: &TypeUrl, key: &VariantKey, version: &str, form: Form) -> bool {
         let all = self.types.get(type_url).into_iter().flat_map(|t| t.resources.iter());
         let named = all.filter(|((_, name), _)| *name == key.name);

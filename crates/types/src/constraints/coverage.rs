@@ -20,9 +20,9 @@ impl Constraints {
     }
 }
 
-/// Parameter sets that none of `variants` matches, `most` at most, and none of which contains another one. Each key that
-/// the variants mention has one of its `known` values or of those that are mentioned; one of which no value is known has
-/// any. What clients get that lack a key is not asked here.
+/// Parameter sets that none of `variants` matches, `most` at most, and none of which contains another one. Every key
+/// that the variants use has one of its `known` values, or of those in the constraints; a key without any has an
+/// arbitrary value. Parameter sets that lack a key are not considered.
 ///
 /// # Errors
 /// When the constraints are too large to decide it.

@@ -159,7 +159,7 @@ impl Observer for Progress {
         _ = self.views.set(views);
     }
 
-    fn told(&self, view: usize) {
+    fn sent(&self, view: usize) {
         if let Some(view) = self.views().get(view) {
             view.sent.fetch_add(1, Ordering::AcqRel);
         }

@@ -125,7 +125,7 @@ pub(crate) struct View {
 impl View {
     fn diff(&self, after: Cursor, shape: Shape) -> Diff {
         let owed = BTreeSet::new();
-        let refresh = Refresh::Unsaid;
+        let refresh = Refresh::None;
         let query = Query {
             after,
             shape,
@@ -188,7 +188,7 @@ impl View {
 
     /// Whether anything is unavailable.
     pub(crate) fn is_away(&self) -> bool {
-        self.attachment.unsettled().away != weir_database::Away::default()
+        self.attachment.unsettled().unavailable != weir_database::UnavailableCounts::default()
     }
 
     pub(crate) fn constraints_of(&self, name: &str) -> String {

@@ -1,4 +1,4 @@
-//! What is said of errors.
+//! Errors that a stream has to be sent.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{DiffBuilder, identity};
 use crate::selection::{Failure, Selection};
 
 impl<'a> DiffBuilder<'a> {
-    /// What is wrong with a name, where the client was not told yet.
+    /// What is wrong with a name, where the client was not sent the error yet.
     pub(super) fn collect_error(&mut self, form: Form, selection: &'a Selection) {
         let after = self.query.after;
         let Some(Failure { since, .. }) = selection.failure() else { return };
@@ -19,18 +19,18 @@ impl<'a> DiffBuilder<'a> {
             Some(_) => !self.query.defer_removals && *since > after.removals,
         };
         if news {
-            self.tell_error(form, selection);
+            self.add_error(form, selection);
         }
     }
 
-    /// What is wrong with a name, whether or not the client was told.
-    pub(super) fn tell_error(&mut self, form: Form, selection: &'a Selection) {
+    /// What is wrong with a name, whether or not the client was sent the error.
+    pub(super) fn add_error(&mut self, form: Form, selection: &'a Selection) {
         // Full state has to repeat the content, and "the set of resources with errors and the set of valid
         // resources must not intersect" (TP3, "Protocol Behavior").
         let repeated = self.query.shape == Shape::Everything && !selection.members.is_empty();
-        let is_told =
+        let is_sent =
             |failure: &&Failure| !failure.error.is_unavailable() || self.sends_unavailable(selection);
-        if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_told) {
+        if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_sent) {
             self.changed = true;
             let selector = Selector { locator: selection.locator.clone(), form };
             self.errors.insert(selector, failure);
@@ -38,18 +38,18 @@ impl<'a> DiffBuilder<'a> {
         }
     }
 
-    /// Whether the client is told that there is nobody to ask. Wildcards cannot have an error (TP3, "Wildcard
+    /// Whether the client is sent that no control plane is reachable. Wildcards cannot have an error (TP3, "Wildcard
     /// Subscriptions and Glob Collections").
     fn sends_unavailable(&self, selection: &Selection) -> bool {
-        self.query.sends_unavailable && selection.is_away() && selection.breadth() != Breadth::Wildcard
+        self.query.sends_unavailable && selection.is_unavailable() && selection.breadth() != Breadth::Wildcard
     }
 
-    /// What could not be said beside the resource itself, or while other locators of the name were not answered.
+    /// Sends the errors that could not be sent beside the resource itself, or while other locators of the name were not answered.
     pub(super) fn collect_pending_errors(&mut self) {
         for selector in self.query.pending_errors.iter().filter(|_| !self.query.defer_removals) {
             if let Some(id) = self.view.selections.get(selector) {
                 let selection = &self.cache.selections[*id];
-                self.tell_error(selector.form, selection);
+                self.add_error(selector.form, selection);
                 if selector.form == Form::Located && selection.resolution().absence() != Absence::Unknown {
                     self.answer_with_nothing(selector.form, selection);
                 }
@@ -58,7 +58,7 @@ impl<'a> DiffBuilder<'a> {
     }
 }
 
-/// Of the errors, those that can be said in a response with the resources that it `sends`, each once.
+/// Of the errors, those that can be sent in a response with the resources that it `sends`, each once.
 pub(super) fn sort_out<'a>(
     shown: impl Fn(&Selector) -> Option<&'a Selection>,
     errors: BTreeMap<Selector, &Failure>,
@@ -80,7 +80,7 @@ pub(super) fn sort_out<'a>(
         let (name, form) = (selector.locator.name, selector.form);
         let error: &Arc<ResourceError> = error;
         if listed.insert((name.clone(), form, error)) {
-            sorted.told.push(Failing { name, form, error: Arc::clone(error) });
+            sorted.sent.push(Failing { name, form, error: Arc::clone(error) });
         }
     }
     sorted

@@ -27,7 +27,7 @@ impl DiffBuilder<'_> {
         }
     }
 
-    /// Leaves out what would be said twice or taken back in the same breath.
+    /// Leaves out what would be stated twice or taken back in the same breath.
     pub(super) fn finish(mut self) -> Finished {
         self.have_the_longest();
         let Self { cache, view, sent, mut removed, mut missing, errors, .. } = self;

@@ -1,4 +1,4 @@
-//! What a stream has to be told: the difference between its cursor and now.
+//! What a stream has to be sent: the difference between its cursor and now.
 
 mod errors;
 mod finish;
@@ -28,7 +28,7 @@ use crate::selection::{Failure, Member, Selection, Tombstone};
 use crate::view::{SelectionId, View, ViewId};
 
 impl TypeCache {
-    /// What a stream of view `id` has to be told.
+    /// What a stream of view `id` has to be sent.
     pub(crate) fn diff(&self, id: ViewId, query: &Query<'_>) -> Diff {
         let view = &self.views[id];
         let mut builder = DiffBuilder::new(self, view, query);
@@ -69,7 +69,7 @@ fn version_of<'a>(resources: impl Iterator<Item = (&'a Arc<Variant>, Form)>) -> 
     Version::of_all(resources.map(|(variant, form)| (&**variant, form)))
 }
 
-/// What a client tells resources apart by: the name, and the constraints where they are sent.
+/// What a client distinguishes resources by: the name, and the constraints where they are sent.
 type Identity = (Name, Option<VariantKey>);
 
 pub(super) fn identity(variant: &Variant, form: Form) -> Identity {
@@ -82,7 +82,7 @@ struct Sent<'a> {
     form: Form,
     /// The narrowest that asked for it.
     asked: Breadth,
-    /// Whether it is sent, rather than said to live on.
+    /// Whether it is sent, rather than stated to live on.
     whole: bool,
 }
 
@@ -165,7 +165,7 @@ impl<'a> DiffBuilder<'a> {
         let answered = || selection.is_collection() && selection.resolution().is_news_after(additions);
         answered()
             || selection.members.live().any(|member| member.changed > additions)
-            || selection.members.gone().any(|old| self.is_untold(old))
+            || selection.members.gone().any(|old| self.is_unsent(old))
     }
 
     /// Whether something of `selection` lives longer than the client knows.
@@ -183,7 +183,7 @@ impl<'a> DiffBuilder<'a> {
     fn note_new(&mut self, member: &Member, selection: &Selection) {
         let Some(endpoints) = &member.variant.content().eds_name else { return };
         let name = member.variant.name();
-        let replaces = || selection.members.gone_of(name).iter().any(|old| self.is_untold(old));
+        let replaces = || selection.members.gone_of(name).iter().any(|old| self.is_unsent(old));
         if member.born > self.query.after.additions && !self.is_claimed(name) && !replaces() {
             self.new_endpoints.insert(endpoints.clone());
         }
@@ -212,7 +212,7 @@ impl<'a> DiffBuilder<'a> {
         }
         let mut tombstoned = false;
         for tombstone in selection.members.gone() {
-            if self.is_untold(tombstone) {
+            if self.is_unsent(tombstone) {
                 tombstoned |= by_name && !tombstone.inherited;
                 self.collect_tombstone(form, selection, tombstone);
             }
@@ -225,32 +225,32 @@ impl<'a> DiffBuilder<'a> {
         self.collect_emptiness(form, selection, after.additions);
     }
 
-    /// A glob is told that it was answered with nothing (TP1), and so is a wildcard by locator: on a stream
-    /// with several of them, an empty response would not say to which.
+    /// A glob is sent that it was answered with nothing (TP1), and so is a wildcard by locator: on a stream
+    /// with several of them, an empty response would not show to which.
     pub(super) fn collect_emptiness(&mut self, form: Form, collection: &Selection, after: Commit) {
-        let told = match collection.breadth() {
+        let sent = match collection.breadth() {
             Breadth::Wildcard => form == Form::Located,
             Breadth::Glob => true,
             Breadth::Name => false,
         };
         let empty = collection.members.is_empty();
         let news = collection.resolution().is_news_after(after);
-        if self.query.shape == Shape::Changes && told && empty && news {
+        if self.query.shape == Shape::Changes && sent && empty && news {
             self.removed.insert(Removed::absent(&collection.locator.name, form));
         }
     }
 
-    /// Whether the client has this member already: it said so and was told nothing else since, or it had the
+    /// Whether the client has this member already: it stated so and was sent nothing else since, or it had the
     /// same content before, from this variant or (under a plain name) another one.
     fn is_held(&self, member: &Member, form: Form, selection: &Selection) -> bool {
         let (variant, after) = (&member.variant, self.query.after.additions);
-        if variant.content().ttl.is_some() && self.query.refresh != Refresh::Unsaid {
+        if variant.content().ttl.is_some() && self.query.refresh != Refresh::None {
             // Nobody knows when the client drops it.
             return false;
         }
         let version = variant.version(form);
         let known = self.query.known.is_some_and(|known| known.is_current(variant.name(), version));
-        let untold = selection.resolution().is_news_after(after);
+        let unsent = selection.resolution().is_news_after(after);
         let was_held = |old: &Tombstone| {
             (form == Form::Plain || old.variant.key() == variant.key())
                 && old.variant.version(form) == version
@@ -259,7 +259,7 @@ impl<'a> DiffBuilder<'a> {
                 && old.changed <= after
                 && old.died > after
         };
-        known && untold || selection.members.gone_of(variant.name()).iter().any(was_held)
+        known && unsent || selection.members.gone_of(variant.name()).iter().any(was_held)
     }
 
     fn collect_tombstone(&mut self, form: Form, selection: &Selection, tombstone: &'a Tombstone) {
@@ -290,10 +290,10 @@ impl<'a> DiffBuilder<'a> {
         }
     }
 
-    /// Whether the client was told of nothing later that took the place of `tombstone`.
+    /// Whether the client was sent nothing later that took the place of `tombstone`.
     fn is_last_life(&self, selection: &Selection, tombstone: &Tombstone) -> bool {
         let mut lives = selection.members.gone_of(tombstone.variant.name()).iter().rev();
-        let last = lives.find(|old| !old.inherited && self.is_untold(old));
+        let last = lives.find(|old| !old.inherited && self.is_unsent(old));
         last.is_some_and(|last| std::ptr::eq(last, tombstone))
     }
 
@@ -324,19 +324,19 @@ impl<'a> DiffBuilder<'a> {
     }
 
     /// Whether the client may have this one still.
-    pub(super) fn is_untold(&self, old: &Tombstone) -> bool {
-        old.is_untold(self.query.after)
+    pub(super) fn is_unsent(&self, old: &Tombstone) -> bool {
+        old.is_unsent(self.query.after)
     }
 
     pub(super) fn send(&mut self, variant: &'a Arc<Variant>, form: Form, asked: Breadth) {
         self.put(Sent { variant, form, asked, whole: true });
     }
 
-    /// Says that what the client has lives on.
+    /// Sends that what the client has lives on.
     fn refresh(&mut self, member: &'a Member, form: Form, asked: Breadth) {
         let whole = self.query.refresh == Refresh::Whole;
         self.refreshed |= whole;
-        if self.query.refresh != Refresh::Unsaid {
+        if self.query.refresh != Refresh::None {
             let dropped = self.query.at.is_some_and(|now| member.is_over(self.query.after.additions, now));
             self.put(Sent { variant: &member.variant, form, asked, whole: whole || dropped });
         }

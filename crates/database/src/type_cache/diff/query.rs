@@ -13,16 +13,16 @@ use weir_types::{
 pub enum Shape {
     /// What changed.
     Changes,
-    /// All there is, so that absence says what is gone.
+    /// All there is, so that absence shows what is gone.
     Everything,
 }
 
-/// How a stream is told that a resource lives on as it is.
+/// How a stream is sent that a resource lives on as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Refresh {
-    /// Not at all: the client is told of no times to live.
+    /// Not at all: the client is sent no times to live.
     #[default]
-    Unsaid,
+    None,
     /// By a heartbeat: name and version without the body. If the client may have dropped it, by the resource.
     Heartbeat,
     /// By the resource again.
@@ -32,23 +32,23 @@ pub enum Refresh {
 /// What one stream asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// Up to where the stream was told.
+    /// Up to which commit the stream was sent changes.
     pub after: Cursor,
     /// What to answer.
     pub shape: Shape,
-    /// Whether what is gone must not be said yet, since other types have additions to come.
+    /// Whether removals must not be sent yet, since other types have additions to come.
     pub defer_removals: bool,
     /// What must be sent though it did not change. May name what the wildcard covers.
     pub resend: &'a BTreeSet<Selector>,
-    /// Of what an error was due that could not be said beside the resource itself ([`Errors::postponed`]).
+    /// The selectors whose error could not be sent beside the resource itself ([`Errors::postponed`]).
     pub pending_errors: &'a BTreeSet<Selector>,
     /// What the client holds from an earlier stream.
     pub known: Option<&'a KnownVersions>,
-    /// How the client is told that something lives on as it is.
+    /// How the client is sent that something lives on as it is.
     pub refresh: Refresh,
     /// What time it is, for clients that drop by themselves what is not refreshed in time; none if times do not count.
     pub at: Option<Instant>,
-    /// Whether the client is told of names that they cannot be had while no control plane can be reached.
+    /// Whether the client is sent an error for unknown names while no control plane can be reached.
     pub sends_unavailable: bool,
     /// Whether the client is sent resources without a body for virtual hosts that do not exist: in the incremental
     /// dialect, the only one that has them.
@@ -59,7 +59,7 @@ pub struct Query<'a> {
 static NONE: BTreeSet<Selector> = BTreeSet::new();
 
 impl Query<'static> {
-    /// What has to be said after `after` to a stream that wants no more than that.
+    /// What has to be sent after `after` to a stream that wants no more than that.
     pub fn new(after: Cursor, shape: Shape) -> Self {
         Self {
             after,
@@ -68,7 +68,7 @@ impl Query<'static> {
             resend: &NONE,
             pending_errors: &NONE,
             known: None,
-            refresh: Refresh::Unsaid,
+            refresh: Refresh::None,
             at: None,
             sends_unavailable: false,
             marks_missing: false,
@@ -76,7 +76,7 @@ impl Query<'static> {
     }
 }
 
-/// Something that a client is told not to have.
+/// Something that is removed from a client.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Removed {
     /// A resource that the client knows by its plain name (`removed_resources`).
@@ -88,7 +88,7 @@ pub enum Removed {
     Locator(Name),
 }
 
-/// Something that upstream cannot deliver, as a client that asked for it is told (`resource_errors`).
+/// Something that upstream cannot deliver, as a client that asked for it is sent (`resource_errors`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failing {
     /// What was asked for.
@@ -102,16 +102,16 @@ pub struct Failing {
 /// The errors of an answer.
 #[derive(Debug, Default)]
 pub struct Errors {
-    /// What to say with it. May be something that is removed with it.
-    pub told: Vec<Failing>,
-    /// What has to be said after it, since the resource itself is in it.
+    /// What to send with it. May be something that is removed with it.
+    pub sent: Vec<Failing>,
+    /// What has to be sent after it, since the resource itself is in it.
     pub postponed: Vec<Selector>,
 }
 
 /// The answer.
 #[derive(Debug, Default)]
 pub struct Diff {
-    /// Up to where the stream is told with this.
+    /// Up to which commit the stream is sent changes with this.
     pub to: Commit,
     /// What to send, by name; each resource once.
     pub resources: Vec<(Arc<Variant>, Form)>,
@@ -126,16 +126,16 @@ pub struct Diff {
     pub waiting: Vec<Selector>,
     /// Of clusters that the client does not have yet: the names of the endpoints that they take from EDS, in order.
     pub new_endpoints: Vec<Name>,
-    /// Whether anything that the client may see has changed since its cursor, or something owed is there.
-    /// Only [`Shape::Everything`] can have resources without it.
+    /// Whether there is a visible change since the cursor, or a resend. Only with [`Shape::Everything`] can there be
+    /// resources without it.
     pub changed: bool,
     /// Whether any of the resources is sent although the client may have it, since it lives longer than the
     /// client knows. Only for [`Refresh::Whole`].
     pub refreshed: bool,
     /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
     pub version: Version,
-    /// Whether the client states to hold something against which only upstream's silence speaks, so that its
-    /// statement has to be remembered.
+    /// Whether the client states to hold a resource whose absence is known from upstream's silence only. Its
+    /// statement then has to be remembered.
     pub disputed: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::type_cache::TypeCache;
 use crate::view::View;
 
 /// What a view asks for, by name, to find what it shows for several reasons. For the client that is one resource,
-/// which lives for as long as it was told last.
+/// which lives for as long as it was sent last.
 pub(super) struct Reasons<'a> {
     cache: &'a TypeCache,
     asked: HashMap<&'a Name, Vec<(Form, &'a Selection)>>,

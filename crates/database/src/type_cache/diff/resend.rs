@@ -1,4 +1,4 @@
-//! What a stream is told beside the changes: what it is owed, and what it holds from an earlier stream.
+//! What a stream is sent beside the changes: what it is owed, and what it holds from an earlier stream.
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
@@ -36,7 +36,7 @@ impl<'a> DiffBuilder<'a> {
                 self.changed = true;
                 self.answer_with_nothing(owed.form, selection);
             }
-            self.tell_error(owed.form, selection);
+            self.add_error(owed.form, selection);
             return;
         }
         // No longer asked for, but a wider collection goes on: also of what a name was an alias of.
@@ -53,7 +53,7 @@ impl<'a> DiffBuilder<'a> {
 
     /// Whether the client may have something of what `selection` showed and shows no more.
     fn may_hold(&self, selection: &Selection) -> bool {
-        self.is_claimed(&selection.locator.name) || selection.members.gone().any(|old| self.is_untold(old))
+        self.is_claimed(&selection.locator.name) || selection.members.gone().any(|old| self.is_unsent(old))
     }
 
     /// Answers that the client has given up `name`, which collections cover: by all that they show of it, or by its
@@ -91,10 +91,10 @@ impl<'a> DiffBuilder<'a> {
     fn remove_given_up(&mut self, name: &Name, gone: &Selector) {
         let shown = self.shown();
         let former = self.cache.selection(&gone.locator);
-        let untold =
-            former.into_iter().flat_map(|s| s.members.gone_of(name)).filter(|old| self.is_untold(old));
+        let unsent =
+            former.into_iter().flat_map(|s| s.members.gone_of(name)).filter(|old| self.is_unsent(old));
         let live = former.and_then(|selection| selection.members.member(name)).map(|member| &member.variant);
-        let keys = live.into_iter().chain(untold.map(|old| &old.variant)).map(|variant| variant.key());
+        let keys = live.into_iter().chain(unsent.map(|old| &old.variant)).map(|variant| variant.key());
         let keys: Vec<_> = keys.filter(|key| !shown.located(key)).cloned().collect();
         if keys.is_empty() && !shown.is_asked_by_locator(name) {
             self.removed.insert(Removed::absent(name, Form::Located));
@@ -107,7 +107,7 @@ impl<'a> DiffBuilder<'a> {
         Rc::clone(self.shown.get_or_init(|| Rc::new(VisibleSet::of(self.cache, self.view))))
     }
 
-    /// What the client holds from an earlier stream and what no selection tells it of: what has gone of a
+    /// What the client holds from an earlier stream and what no selection covers: what has gone of a
     /// collection; a name that is answered by another resource now, which lists it as an alias; and of virtual
     /// hosts, what a name that is asked for may have been an alias of. Other names that it states and does
     /// not subscribe to are ignored.
@@ -136,7 +136,7 @@ impl<'a> DiffBuilder<'a> {
             }
             asked.insert(name);
             if selection.members.is_empty() {
-                // Spoken of where the answer is.
+                // Sent where the answer is.
                 unanswered.insert(name);
             }
             if settled

@@ -1,4 +1,4 @@
-//! What is said to one locator of a name while others of that name are on the same stream.
+//! What is sent to one locator of a name while others of that name are on the same stream.
 //!
 //! TP2 has only the bare name for "nothing matches", whatever the parameters: docs/dynamic-parameters.md has the rule.
 
@@ -11,7 +11,7 @@ use super::query::Removed;
 use crate::selection::Selection;
 
 impl<'a> DiffBuilder<'a> {
-    /// Says that nothing matches a locator. TP2 has only the bare name for that, whatever the parameters: it is said
+    /// Sends that nothing matches a locator. TP2 has only the bare name for that, whatever the parameters: it is sent
     /// when all locators of the name that the client has asked for are answered.
     pub(super) fn answer_with_nothing(&mut self, form: Form, selection: &'a Selection) {
         let name = &selection.locator.name;
@@ -41,7 +41,7 @@ impl<'a> DiffBuilder<'a> {
         unanswered
     }
 
-    /// A client that states a name and tells variants apart by their constraints is told of each variant that it may
+    /// A client that states a name and distinguishes variants by their constraints is sent the removal of each variant that it may
     /// mean: those with the version that it states, else all that are known of the name.
     pub(super) fn remove_claimed(&mut self, name: &Name) {
         let held = self.cache.variants.held(name);

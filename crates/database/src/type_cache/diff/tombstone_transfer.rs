@@ -18,13 +18,13 @@ use crate::view::{SelectionId, View, ViewId};
 impl TypeCache {
     /// Copies the tombstones of `given_up` that were not sent to a stream from `base` to the selections that stay in `view`.
     pub(crate) fn transfer_tombstones(&mut self, base: Standing, given_up: &[Selector], view: ViewId) {
-        let untold = self.untold(base, given_up);
-        if untold.is_empty() {
+        let unsent = self.unsent(base, given_up);
+        if unsent.is_empty() {
             return;
         }
         let keepers = Keepers::of(&self.views[view]);
         let mut left: Vec<(SelectionId, Tombstone)> = Vec::new();
-        for gone in &untold {
+        for gone in &unsent {
             let successors =
                 keepers.that_may_keep(&gone.variant).filter(|id| self.keeps_for_client(*id, gone));
             left.extend(successors.map(|successor| (successor, gone.inherited_copy())));
@@ -37,15 +37,15 @@ impl TypeCache {
 
     /// The removed members of the located selectors in `given_up` that a stream at `base` may still hold, each once:
     /// all locators of one name may have selected the same variant.
-    fn untold(&self, base: Standing, given_up: &[Selector]) -> Vec<Tombstone> {
+    fn unsent(&self, base: Standing, given_up: &[Selector]) -> Vec<Tombstone> {
         let mut seen = HashSet::new();
         let selections = &self.views[base.view].selections;
         let located = given_up.iter().filter(|selector| selector.form == Form::Located);
         let gone = located.filter_map(|selector| selections.get(selector));
         let gone = gone.flat_map(|id| self.selections[*id].members.gone());
-        let untold = gone.filter(|gone| gone.is_untold(base.cursor));
+        let unsent = gone.filter(|gone| gone.is_unsent(base.cursor));
         let life = |gone: &Tombstone| (Arc::as_ptr(&gone.variant), gone.born, gone.changed, gone.died);
-        untold.filter(|gone| seen.insert(life(gone))).map(Tombstone::inherited_copy).collect()
+        unsent.filter(|gone| seen.insert(life(gone))).map(Tombstone::inherited_copy).collect()
     }
 
     /// Whether a client keeps the variant of `gone` for this selection, though the selection does not show it.

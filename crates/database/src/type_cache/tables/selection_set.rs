@@ -2,7 +2,7 @@
 //!
 //! There is one for each parameter set, shared by all who ask. Only where a resource must not be cached, those who
 //! subscribe after it came get a younger one, which has nothing until it comes again. Nobody joins the older ones any
-//! more; their streams are told of changes as ever.
+//! more; their streams are sent changes as ever.
 
 use indexmap::IndexMap;
 use weir_types::{DynamicParameters, Scope};

@@ -22,7 +22,7 @@ pub(crate) struct SelectionTable {
     slots: Slab<Arc<Selection>>,
     by_name: IndexMap<Name, SelectionSet>,
     by_collection: HashMap<Name, SelectionSet>,
-    /// Those of whoever may not have what they ask for. What upstream says does not reach them.
+    /// Those of whoever may not have what they ask for. What upstream states does not reach them.
     withheld: IndexMap<ResourceLocator, SelectionId>,
     /// Those that no view contains, and since when; none until the next sweep.
     idle: BTreeMap<SelectionId, Option<Instant>>,

@@ -81,15 +81,15 @@ mod tests {
             socket.linger().await;
             drop(socket);
         };
-        let told = async {
-            let mut told = String::new();
-            client.read_to_string(&mut told).await?;
+        let received = async {
+            let mut received = String::new();
+            client.read_to_string(&mut received).await?;
             // It is still writing when it has read to the end.
             client.write_all(&[0; 100_000]).await?;
-            client.shutdown().await.map(|()| told)
+            client.shutdown().await.map(|()| received)
         };
-        let (told, ()) = tokio::join!(told, leaving);
-        assert_eq!(told.unwrap(), "go elsewhere");
+        let (received, ()) = tokio::join!(received, leaving);
+        assert_eq!(received.unwrap(), "go elsewhere");
     }
 
     #[tokio::test(start_paused = true)]

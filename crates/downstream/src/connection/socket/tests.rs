@@ -155,7 +155,7 @@ fn the_end_waits_for_what_was_gathered() {
 }
 
 #[test]
-fn the_protocol_is_told_by_the_first_bytes() {
+fn the_protocol_is_known_by_the_first_bytes() {
     for (first, protocol) in [(PREFACE, Protocol::Http2), (b"PRI /x HTTP/1.1\r\n", Protocol::Http1)] {
         run(async {
             let (socket, mut client) = pair(100);
@@ -166,20 +166,20 @@ fn the_protocol_is_told_by_the_first_bytes() {
                 }
                 drop(client);
             };
-            let told = async {
-                let told = socket.protocol().await.unwrap();
+            let protocol_of = async {
+                let protocol_of = socket.protocol().await.unwrap();
                 socket.begin_round();
                 let mut bytes = Vec::new();
                 TokioIo::new(socket).read_to_end(&mut bytes).await.unwrap();
-                (told, bytes)
+                (protocol_of, bytes)
             };
-            assert_eq!(tokio::join!(told, sending).0, (protocol, first.to_vec()));
+            assert_eq!(tokio::join!(protocol_of, sending).0, (protocol, first.to_vec()));
         });
     }
 }
 
 #[test]
-fn a_client_that_says_nothing_is_an_error() {
+fn a_client_that_sends_nothing_is_an_error() {
     let (socket, client) = pair(1);
     drop(client);
     assert_eq!(run(socket.protocol()).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);

@@ -135,10 +135,10 @@ impl Test {
             (Self::Present(wanted), kind) => kind.is_some() == *wanted,
             (Self::Any(any), _) => any.iter().any(|test| test.matches(value)),
             (Self::Null, Some(Kind::NullValue(_))) => true,
-            (Self::Bool(wanted), Some(Kind::BoolValue(said))) => wanted == said,
-            (Self::Text(text), Some(Kind::StringValue(said))) => text.matches(said),
-            (Self::Equal(wanted), Some(Kind::NumberValue(said))) => wanted == said,
-            (Self::Within { start, end }, Some(Kind::NumberValue(said))) => (start..end).contains(&said),
+            (Self::Bool(wanted), Some(Kind::BoolValue(value))) => wanted == value,
+            (Self::Text(text), Some(Kind::StringValue(value))) => text.matches(value),
+            (Self::Equal(wanted), Some(Kind::NumberValue(value))) => wanted == value,
+            (Self::Within { start, end }, Some(Kind::NumberValue(value))) => (start..end).contains(&value),
             (Self::OneOf(test), Some(Kind::ListValue(list))) => {
                 list.values.iter().any(|value| test.matches(Some(value)))
             }

@@ -1,4 +1,4 @@
-//! What a stream is told, seen from outside: questions to an attachment after commits.
+//! What a stream is sent, seen from outside: questions to an attachment after commits.
 
 #![allow(clippy::expect_used, reason = "a test ends at the first thing that is not as it should be")]
 
@@ -32,8 +32,8 @@ fn declare_absent(database: &Database, name: &str, absence: Absence) {
     database.commit(batch);
 }
 
-/// What is told of all that was not told yet.
-fn told(stream: &mut ViewHandle, known: Option<&KnownVersions>) -> Diff {
+/// What is sent of all that was not sent yet.
+fn sent(stream: &mut ViewHandle, known: Option<&KnownVersions>) -> Diff {
     let query = Query { known, marks_missing: true, ..Query::new(stream.cursor(), Shape::Changes) };
     let diff = stream.diff(&query);
     stream.advance(Cursor { removals: diff.to, additions: diff.to });
@@ -46,10 +46,10 @@ fn i06_what_a_client_holds_is_disputed_while_only_silence_speaks_against_it() {
     let held: KnownVersions = [("held", "1")].into_iter().collect();
     let mut stream = attached(&database, Selector::plain("held", DynamicParameters::empty()));
     declare_absent(&database, "held", Absence::TimedOut);
-    let silence = told(&mut stream, Some(&held));
+    let silence = sent(&mut stream, Some(&held));
     assert!(silence.disputed && silence.removed.is_empty());
     declare_absent(&database, "held", Absence::Known);
-    let proof = told(&mut stream, Some(&held));
+    let proof = sent(&mut stream, Some(&held));
     assert!(!proof.disputed);
     assert_eq!(proof.removed, [Removed::Name("held".into())]);
 }
@@ -59,12 +59,12 @@ fn w02_a_wildcard_by_locator_is_told_once_that_there_is_nothing() {
     let database = Database::new(Settings::default());
     let dev: DynamicParameters = [("env", "dev")].into_iter().collect();
     let mut stream = attached(&database, Selector::located(WILDCARD, dev));
-    assert_eq!(told(&mut stream, None).removed, []);
+    assert_eq!(sent(&mut stream, None).removed, []);
     let mut batch = Batch::new(eds(), Provenance::Wildcard);
     batch.answered.push(Answered::all());
     database.commit(batch);
-    assert_eq!(told(&mut stream, None).removed, [Removed::Locator(WILDCARD.into())]);
-    assert_eq!(told(&mut stream, None).removed, []);
+    assert_eq!(sent(&mut stream, None).removed, [Removed::Locator(WILDCARD.into())]);
+    assert_eq!(sent(&mut stream, None).removed, []);
 }
 
 #[test]
@@ -143,18 +143,18 @@ fn i14_a_virtual_host_that_does_not_exist_is_a_resource_without_a_body() {
         database.commit(batch);
     }
     let missing = Variant::missing(&"r/x".into());
-    let diff = told(&mut plain, None);
+    let diff = sent(&mut plain, None);
     assert_eq!(diff.removed, []);
-    let sent: Vec<_> = diff.resources.iter().map(|(variant, _)| variant.content().clone()).collect();
-    assert_eq!(sent, [missing.content().clone()]);
+    let contents: Vec<_> = diff.resources.iter().map(|(variant, _)| variant.content().clone()).collect();
+    assert_eq!(contents, [missing.content().clone()]);
     assert_eq!((missing.content().body.as_ref(), &*missing.content().aliases), (None, &["r/x".into()][..]));
-    assert_eq!(told(&mut located, None).removed, [Removed::Locator("r/x".into())]);
+    assert_eq!(sent(&mut located, None).removed, [Removed::Locator("r/x".into())]);
 
     // A client that states to hold the virtual host is sent its removal; one that states the answer, nothing.
     let version = missing.version(weir_types::Form::Plain).to_string();
     for (stated, removed) in [("1", vec![Removed::Name("r/x".into())]), (&*version, vec![])] {
         let known: KnownVersions = [("r/x", stated)].into_iter().collect();
-        let diff = told(&mut attach(Selector::plain("r/x", nothing.clone())), Some(&known));
+        let diff = sent(&mut attach(Selector::plain("r/x", nothing.clone())), Some(&known));
         assert_eq!((diff.resources.len(), diff.removed), (0, removed), "{stated}");
     }
 }
@@ -170,7 +170,7 @@ fn i14_an_error_that_lasts_is_also_a_resource_without_a_body() {
         let mut batch = Batch::new(vhds.clone(), Provenance::Named);
         batch.fail(&locator, ResourceError::new(code, "why"));
         database.commit(batch);
-        let diff = told(&mut stream, None);
-        assert_eq!((diff.resources.len(), diff.errors.told.len()), (answers, 1), "{code}");
+        let diff = sent(&mut stream, None);
+        assert_eq!((diff.resources.len(), diff.errors.sent.len()), (answers, 1), "{code}");
     }
 }

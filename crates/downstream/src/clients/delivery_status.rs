@@ -9,7 +9,7 @@ use super::Millis;
 
 /// Of one type: the newest response, and the newest verdicts. There are about five for each Envoy.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct DeliveryStatus {
     pub(super) sent_at: Millis,
     pub(super) sent: Version,
     /// Up to where the client has accepted everything that it was sent.
@@ -28,7 +28,7 @@ pub(super) struct Rejection {
     pub(super) message: Arc<str>,
 }
 
-impl Told {
+impl DeliveryStatus {
     /// A response has left.
     pub(crate) fn send(&mut self, version: Version) {
         self.sent_at = Millis::now();
@@ -36,7 +36,7 @@ impl Told {
     }
 
     /// The client has answered for one.
-    pub(crate) fn judge(&mut self, verdict: &Verdict) {
+    pub(crate) fn record_verdict(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Ack(nonce) => {
                 self.accepted_to = nonce.commit;
@@ -61,23 +61,23 @@ mod tests {
 
     #[test]
     fn a_type_on_a_stream_is_remembered_in_few_bytes() {
-        assert_eq!(size_of::<Told>(), 40);
+        assert_eq!(size_of::<DeliveryStatus>(), 40);
     }
 
     #[test]
     fn e04_a_rejection_stands_beside_what_was_accepted_before_and_after() {
-        let mut told = Told::default();
+        let mut delivery = DeliveryStatus::default();
         let nonce = |commit| Nonce { commit: Commit(commit), part: 0 };
-        told.send(Version(1));
-        told.judge(&Verdict::Ack(nonce(7)));
-        told.send(Version(2));
+        delivery.send(Version(1));
+        delivery.record_verdict(&Verdict::Ack(nonce(7)));
+        delivery.send(Version(2));
         let nack = Nack { code: 3, message: "no".to_owned() };
-        told.judge(&Verdict::Nack { nonce: Some(nonce(8)), nack });
-        assert_eq!((told.accepted_to, told.accepted), (Commit(7), Version(1)));
-        told.send(Version(3));
-        told.judge(&Verdict::Ack(nonce(9)));
-        assert_eq!((told.accepted_to, told.accepted), (Commit(9), Version(3)));
-        let rejection = told.rejection.unwrap();
+        delivery.record_verdict(&Verdict::Nack { nonce: Some(nonce(8)), nack });
+        assert_eq!((delivery.accepted_to, delivery.accepted), (Commit(7), Version(1)));
+        delivery.send(Version(3));
+        delivery.record_verdict(&Verdict::Ack(nonce(9)));
+        assert_eq!((delivery.accepted_to, delivery.accepted), (Commit(9), Version(3)));
+        let rejection = delivery.rejection.unwrap();
         assert_eq!((rejection.version, rejection.nonce), (Version(2), Some(nonce(8))));
         assert_eq!((rejection.code, &*rejection.message), (3, "no"));
     }
