@@ -128,7 +128,7 @@ impl<S: EventSink + Send> Driver<S> {
             }
         }
         self.restore().await;
-        self.stream.report_unavailable();
+        self.stream.report_commands();
         needs
     }
 

@@ -44,12 +44,6 @@ pub(crate) enum Needs {
 impl<S: EventSink> UpstreamStream<S> {
     /// Obeys a command.
     pub(crate) fn handle_command(&mut self, command: Command) -> Needs {
-        let needs = self.obey(command);
-        self.report_unconfirmed();
-        needs
-    }
-
-    fn obey(&mut self, command: Command) -> Needs {
         match command {
             Command::Subscribe(type_url, locator) => {
                 self.note_wanted(&type_url, &locator, true);

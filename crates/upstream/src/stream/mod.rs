@@ -210,8 +210,14 @@ impl<S: EventSink> UpstreamStream<S> {
         self.failover.expect(self.connection.owes_answer || !in_sync, now);
     }
 
-    /// Reports unknown locators as unavailable, while no endpoint is left. To be called after commands.
-    pub(crate) fn report_unavailable(&mut self) {
+    /// Reports what the last commands came to. To be called after them.
+    pub(crate) fn report_commands(&mut self) {
+        self.report_unavailable();
+        self.report_unconfirmed();
+    }
+
+    /// Reports unknown locators as unavailable, while no endpoint is left.
+    fn report_unavailable(&mut self) {
         if self.unavailable {
             let unavailable = self.session.unavailable();
             self.commit(unavailable);

@@ -78,6 +78,17 @@ impl Fixture {
         Self { stream, now: Instant::now(), responses: 0 }
     }
 
+    /// A stream with bursts of 100 to 250 ms, on which the first answer has come.
+    fn debounced() -> Self {
+        let debounce = Debounce { quiet: PositiveDuration::millis::<100>(), max: Duration::from_millis(250) };
+        let mut f = Self::new(Settings { debounce: Some(debounce), ..settings() }, false);
+        f.subscribe("a");
+        f.connect("http://a", 0);
+        f.requests();
+        f.respond(&[("a", "1")]);
+        f
+    }
+
     /// What has happened since this was last asked.
     fn events(&mut self) -> Vec<String> {
         self.stream.report_progress(self.now);
@@ -116,12 +127,7 @@ impl Fixture {
 
 #[test]
 fn a_first_answer_does_not_wait_and_changes_of_a_burst_do() {
-    let debounce = Debounce { quiet: PositiveDuration::millis::<100>(), max: Duration::from_millis(250) };
-    let mut f = Fixture::new(Settings { debounce: Some(debounce), ..settings() }, false);
-    f.subscribe("a");
-    f.connect("http://a", 0);
-    f.requests();
-    f.respond(&[("a", "1")]);
+    let mut f = Fixture::debounced();
     assert_eq!(f.events(), ["connected to http://a", "response of 1", "in sync: true"]);
     for version in ["2", "3"] {
         f.respond(&[("a", version)]);
@@ -139,12 +145,7 @@ fn a_first_answer_does_not_wait_and_changes_of_a_burst_do() {
 
 #[test]
 fn what_is_debounced_is_committed_when_the_stream_ends() {
-    let debounce = Debounce { quiet: PositiveDuration::millis::<100>(), max: Duration::from_millis(250) };
-    let mut f = Fixture::new(Settings { debounce: Some(debounce), ..settings() }, false);
-    f.subscribe("a");
-    f.connect("http://a", 0);
-    f.requests();
-    f.respond(&[("a", "1")]);
+    let mut f = Fixture::debounced();
     f.respond(&[("a", "2")]);
     f.events();
     f.stream.handle_disconnected();
@@ -165,7 +166,7 @@ fn unknown_names_are_unavailable_while_no_endpoint_is_left_and_open_again_with_a
     let unavailable = f.events();
     assert_eq!(unavailable.len(), 1, "{unavailable:?}");
     f.subscribe("b");
-    f.stream.report_unavailable();
+    f.stream.report_commands();
     assert_eq!(f.events().len(), 1, "also what is newly subscribed");
     f.connect("http://a", 0);
     let back = f.events();
