@@ -69,8 +69,9 @@ impl ServerStream {
 
     /// Whether there may be something to send. If not, [`Self::poll_transmit`] would return nothing.
     pub(crate) fn is_due(&self) -> bool {
-        self.split.is_some()
-            || self.progress().any(|progress| progress.has_additions || progress.has_removals)
+        let has_changes =
+            |of_type: &TypeSubscription| of_type.has_additions(self.dialect) || of_type.has_removals();
+        self.split.is_some() || self.types.iter().any(has_changes)
     }
 
     fn step(&self, index: usize, defer_removals: bool) -> Step<'_> {
