@@ -4,14 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::Value;
 use weir_admin::{Client, Condition, Lacking, TypeState};
 use weir_types::TypeUrl;
 
 use super::AdminArgs;
-use super::admin::{Admin, decode};
-use super::output::{Format, age, colour, show, table};
-use crate::output::whether;
+use super::admin::Admin;
+use super::output::{Format, age, colour, show_items, table};
 
 /// List the clients of a running instance
 #[derive(Debug, clap::Args)]
@@ -60,14 +58,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     ];
     let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value?)));
     let parameters = args.parameters.iter().map(|parameter| ("param", parameter.as_str()));
-    // Documents have also what instances of other versions add.
-    let clients: Vec<Value> = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
-    let is_empty = clients.is_empty();
-    let clients = Value::Array(clients);
-    show(args.output, &clients, out, |out| {
-        write_clients(args, &decode::<Vec<_>>("/clients", clients.clone())?, out)
-    })?;
-    Ok(whether(!is_empty))
+    let clients = admin.list("/clients", &filters.chain(parameters).collect::<Vec<_>>())?;
+    show_items(args.output, ("/clients", clients), out, |clients, out| write_clients(args, clients, out))
 }
 
 fn write_clients(args: &Args, clients: &[Client], out: &mut dyn Write) -> Result<()> {

@@ -1,11 +1,15 @@
 //! What is shown of an instance: tables for people, documents for scripts.
 
 use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
 
 use anyhow::Result;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir_telemetry::printable;
 
+use super::admin::decode;
+use crate::output::whether;
 use crate::table::Table;
 
 /// How to show it.
@@ -36,6 +40,23 @@ pub(crate) fn show(
         Format::Table => table(out),
         Format::Json | Format::Yaml => Ok(write_document(format, document, out)?),
     }
+}
+
+/// Shows the items that are listed at a path, as documents with what instances of other versions add to them, or by `table` where people
+/// read. Whether there are any.
+pub(crate) fn show_items<T: DeserializeOwned>(
+    format: Format,
+    (path, items): (&str, Vec<Value>),
+    out: &mut dyn Write,
+    table: impl FnOnce(&[T], &mut dyn Write) -> Result<()>,
+) -> Result<ExitCode> {
+    let found = whether(!items.is_empty());
+    let items = Value::Array(items);
+    match format {
+        Format::Table => table(&decode::<Vec<T>>(path, items)?, out)?,
+        Format::Json | Format::Yaml => write_document(format, &items, out)?,
+    }
+    Ok(found)
 }
 
 /// Writes a document: as JSON, or else as YAML.

@@ -4,13 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::Value;
 use weir_admin::Resource;
 
 use super::AdminArgs;
-use super::admin::{Admin, decode};
-use super::output::{Format, colour, show, table};
-use crate::output::whether;
+use super::admin::Admin;
+use super::output::{Format, colour, show_items, table};
 
 /// List the resources of a running instance, with their variants
 #[derive(Debug, clap::Args)]
@@ -39,14 +37,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let admin = Admin::new(&args.admin)?;
     let filters = [("type", &args.type_url), ("prefix", &args.prefix)];
     let filters = filters.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
-    // Documents have also what instances of other versions add.
-    let resources: Vec<Value> = admin.list("/resources", &filters.collect::<Vec<_>>())?;
-    let is_empty = resources.is_empty();
-    let resources = Value::Array(resources);
-    show(args.output, &resources, out, |out| {
-        write_resources(&decode::<Vec<_>>("/resources", resources.clone())?, out)
-    })?;
-    Ok(whether(!is_empty))
+    let resources = admin.list("/resources", &filters.collect::<Vec<_>>())?;
+    show_items(args.output, ("/resources", resources), out, write_resources)
 }
 
 fn write_resources(resources: &[Resource], out: &mut dyn Write) -> Result<()> {
