@@ -12,8 +12,8 @@ use bytes::Bytes;
 use weir_database::{Database, Query, Settings, Shape, ViewHandle, ViewListener};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Provenance, Selector, TypeUrl,
-    Variant, VariantKey,
+    Absence, Batch, Constraints, Content, DynamicParameters, KnownVersions, Provenance, RefusalReason,
+    Selector, SubscriptionChange, TypeUrl, Variant, VariantKey,
 };
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
@@ -45,7 +45,11 @@ impl World {
     }
 
     fn attach(&self, selectors: &[Selector]) -> ViewHandle {
-        self.database.attach(&type_url(), selectors, Arc::new(Nobody)).expect("there are no limits")
+        self.attach_with(SubscriptionChange::adding(selectors))
+    }
+
+    fn attach_with(&self, change: SubscriptionChange<'_>) -> ViewHandle {
+        self.database.attach(&type_url(), change, Arc::new(Nobody)).expect("there are no limits")
     }
 }
 
@@ -87,7 +91,10 @@ fn subscribe(world: &World, count: usize) {
 }
 
 fn subscribe_to_denied(world: &World, count: usize) {
-    diff(&mut world.attach(&names(count, &DynamicParameters::empty().withheld())));
+    let selectors = names(count, &DynamicParameters::empty());
+    let refused = selectors.iter().map(|selector| (selector.clone(), RefusalReason::Denied)).collect();
+    let change = SubscriptionChange { refused: &refused, ..SubscriptionChange::adding(&selectors) };
+    diff(&mut world.attach_with(change));
 }
 
 fn subscribe_to_unknown(world: &World, count: usize) {
@@ -139,7 +146,7 @@ fn change_one_of_many(world: &World, count: usize) {
     for i in 0..count / 100 {
         let (add, remove) = (format!("more-{i}"), format!("name-{i}"));
         let [add, remove] = [add, remove].map(|name| Selector::plain(name, DynamicParameters::empty()));
-        place.change(&[add], &[remove]).expect("there are no limits");
+        place.change(SubscriptionChange::new(&[add], &[remove])).expect("there are no limits");
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
-use weir_types::{Batch, Commit, Cursor, Selector, Subscription, TypeUrl};
+use weir_types::{Batch, Commit, Cursor, Subscription, SubscriptionChange, TypeUrl};
 
 use crate::demand::{Asking, Demand, DemandChange, Limits};
 use crate::introspect::Ambiguities;
@@ -156,16 +156,16 @@ impl Database {
         watch
     }
 
-    /// Attaches a stream to the view of `add` without anything else.
+    /// Attaches a stream to the view of what `change` adds.
     pub fn attach(
         &self,
         type_url: &TypeUrl,
-        add: &[Selector],
+        change: SubscriptionChange<'_>,
         subscriber: Arc<dyn ViewListener>,
     ) -> Result<ViewHandle, Refused> {
         let cache = self.of_type(type_url);
         let (view, shared, answers) = {
-            let patch = Patch::of(&Subscription::default(), add, &[]);
+            let patch = Patch::of(&Subscription::default(), change);
             let mut locked = cache.lock();
             let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
             let attached = self.join(&mut locked, None, patch, &asking);

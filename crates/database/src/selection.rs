@@ -13,7 +13,7 @@ mod uncacheable;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_types::{Absence, Breadth, Commit, Name, ResourceLocator, Variant};
+use weir_types::{Absence, Breadth, Commit, Name, RefusalReason, ResourceLocator, Variant};
 
 use crate::limits::Charge;
 use crate::type_cache::Forms;
@@ -45,6 +45,8 @@ pub(crate) struct Selection {
     pub(crate) generation: u64,
     /// How much the locator asks for.
     breadth: Breadth,
+    /// Why nothing is ever selected for it, if it is that of clients that are refused the locator.
+    pub(crate) refusal: Option<RefusalReason>,
     /// What streams are shown.
     pub(crate) members: MemberSet,
     /// What is known of the answer.
@@ -70,6 +72,7 @@ impl Selection {
             locator,
             generation,
             breadth,
+            refusal: None,
             members: MemberSet::new(breadth),
             resolution: Resolution::default(),
             absent_by_name: false,

@@ -9,7 +9,8 @@ use weir_database::{Database, Diff, Query, Removed, Settings, Shape, ViewHandle,
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Code, Constraints, Content, Cursor, DynamicParameters, KnownVersions,
-    Provenance, ResourceError, ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Provenance, ResourceError, ResourceLocator, Selector, SubscriptionChange, TypeUrl, Variant, VariantKey,
+    WILDCARD,
 };
 
 struct Nobody;
@@ -23,7 +24,9 @@ fn eds() -> TypeUrl {
 }
 
 fn attached(database: &Database, selector: Selector) -> ViewHandle {
-    database.attach(&eds(), &[selector], Arc::new(Nobody)).expect("nothing is limited")
+    database
+        .attach(&eds(), SubscriptionChange::adding(&[selector]), Arc::new(Nobody))
+        .expect("nothing is limited")
 }
 
 fn declare_absent(database: &Database, name: &str, absence: Absence) {
@@ -133,8 +136,11 @@ fn i14_a_virtual_host_that_does_not_exist_is_a_resource_without_a_body() {
     let vhds = TypeUrl::from_short_name("vhds").expect("a known type");
     let database = Database::new(Settings::default());
     let nothing = DynamicParameters::empty();
-    let attach =
-        |selector| database.attach(&vhds, &[selector], Arc::new(Nobody)).expect("nothing is limited");
+    let attach = |selector| {
+        database
+            .attach(&vhds, SubscriptionChange::adding(&[selector]), Arc::new(Nobody))
+            .expect("nothing is limited")
+    };
     let mut plain = attach(Selector::plain("r/x", nothing.clone()));
     let mut located = attach(Selector::located("r/x", nothing.clone()));
     for absence in [Absence::TimedOut, Absence::Known] {
@@ -166,7 +172,9 @@ fn i14_an_error_that_lasts_is_also_a_resource_without_a_body() {
     for (code, answers) in [(Code::PERMISSION_DENIED, 1), (Code::UNAVAILABLE, 0)] {
         let database = Database::new(Settings::default());
         let selector = Selector::plain("r/x", DynamicParameters::empty());
-        let mut stream = database.attach(&vhds, &[selector], Arc::new(Nobody)).expect("nothing is limited");
+        let mut stream = database
+            .attach(&vhds, SubscriptionChange::adding(&[selector]), Arc::new(Nobody))
+            .expect("nothing is limited");
         let mut batch = Batch::new(vhds.clone(), Provenance::Named);
         batch.fail(&locator, ResourceError::new(code, "why"));
         database.commit(batch);

@@ -4,7 +4,7 @@
 mod support;
 
 use weir_database::{DemandChange, DemandLimits, Refusal};
-use weir_types::{Provenance, ResourceLocator};
+use weir_types::{Provenance, ResourceLocator, SubscriptionChange};
 
 use support::{Fixture, anyone, cds, located, plain, prod, test, wildcard};
 
@@ -82,7 +82,7 @@ fn u12_limits_that_change_count_what_is_wanted_already() {
     let _before = fixture.attach(&[located(NAME, prod()), located(NAME, test())]);
     let attach = |name: &str| {
         let woken = fixture.subscriber();
-        fixture.database.attach(&cds(), &[located(name, prod())], woken)
+        fixture.database.attach(&cds(), SubscriptionChange::adding(&[located(name, prod())]), woken)
     };
     limit(3);
     fixture.database.ask_anew("a");

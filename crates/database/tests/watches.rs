@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use support::*;
 use weir_database::{Answer, Observer, Tally, Touched, ViewListener, Watch};
-use weir_types::{Batch, Provenance};
+use weir_types::{Batch, Provenance, SubscriptionChange};
 
 #[derive(Default)]
 struct Bell(AtomicUsize);
@@ -209,7 +209,7 @@ fn an_observer_follows_a_commit_at_each_view() {
     one.attachment.answer(head, Some("bad"));
     assert_eq!(follower.take(), ["sent 0", "0 somebody Rejected(\"bad\")"], "sent once");
 
-    mover.attachment.change(&[plain("b")], &[]).expect("nothing is limited");
+    mover.attachment.change(SubscriptionChange::adding(&[plain("b")])).expect("nothing is limited");
     mover.attachment.note_sent(head);
     drop(mover);
     assert_eq!(follower.take(), ["sent 0", "0 somebody Left", "over"], "it owes this wherever it goes");

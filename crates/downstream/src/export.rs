@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use weir_config::Export;
 use weir_database::{Database, Query, Refused, Shape, ViewHandle, ViewListener};
-use weir_types::{Cursor, DynamicParameters, Kind, Selector, TypeUrl, Version, WILDCARD};
+use weir_types::{Cursor, DynamicParameters, Kind, Selector, SubscriptionChange, TypeUrl, Version, WILDCARD};
 use weir_wire::file::{FormatError, response, write_as};
 
 /// How long after a failure a file is tried again, if nothing changes before.
@@ -92,7 +92,7 @@ impl Exporter {
             names => names.iter().map(|name| selector(name)).collect(),
         };
         let subscriber: Arc<dyn ViewListener> = changed.clone();
-        let attachment = database.attach(&export.type_url, &names, subscriber)?;
+        let attachment = database.attach(&export.type_url, SubscriptionChange::adding(&names), subscriber)?;
         Ok(Self {
             export,
             changed,

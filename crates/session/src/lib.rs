@@ -9,7 +9,6 @@ mod encoder;
 mod error;
 mod limits;
 mod profile;
-mod refused_names;
 mod request;
 mod responses;
 mod rights;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
-use weir_types::{Dialect, KnownVersions, Name, Selector, TypeUrl, Version};
+use weir_types::{Dialect, KnownVersions, RefusalReason, Refusals, Selector, TypeUrl, Version};
 use weir_wire::discovery::{self, DiscoveryRequest};
 use weir_wire::request::{DeltaRequest, RequestError, Statement};
 use weir_wire::scan::ScanError;
@@ -80,11 +80,13 @@ impl Request for DiscoveryRequest {
         _: &dyn InitialVersions,
     ) -> Result<SubscriptionRequest, StreamError> {
         let type_url = type_url(&self.type_url)?;
-        let names = Reader { client, type_url: &type_url, limits, field: "resource" };
+        let reader = Reader { client, type_url: &type_url, limits, field: "resource" };
+        let names = reader.read(self.resource_names, self.resource_locators)?;
         Ok(SubscriptionRequest {
             nonce: self.response_nonce,
             nack: nack(self.error_detail),
-            names: Names::Replace(names.read(self.resource_names, self.resource_locators)?),
+            refused: reader.refused(&names),
+            names: Names::Replace(names),
             type_url,
             version: Version::stated(&self.version_info),
             initial_versions: None,
@@ -133,16 +135,15 @@ impl Request for DeltaRequest {
         })?;
         let type_url = type_url(&message.type_url)?;
         let reader = |field| Reader { client, type_url: &type_url, limits, field };
-        let (subscribe, unsubscribe) = (reader("subscribed resource"), reader("unsubscribed resource"));
+        let (added, removed) = (reader("subscribed resource"), reader("unsubscribed resource"));
+        let subscribe = added.read(message.resource_names_subscribe, message.resource_locators_subscribe)?;
+        let unsubscribe =
+            removed.read(message.resource_names_unsubscribe, message.resource_locators_unsubscribe)?;
         Ok(SubscriptionRequest {
             nonce: message.response_nonce,
             nack: nack(message.error_detail),
-            names: Names::Patch {
-                subscribe: subscribe
-                    .read(message.resource_names_subscribe, message.resource_locators_subscribe)?,
-                unsubscribe: unsubscribe
-                    .read(message.resource_names_unsubscribe, message.resource_locators_unsubscribe)?,
-            },
+            refused: added.refused(&subscribe),
+            names: Names::Patch { subscribe, unsubscribe },
             version: None,
             initial_versions: known,
             type_url,
@@ -180,25 +181,26 @@ impl Reader<'_> {
     ) -> Result<Vec<Selector>, StreamError> {
         self.limits.check_count(self.field, names.len() + locators.len())?;
         let ClientProfile { parameters, locator_defaults, rights, .. } = self.client;
-        let plain = names.into_iter().map(|name| {
-            let name = Name::from(name);
-            let parameters = rights.plain(self.type_url, &name, parameters);
-            Selector::plain(name, parameters)
-        });
+        let plain = names.into_iter().map(|name| Selector::plain(name, parameters.clone()));
         for locator in &locators {
             self.limits.check_parameters(self.field, locator)?;
         }
         let located = locators.into_iter().map(|locator| {
-            let name = Name::from(locator.name);
             let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
-            let parameters = rights.located(self.type_url, &name, sent.with_defaults(locator_defaults));
-            Selector::located(name, parameters)
+            let parameters = rights.with_enforced(sent.with_defaults(locator_defaults));
+            Selector::located(locator.name, parameters)
         });
         let selectors: HashSet<Selector> = plain.chain(located).collect();
         for selector in &selectors {
             self.limits.check_text(&format_args!("a {} name", self.field), &selector.locator.name)?;
         }
         Ok(selectors.into_iter().collect())
+    }
+
+    /// What of `selectors` the client may not have.
+    fn refused(&self, selectors: &[Selector]) -> Refusals {
+        let denied = selectors.iter().filter(|selector| !self.client.rights.allow(self.type_url, selector));
+        denied.map(|selector| (selector.clone(), RefusalReason::Denied)).collect()
     }
 }
 

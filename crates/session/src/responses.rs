@@ -181,8 +181,8 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
             after: step.after,
             shape: if step.everything { Shape::Everything } else { Shape::Changes },
             defer_removals: step.defer_removals,
-            resend: &view.placed(step.resend()),
-            pending_errors: &view.placed(step.pending_errors()),
+            resend: step.resend(),
+            pending_errors: step.pending_errors(),
             known: step.known().map(|known| &**known),
             refresh: key.refresh,
             // The response is shared until the second is over.

@@ -1,14 +1,13 @@
 //! What one client may have.
 //!
-//! A name that a client may not have stays part of its subscription, withheld ([`DynamicParameters::withheld`]), so that
-//! the client is sent an error of that resource. Names are withheld where a request is read; where there is no name that
-//! an error could be about, the stream ends ([`Rights::check`]).
+//! A name that a client may not have stays part of its subscription, where it is refused, so that the client is sent an
+//! error of that resource. Where there is no name that an error could be about, the stream ends ([`Rights::check`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use weir_types::{
-    DynamicParameters, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
+    DynamicParameters, Form, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
 };
 
 use crate::error::StreamError;
@@ -91,33 +90,30 @@ impl Rights {
         self.0.as_ref().filter(|inner| !inner.grants.is_empty()).map(|inner| &*inner.fitting)
     }
 
-    /// The parameters of a plain name, for which they were derived.
-    pub(crate) fn plain(
-        &self,
-        type_url: &TypeUrl,
-        name: &Name,
-        derived: &DynamicParameters,
-    ) -> DynamicParameters {
-        if self.may_have(type_url, name) { derived.clone() } else { derived.withheld() }
+    /// Whether the client may have what `selector` stands for, with the parameters that it has.
+    pub(crate) fn allow(&self, type_url: &TypeUrl, selector: &Selector) -> bool {
+        let Selector { locator: ResourceLocator { name, parameters }, form } = selector;
+        self.may_have(type_url, name) && (*form == Form::Plain || !self.is_claimed(parameters))
     }
 
-    /// The parameters of a locator for which the client sent these: with those that it cannot choose; withheld where it
-    /// chose others.
-    pub(crate) fn located(
-        &self,
-        type_url: &TypeUrl,
-        name: &Name,
-        sent: DynamicParameters,
-    ) -> DynamicParameters {
-        let Some(inner) = &self.0 else { return sent };
-        let claims = |key: &String| sent.get(key).is_some_and(|value| inner.enforced.get(key) != Some(value));
-        if inner.keys.iter().any(claims) || !self.may_have(type_url, name) {
-            return sent.withheld();
+    /// Whether a value of `sent` is another than the one that the client cannot choose.
+    fn is_claimed(&self, sent: &DynamicParameters) -> bool {
+        self.0.as_ref().is_some_and(|inner| {
+            let claims =
+                |key: &String| sent.get(key).is_some_and(|value| inner.enforced.get(key) != Some(value));
+            inner.keys.iter().any(claims)
+        })
+    }
+
+    /// The parameters of a locator for which the client sent these: with those that it cannot choose.
+    pub(crate) fn with_enforced(&self, sent: DynamicParameters) -> DynamicParameters {
+        match &self.0 {
+            Some(inner) if !self.is_claimed(&sent) => sent.with_defaults(&inner.enforced),
+            _ => sent,
         }
-        sent.with_defaults(&inner.enforced)
     }
 
-    /// Checks what `request` asks for beside what is subscribed already, where the type is. What of it is withheld is
+    /// Checks what `request` asks for beside what is subscribed already, where the type is. What of it is refused is
     /// returned.
     ///
     /// # Errors
@@ -137,7 +133,7 @@ impl Rights {
         (first.map(|first| Denied { type_url, holder, first, count }), verdict)
     }
 
-    /// What of a request is newly subscribed, and withheld.
+    /// What of a request is newly subscribed, and refused.
     fn denied(
         &self,
         request: &SubscriptionRequest,
@@ -150,9 +146,9 @@ impl Rights {
         if nameless && !self.may_have(type_url, &wildcard) {
             return vec![ResourceLocator::new(wildcard, DynamicParameters::empty())];
         }
-        let (asked, unsubscribed) = match &request.names {
-            Names::Replace(names) => (names, &[][..]),
-            Names::Patch { subscribe, unsubscribe } => (subscribe, &unsubscribe[..]),
+        let unsubscribed = match &request.names {
+            Names::Replace(_) => &[][..],
+            Names::Patch { unsubscribe, .. } => unsubscribe,
         };
         // What is unsubscribed by the same request counts as not asked for, and so does the wildcard that Envoy states for
         // virtual hosts.
@@ -160,13 +156,13 @@ impl Rights {
             type_url.kind() == Kind::VirtualHost && selector.locator.is_wildcard()
                 || subscribed.is_some_and(|subscribed| subscribed.contains(selector))
         };
-        let withheld = asked.iter().filter(|selector| selector.locator.parameters.is_withheld());
-        let mut withheld: Vec<&Selector> = withheld.filter(|selector| !ignored(selector)).collect();
-        if !withheld.is_empty() && !unsubscribed.is_empty() {
+        let mut denied: Vec<&Selector> =
+            request.refused.keys().filter(|selector| !ignored(selector)).collect();
+        if !denied.is_empty() && !unsubscribed.is_empty() {
             let unsubscribed: HashSet<&Selector> = unsubscribed.iter().collect();
-            withheld.retain(|selector| !unsubscribed.contains(selector));
+            denied.retain(|selector| !unsubscribed.contains(selector));
         }
-        withheld.into_iter().map(|selector| selector.locator.clone()).collect()
+        denied.into_iter().map(|selector| selector.locator.clone()).collect()
     }
 }
 
@@ -182,6 +178,8 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
+    use weir_types::{RefusalReason, SubscriptionChange};
+
     use super::*;
 
     fn type_url(name: &str) -> TypeUrl {
@@ -202,8 +200,8 @@ mod tests {
         ] {
             let none = (&Arc::default(), Box::default());
             let rights = Rights::new(none, (&keys, parameters(enforced)), String::new);
-            let given = rights.located(&type_url("cds"), &"a".into(), parameters(sent));
-            let given = (!given.is_withheld()).then(|| given.to_string());
+            let given = Selector::located("a", rights.with_enforced(parameters(sent)));
+            let given = rights.allow(&type_url("cds"), &given).then(|| given.locator.parameters.to_string());
             assert_eq!(given.as_deref(), wanted, "{enforced:?} {sent:?}");
         }
     }
@@ -218,13 +216,10 @@ mod tests {
     /// A request for these names, as it is read.
     fn asking(rights: &Rights, of: &str, names: &[&str], unsubscribe: Option<&str>) -> SubscriptionRequest {
         let type_url = type_url(of);
-        let parameters = DynamicParameters::empty();
-        let selector = |name: &str| {
-            let name = Name::from(name);
-            let parameters = rights.plain(&type_url, &name, &parameters);
-            Selector::plain(name, parameters)
-        };
+        let selector = |name: &str| Selector::plain(name, DynamicParameters::empty());
         let names: Vec<_> = names.iter().map(|name| selector(name)).collect();
+        let denied = names.iter().filter(|selector| !rights.allow(&type_url, selector));
+        let refused = denied.map(|selector| (selector.clone(), RefusalReason::Denied)).collect();
         let names = match unsubscribe {
             None => Names::Replace(names),
             Some(gone) => Names::Patch { subscribe: names, unsubscribe: vec![selector(gone)] },
@@ -234,13 +229,14 @@ mod tests {
             nonce: String::new(),
             nack: None,
             names,
+            refused,
             version: None,
             initial_versions: None,
         }
     }
 
     #[test]
-    fn only_what_is_allowed_or_withheld_passes() {
+    fn only_what_is_allowed_or_refused_by_name_passes() {
         let rights = narrow();
         for (of, names, unsubscribe, denied, passes) in [
             ("cds", &["a"][..], None, 0, true),
@@ -267,7 +263,7 @@ mod tests {
         let rights = narrow();
         let request = asking(&rights, "cds", &["a", "b"], None);
         let Names::Replace(names) = &request.names else { panic!("{request:?}") };
-        let subscribed = Subscription::default().patched(names, &[]);
+        let subscribed = Subscription::default().patched(SubscriptionChange::adding(names));
         assert_eq!(rights.check(&request, Some(&subscribed)), (None, Ok(())));
         let nameless = asking(&rights, "cds", &[], None);
         assert_eq!(rights.check(&nameless, Some(&subscribed)), (None, Ok(())), "it is not the first");

@@ -132,7 +132,7 @@ impl Session {
             return Err(refused.with_denied(denied));
         }
         let refused_before: Vec<Selector> =
-            self.refused_of(&request.type_url).map(|(selector, _)| selector.clone()).collect();
+            self.over_limit_of(&request.type_url).map(|(selector, _)| selector.clone()).collect();
         let (type_url, nonce, version) = (request.type_url.clone(), request.nonce.clone(), request.version);
         // What is refused of a poll is in its status.
         let refused = self.scope.is_some() && self.client.kind.takes_errors(self.machine.dialect());
@@ -173,18 +173,22 @@ impl Session {
         self.of_type(type_url).map(TypeSubscription::view).map(SubscribedView::subscription)
     }
 
-    fn refused_of(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&Selector, Arc<str>)> {
-        self.of_type(type_url).into_iter().flat_map(|type_subscription| type_subscription.view().refused())
+    fn over_limit_of(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&Selector, &Arc<str>)> {
+        self.of_type(type_url).into_iter().flat_map(|type_subscription| type_subscription.view().over_limit())
     }
 
     fn refused_since(&self, type_url: &TypeUrl, before: &[Selector]) -> Vec<RefusedName> {
-        let new = self.refused_of(type_url).filter(|(selector, _)| !before.contains(selector));
-        new.map(|(selector, reason)| RefusedName { name: selector.locator.name.clone(), reason }).collect()
+        let new = self.over_limit_of(type_url).filter(|(selector, _)| !before.contains(selector));
+        let refused = |(selector, reason): (&Selector, &Arc<str>)| RefusedName {
+            name: selector.locator.name.clone(),
+            reason: Arc::clone(reason),
+        };
+        new.map(refused).collect()
     }
 
     /// How many names are refused for now.
     fn refused(&self) -> usize {
-        self.types().iter().map(|type_subscription| type_subscription.view().refused().count()).sum()
+        self.types().iter().map(|type_subscription| type_subscription.view().over_limit().count()).sum()
     }
 
     /// The next response, if there is one. The caller has room to send it.

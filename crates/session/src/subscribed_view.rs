@@ -1,14 +1,13 @@
 //! The database's views, as the stream machine sees them.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_database::{Refused, UnavailableCounts, Unsettled, ViewHandle};
-use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, TypeUrl};
+use weir_database::{MOST_REFUSED, Refused, UnavailableCounts, Unsettled, ViewHandle};
+use weir_types::{
+    Commit, Cursor, Head, Name, RefusalReason, Refusals, Selector, Subscription, SubscriptionChange, TypeUrl,
+};
 
 use crate::error::StreamError;
-use crate::refused_names::RefusedNames;
 use crate::session::Env;
 use crate::stream::Nack;
 
@@ -21,32 +20,30 @@ pub(crate) struct NameErrors {
     pub(crate) refused: bool,
 }
 
-/// The view of the database that one type of a stream is subscribed to, and what is refused of the subscription.
+/// The view of the database that one type of a stream is subscribed to.
 pub struct SubscribedView {
     attachment: ViewHandle,
     pub(crate) errors: NameErrors,
-    refused_names: RefusedNames,
 }
 
 impl SubscribedView {
-    /// Subscribes to `add`.
+    /// Subscribes to `add`, of which the client may not have what is `denied`.
     pub(crate) fn new(
         type_url: &TypeUrl,
         add: &[Selector],
+        denied: &Refusals,
         env: &Env<'_>,
         errors: NameErrors,
     ) -> Result<Self, StreamError> {
-        let mut refused_names = RefusedNames::default();
-        let attach = |add: &[Selector]| env.database.attach(type_url, add, Arc::clone(env.subscriber));
-        let attachment = match attach(add) {
-            Ok(attachment) => attachment,
-            Err(refused) => {
-                tolerate(errors, &mut refused_names, &refused)?;
-                attach(&refused_names.placed(add)).map_err(|refused| too_much(&refused))?
-            }
+        let change = SubscriptionChange { add, remove: &[], refused: denied };
+        let attach = |change: SubscriptionChange<'_>| {
+            env.database.attach(type_url, change, Arc::clone(env.subscriber))
         };
-        refused_names.settle(&[], attachment.subscription());
-        Ok(Self { attachment, errors, refused_names })
+        let attachment = attach(change).or_else(|refused| {
+            let refused = with_refused(denied, &refused, errors, 0)?;
+            attach(SubscriptionChange { refused: &refused, ..change }).map_err(|refused| too_much(&refused))
+        })?;
+        Ok(Self { attachment, errors })
     }
 
     /// What nobody can be asked for, as far as that is sent.
@@ -59,19 +56,19 @@ impl SubscribedView {
         &self.attachment
     }
 
-    /// What is refused for now, and why.
-    pub(crate) fn refused(&self) -> impl Iterator<Item = (&Selector, Arc<str>)> {
-        self.refused_names.iter()
-    }
-
-    /// `selectors`, as the database knows them.
-    pub(crate) fn placed<'a>(&self, selectors: &'a BTreeSet<Selector>) -> Cow<'a, BTreeSet<Selector>> {
-        self.refused_names.placed_set(selectors)
+    /// What is beyond the limits for now, and which limit that is.
+    pub(crate) fn over_limit(&self) -> impl Iterator<Item = (&Selector, &Arc<str>)> {
+        let some = self.attachment.barred().exhausted > 0;
+        let refused = some.then(|| self.subscription().refused()).into_iter().flatten();
+        refused.filter_map(|(selector, reason)| match reason {
+            RefusalReason::OverLimit(why) => Some((selector, why)),
+            RefusalReason::Denied => None,
+        })
     }
 
     /// Everything that the client is subscribed to.
     pub fn subscription(&self) -> &Subscription {
-        self.refused_names.subscription().unwrap_or_else(|| self.attachment.subscription())
+        self.attachment.subscription()
     }
 
     /// The newest commits that concern the subscription.
@@ -127,42 +124,36 @@ impl SubscribedView {
         self.attachment.advance(cursor);
     }
 
-    /// Subscribes to `add` and no longer to `remove`; nothing changes on refusal.
-    pub(crate) fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), StreamError> {
-        let gone = self.refused_names.placed(remove);
-        if let Err(refused) = self.attachment.change(add, &gone) {
-            tolerate(self.errors, &mut self.refused_names, &refused)?;
-            // What others take meanwhile ends the stream, as anything that has no error of a name.
-            let placed = self.refused_names.placed(add);
-            self.attachment.change(&placed, &gone).map_err(|refused| too_much(&refused))?;
-        }
-        self.refused_names.settle(remove, self.attachment.subscription());
-        Ok(())
+    /// Changes what is subscribed to; nothing changes on refusal.
+    pub(crate) fn change(&mut self, change: SubscriptionChange<'_>) -> Result<(), StreamError> {
+        let Err(refused) = self.attachment.change(change) else { return Ok(()) };
+        let refused = with_refused(change.refused, &refused, self.errors, self.over_limit().count())?;
+        // What others take meanwhile ends the stream, as anything that has no error of a name.
+        let change = SubscriptionChange { refused: &refused, ..change };
+        self.attachment.change(change).map_err(|refused| too_much(&refused))
     }
 
     /// Notes that the client asks again for `again`, which it is subscribed to: what must not be cached has to be fetched
     /// anew.
     pub(crate) fn ask_again(&mut self, again: &[Selector]) -> Result<(), StreamError> {
-        let here: Vec<_> =
-            again.iter().filter(|selector| !self.refused_names.contains(selector)).cloned().collect();
-        self.attachment.ask_again(&here).map_err(|refused| too_much(&refused))
+        let is_accepted = |selector: &&Selector| self.subscription().refusal(selector).is_none();
+        let accepted: Vec<_> = again.iter().filter(is_accepted).cloned().collect();
+        self.attachment.ask_again(&accepted).map_err(|refused| too_much(&refused))
     }
 
-    /// Subscribes to what could not be subscribed to when it was asked for, and for which an error stands, as far as it can
-    /// be now. Returns what that is.
+    /// Subscribes to what is beyond the limits, as far as it is so no longer. Returns what that is.
     pub(crate) fn retry(&mut self) -> Vec<Selector> {
-        let mut now = self.refused_names.refused();
+        let mut now: Vec<_> = self.over_limit().map(|(selector, _)| selector.clone()).collect();
         if now.is_empty() {
             return now;
         }
-        if let Err(refused) = self.attachment.retry(&now, &self.refused_names.placed(&now)) {
+        if let Err(refused) = self.attachment.retry(&now) {
             now.retain(|selector| !refused.0.iter().any(|(still, _)| still == selector));
             // What others have taken meanwhile is for the next time.
-            if now.is_empty() || self.attachment.retry(&now, &self.refused_names.placed(&now)).is_err() {
+            if now.is_empty() || self.attachment.retry(&now).is_err() {
                 return Vec::new();
             }
         }
-        self.refused_names.settle(&now, self.attachment.subscription());
         now
     }
 
@@ -172,16 +163,25 @@ impl SubscribedView {
     }
 }
 
-/// Notes what is refused, where the client is sent that.
-fn tolerate(
-    errors: NameErrors,
-    refused_names: &mut RefusedNames,
+/// What is `denied`, and what the database has `refused` of the same change, to a client that has `over_limit` names
+/// beyond the limits already.
+///
+/// # Errors
+/// Where the client is not sent an error of a name for it, or there is none: there is too much of it, or a wildcard.
+fn with_refused(
+    denied: &Refusals,
     refused: &Refused,
-) -> Result<(), StreamError> {
-    match errors.refused {
-        true => refused_names.add(refused),
-        false => Err(too_much(refused)),
+    errors: NameErrors,
+    over_limit: usize,
+) -> Result<Refusals, StreamError> {
+    let has_wildcard = refused.0.iter().any(|(selector, _)| selector.locator.is_wildcard());
+    if !errors.refused || has_wildcard || over_limit + refused.0.len() > MOST_REFUSED {
+        return Err(too_much(refused));
     }
+    let over = |(selector, limit): &(Selector, _)| {
+        (selector.clone(), RefusalReason::OverLimit(ToString::to_string(limit).into()))
+    };
+    Ok(denied.clone().into_iter().chain(refused.0.iter().map(over)).collect())
 }
 
 fn too_much(refused: &Refused) -> StreamError {

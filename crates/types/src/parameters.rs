@@ -15,16 +15,6 @@ struct Inner {
     /// Keyed per process, so that a client cannot aim for collisions.
     hash: u64,
     pairs: Box<[(Arc<str>, Arc<str>)]>,
-    withheld: Option<Withheld>,
-}
-
-/// Why somebody does not get what they ask for, whatever there is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Withheld {
-    /// It is for others.
-    Denied,
-    /// More is asked for than there may be: in words.
-    Exhausted(Arc<str>),
 }
 
 impl DynamicParameters {
@@ -36,34 +26,8 @@ impl DynamicParameters {
     }
 
     fn from_pairs(pairs: BTreeMap<Arc<str>, Arc<str>>) -> Self {
-        Self::from_sorted(pairs.into_iter().collect(), None)
-    }
-
-    fn from_sorted(pairs: Box<[(Arc<str>, Arc<str>)]>, withheld: Option<Withheld>) -> Self {
-        Self(Arc::new(Inner { hash: KEYED.hash_one((&pairs, &withheld)), pairs, withheld }))
-    }
-
-    /// These parameters, of somebody who may not have what they ask for. They match nothing, and nobody is asked for
-    /// what they name.
-    #[must_use]
-    pub fn withheld(&self) -> Self {
-        Self::from_sorted(self.0.pairs.clone(), Some(Withheld::Denied))
-    }
-
-    /// As [`Self::withheld`], since more is asked for than there may be: `why`.
-    #[must_use]
-    pub fn exhausted(&self, why: &str) -> Self {
-        Self::from_sorted(self.0.pairs.clone(), Some(Withheld::Exhausted(why.into())))
-    }
-
-    /// Whether nothing may be given to whoever has them.
-    pub fn is_withheld(&self) -> bool {
-        self.0.withheld.is_some()
-    }
-
-    /// Why nothing may be given to whoever has them.
-    pub fn why_withheld(&self) -> Option<&Withheld> {
-        self.0.withheld.as_ref()
+        let pairs: Box<[_]> = pairs.into_iter().collect();
+        Self(Arc::new(Inner { hash: KEYED.hash_one(&pairs), pairs }))
     }
 
     /// The value of `key`, if the client sent it.
@@ -120,10 +84,7 @@ impl Default for DynamicParameters {
 
 impl PartialEq for DynamicParameters {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.hash == other.0.hash
-                && self.0.withheld == other.0.withheld
-                && self.0.pairs == other.0.pairs)
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.pairs == other.0.pairs)
     }
 }
 
@@ -137,7 +98,7 @@ impl PartialOrd for DynamicParameters {
 
 impl Ord for DynamicParameters {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (&self.0.pairs, &self.0.withheld).cmp(&(&other.0.pairs, &other.0.withheld))
+        self.0.pairs.cmp(&other.0.pairs)
     }
 }
 
@@ -175,18 +136,6 @@ mod tests {
         assert_eq!(a, b);
         assert_eq!(KEYED.hash_one(&a), KEYED.hash_one(&b));
         assert_eq!(a.to_string(), "{app=x, env=prod}");
-    }
-
-    #[test]
-    fn what_is_withheld_is_no_equal() {
-        let sent: DynamicParameters = [("env", "prod")].into_iter().collect();
-        let withheld = sent.withheld();
-        assert!(withheld.is_withheld() && !sent.is_withheld());
-        assert_ne!(sent, withheld);
-        assert_ne!(sent.cmp(&withheld), std::cmp::Ordering::Equal);
-        assert_eq!(withheld, sent.withheld());
-        assert_eq!(KEYED.hash_one(&withheld), KEYED.hash_one(sent.withheld()));
-        assert_ne!(DynamicParameters::empty(), DynamicParameters::empty().withheld());
     }
 
     #[test]

@@ -1,26 +1,72 @@
-//! A set of selectors with an identity that is cheap to compare and cheap to step.
+//! What a logical stream is subscribed to, with an identity that is cheap to compare and cheap to step.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::{AddAssign, SubAssign};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::xdstp::collections_of;
 use crate::{Form, Name, Selector};
 
 static KEYED: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
 
-/// Identifies a set of selectors, whatever their order: the sum of their keyed 128-bit hashes. Two equal
-/// fingerprints are taken for equal sets; the keys are drawn per process, so that no client can aim for a
-/// collision.
+/// Why a client does not get what it is subscribed to, whatever there is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RefusalReason {
+    /// The client may not have it.
+    Denied,
+    /// A limit is reached: which one, in words. That may pass.
+    OverLimit(Arc<str>),
+}
+
+/// What is refused of a subscription, and why.
+pub type Refusals = BTreeMap<Selector, RefusalReason>;
+
+/// Nothing is refused.
+static NO_REFUSALS: Refusals = BTreeMap::new();
+
+/// A change of a subscription.
+#[derive(Clone, Copy, Debug)]
+pub struct SubscriptionChange<'a> {
+    /// What is subscribed to, or is no longer refused for what it was refused for. Without duplicates.
+    pub add: &'a [Selector],
+    /// What is not subscribed to any more. Without duplicates.
+    pub remove: &'a [Selector],
+    /// What of `add` is refused.
+    pub refused: &'a Refusals,
+}
+
+impl<'a> SubscriptionChange<'a> {
+    /// Subscribes to `add`; nothing is refused.
+    pub fn adding(add: &'a [Selector]) -> Self {
+        Self::new(add, &[])
+    }
+
+    /// Subscribes to `add` and no longer to `remove`; nothing is refused.
+    pub fn new(add: &'a [Selector], remove: &'a [Selector]) -> Self {
+        Self { add, remove, refused: &NO_REFUSALS }
+    }
+}
+
+/// Identifies a set of selectors, and what of it is refused, whatever their order: the sum of their keyed 128-bit
+/// hashes. Two equal fingerprints are taken for equal sets; the keys are drawn per process, so that no client can aim for
+/// a collision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u128);
 
 impl Fingerprint {
     /// The fingerprint of the set with this single member.
     pub fn of(selector: &Selector) -> Self {
+        Self::hashing(selector)
+    }
+
+    fn of_member(selector: &Selector, refusal: Option<&RefusalReason>) -> Self {
+        refusal.map_or_else(|| Self::of(selector), |reason| Self::hashing(&(selector, reason)))
+    }
+
+    fn hashing(member: &impl Hash) -> Self {
         let [high, low] = &*KEYED;
-        Self((u128::from(high.hash_one(selector)) << 64) | u128::from(low.hash_one(selector)))
+        Self((u128::from(high.hash_one(member)) << 64) | u128::from(low.hash_one(member)))
     }
 }
 
@@ -40,6 +86,8 @@ impl SubAssign for Fingerprint {
 #[derive(Clone, Debug, Default)]
 pub struct Subscription {
     selectors: HashSet<Selector>,
+    /// What the stream is sent an error for instead.
+    refused: Refusals,
     fingerprint: Fingerprint,
     /// The names of collections, and how many selectors there are of each.
     collections: HashMap<Name, usize>,
@@ -89,36 +137,56 @@ impl Subscription {
         self.fingerprint
     }
 
-    /// The identity of the set that [`Self::patched`] would give, without building it. `add` and `remove`
-    /// hold no duplicates.
-    pub fn patched_fingerprint(&self, add: &[Selector], remove: &[Selector]) -> Fingerprint {
+    /// What is refused, and why.
+    pub fn refused(&self) -> &Refusals {
+        &self.refused
+    }
+
+    /// Why `selector` is refused, if it is subscribed and refused.
+    pub fn refusal(&self, selector: &Selector) -> Option<&RefusalReason> {
+        self.refused.get(selector)
+    }
+
+    /// The identity of the set that [`Self::patched`] would give, without building it.
+    pub fn patched_fingerprint(&self, change: SubscriptionChange<'_>) -> Fingerprint {
+        let SubscriptionChange { add, remove, refused } = change;
         let mut fingerprint = self.fingerprint;
+        let own = |selector: &Selector| Fingerprint::of_member(selector, self.refusal(selector));
         for selector in remove.iter().filter(|s| self.contains(s)) {
-            fingerprint -= Fingerprint::of(selector);
+            fingerprint -= own(selector);
         }
-        let again: Vec<_> = add.iter().filter(|s| self.contains(s)).collect();
-        let removed: HashSet<_> = if again.is_empty() { HashSet::new() } else { remove.iter().collect() };
-        let stays = |selector: &Selector| self.contains(selector) && !removed.contains(selector);
-        for selector in add.iter().filter(|selector| !stays(selector)) {
-            fingerprint += Fingerprint::of(selector);
+        let has_again = add.iter().any(|s| self.contains(s));
+        let removed: HashSet<_> = if has_again { remove.iter().collect() } else { HashSet::new() };
+        for selector in add {
+            if self.contains(selector) && !removed.contains(selector) {
+                fingerprint -= own(selector);
+            }
+            fingerprint += Fingerprint::of_member(selector, refused.get(selector));
         }
         fingerprint
     }
 
-    fn counted(selectors: HashSet<Selector>, fingerprint: Fingerprint) -> Self {
-        let collections = count(selectors.iter().filter(|selector| selector.locator.is_collection()));
-        let located = count(selectors.iter().filter(|selector| selector.form == Form::Located));
-        Self { selectors, fingerprint, collections, located }
-    }
-
-    /// This set without `remove`, then with `add`.
-    pub fn patched(&self, add: &[Selector], remove: &[Selector]) -> Self {
+    /// This subscription without what `change` removes, then with what it adds.
+    pub fn patched(&self, change: SubscriptionChange<'_>) -> Self {
+        let SubscriptionChange { add, remove, refused } = change;
         let mut selectors = self.selectors.clone();
         for selector in remove {
             selectors.remove(selector);
         }
         selectors.extend(add.iter().cloned());
-        Self::counted(selectors, self.patched_fingerprint(add, remove))
+        let mut all_refused = self.refused.clone();
+        for selector in remove.iter().chain(add) {
+            all_refused.remove(selector);
+        }
+        let newly = |selector: &Selector| Some((selector.clone(), refused.get(selector)?.clone()));
+        all_refused.extend(add.iter().filter_map(newly));
+        Self::counted(selectors, all_refused, self.patched_fingerprint(change))
+    }
+
+    fn counted(selectors: HashSet<Selector>, refused: Refusals, fingerprint: Fingerprint) -> Self {
+        let collections = count(selectors.iter().filter(|selector| selector.locator.is_collection()));
+        let located = count(selectors.iter().filter(|selector| selector.form == Form::Located));
+        Self { selectors, refused, fingerprint, collections, located }
     }
 }
 
@@ -129,7 +197,7 @@ impl FromIterator<Selector> for Subscription {
         for selector in &selectors {
             fingerprint += Fingerprint::of(selector);
         }
-        Self::counted(selectors, fingerprint)
+        Self::counted(selectors, Refusals::new(), fingerprint)
     }
 }
 
@@ -156,12 +224,42 @@ mod tests {
         let (base, wanted) = (set(&["a", "b"]), set(&["b", "c"]));
         let add: Vec<_> = set(&["c", "b"]).iter().cloned().collect();
         let remove: Vec<_> = set(&["a", "x"]).iter().cloned().collect();
-        assert_eq!(base.patched_fingerprint(&add, &remove), wanted.fingerprint());
-        let patched = base.patched(&add, &remove);
+        let change = SubscriptionChange::new(&add, &remove);
+        assert_eq!(base.patched_fingerprint(change), wanted.fingerprint());
+        let patched = base.patched(change);
         assert_eq!((patched.fingerprint(), patched.len()), (wanted.fingerprint(), 2));
         assert_ne!(wanted.fingerprint(), set(&["a", "c"]).fingerprint());
         assert_eq!(wanted.collections(), 0);
         let collections: Vec<_> = set(&["*", "xdstp://x/T/*"]).iter().cloned().collect();
-        assert_eq!(wanted.patched(&collections, &[]).collections(), 2);
+        assert_eq!(wanted.patched(SubscriptionChange::adding(&collections)).collections(), 2);
+    }
+
+    #[test]
+    fn what_is_refused_is_part_of_the_identity() {
+        let (base, names) = (set(&["a", "b"]), set(&["b", "c"]));
+        let add: Vec<_> = names.iter().cloned().collect();
+        let of = |name: &str| Selector::plain(name, DynamicParameters::empty());
+        let reasons = [RefusalReason::Denied, RefusalReason::OverLimit("one".into())];
+        let patched = |from: &Subscription, reason: Option<&RefusalReason>| {
+            let refused = reason.map(|reason| (of("c"), reason.clone())).into_iter().collect();
+            let change = SubscriptionChange { refused: &refused, ..SubscriptionChange::adding(&add) };
+            let patched = from.patched(change);
+            assert_eq!(patched.fingerprint(), from.patched_fingerprint(change));
+            assert_eq!((patched.refusal(&of("c")), patched.refused().len()), (reason, refused.len()));
+            patched
+        };
+        let [accepted, denied, over] =
+            [None, Some(&reasons[0]), Some(&reasons[1])].map(|r| patched(&base, r));
+        assert_ne!(accepted.fingerprint(), denied.fingerprint());
+        assert_ne!(denied.fingerprint(), over.fingerprint());
+        for from in [&accepted, &denied, &over] {
+            for (reason, same) in
+                [(None, &accepted), (Some(&reasons[0]), &denied), (Some(&reasons[1]), &over)]
+            {
+                assert_eq!(patched(from, reason).fingerprint(), same.fingerprint(), "{reason:?}");
+            }
+            let without = from.patched(SubscriptionChange::new(&[], &[of("c")]));
+            assert_eq!((without.fingerprint(), without.refused().len()), (base.fingerprint(), 0));
+        }
     }
 }

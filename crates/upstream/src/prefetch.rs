@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use weir_database::{Database, ViewHandle, ViewListener};
-use weir_types::{Cursor, DynamicParameters, Selector, TypeUrl, WILDCARD};
+use weir_types::{Cursor, DynamicParameters, Selector, SubscriptionChange, TypeUrl, WILDCARD};
 
 /// How long after a refusal a subscription is tried again: limits are by the second.
 const RETRY: Duration = Duration::from_secs(1);
@@ -82,7 +82,11 @@ impl Prefetcher {
         let authority = &self.authority;
         for wanted in std::mem::take(&mut self.refused) {
             let Prefetch { type_url, parameters, .. } = &wanted;
-            match self.database.attach(type_url, &wanted.selectors(), self.changed.clone()) {
+            match self.database.attach(
+                type_url,
+                SubscriptionChange::adding(&wanted.selectors()),
+                self.changed.clone(),
+            ) {
                 Ok(attached) => self.attached.push(attached),
                 Err(refusal) => {
                     tracing::warn!(authority, %type_url, %parameters, %refusal, "prefetch is over a limit; trying again");

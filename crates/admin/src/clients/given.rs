@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use weir_database::introspect::Shown;
-use weir_types::{Absence, Form, TypeUrl, Withheld};
+use weir_types::{Absence, Form, RefusalReason, TypeUrl};
 
 use crate::page::{Page, Part};
 use crate::problem::Problem;
@@ -54,22 +54,22 @@ pub struct Given {
 fn obstacle(shown: &Shown) -> Option<&'static str> {
     let nothing = shown.variant.is_none() && shown.absence == Absence::Unknown;
     let is_away = shown.error.as_ref().is_some_and(|error| error.is_unavailable());
-    let barred = shown.selector.locator.parameters.why_withheld().map(obstacle_of);
+    let barred = shown.refusal.as_ref().map(obstacle_of);
     barred.or_else(|| (nothing && is_away).then_some(AWAY))
 }
 
 /// The same where it is a question of who asks.
-pub(crate) fn obstacle_of(withheld: &Withheld) -> &'static str {
-    match withheld {
-        Withheld::Denied => DENIED,
-        Withheld::Exhausted(_) => OVER_LIMIT,
+pub(crate) fn obstacle_of(refusal: &RefusalReason) -> &'static str {
+    match refusal {
+        RefusalReason::Denied => DENIED,
+        RefusalReason::OverLimit(_) => OVER_LIMIT,
     }
 }
 
 impl Given {
     fn of(type_url: &TypeUrl, shown: Shown) -> Self {
         let obstacle = obstacle(&shown);
-        let Shown { selector, variant, absence, error } = shown;
+        let Shown { selector, variant, absence, error, refusal: _ } = shown;
         let variant = variant.map(|(variant, _)| variant);
         let absence = match absence {
             Absence::Unknown => "unknown",

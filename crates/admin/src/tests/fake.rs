@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use weir_database::{Database, Settings, ViewHandle, ViewListener};
 use weir_types::constraints::Expr;
 use weir_types::{
-    Batch, Constraints, Content, DynamicParameters, Fingerprint, Name, Provenance, Selector, Subscription,
-    TypeUrl, Variant, VariantKey,
+    Batch, Constraints, Content, DynamicParameters, Fingerprint, Name, Provenance, RefusalReason, Selector,
+    Subscription, SubscriptionChange, TypeUrl, Variant, VariantKey,
 };
 
 use crate::{
@@ -88,25 +88,26 @@ impl Fake {
     }
 
     /// What each client is subscribed to of listeners: one that nobody rejects, and two that it does not get.
-    fn barred() -> Vec<Selector> {
-        let [open, denied, too_much] = ["open", "denied", "too-much"]
-            .map(|name| (name, [("env", "prod")].into_iter().collect::<DynamicParameters>()));
-        vec![
-            Selector::plain(open.0, open.1),
-            Selector::plain(denied.0, denied.1.withheld()),
-            Selector::plain(too_much.0, too_much.1.exhausted("that is too much")),
-        ]
+    fn barred<T>(use_it: impl FnOnce(SubscriptionChange<'_>) -> T) -> T {
+        let parameters: DynamicParameters = [("env", "prod")].into_iter().collect();
+        let all = ["open", "denied", "too-much"].map(|name| Selector::plain(name, parameters.clone()));
+        let [_, denied, too_much] = all.clone();
+        let over_limit = RefusalReason::OverLimit("that is too much".into());
+        let refused = [(denied, RefusalReason::Denied), (too_much, over_limit)].into();
+        use_it(SubscriptionChange { refused: &refused, ..SubscriptionChange::adding(&all) })
     }
 
     /// A stream that is subscribed to that.
     pub(crate) fn ask_for_barred(&self) -> ViewHandle {
-        self.database.attach(&TypeUrl::new(LDS), &Self::barred(), Arc::new(Nobody)).unwrap()
+        Self::barred(|change| self.database.attach(&TypeUrl::new(LDS), change, Arc::new(Nobody)).unwrap())
     }
 
     /// A stream that asks for a name.
     pub(crate) fn ask(&self, name: &str, parameters: &[(&str, &str)]) -> ViewHandle {
         let selector = Selector::plain(name, parameters.iter().copied().collect());
-        self.database.attach(&TypeUrl::new(CDS), &[selector], Arc::new(Nobody)).unwrap()
+        self.database
+            .attach(&TypeUrl::new(CDS), SubscriptionChange::adding(&[selector]), Arc::new(Nobody))
+            .unwrap()
     }
 
     fn expect_to_be_apart(&self) {
@@ -267,7 +268,7 @@ impl Instance for Fake {
     fn client_views(&self, id: u64) -> Option<Vec<(TypeUrl, Fingerprint)>> {
         let selector = Selector::plain("*", [("env", "prod")].into_iter().collect());
         let subscription: Subscription = [selector].into_iter().collect();
-        let barred: Subscription = Self::barred().into_iter().collect();
+        let barred = Self::barred(|change| Subscription::default().patched(change));
         let views = [(CDS, subscription.fingerprint()), (LDS, barred.fingerprint())];
         (id <= self.clients).then(|| views.map(|(of_type, view)| (TypeUrl::new(of_type), view)).into())
     }

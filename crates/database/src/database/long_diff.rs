@@ -57,8 +57,8 @@ mod tests {
 
     use bytes::Bytes;
     use weir_types::{
-        Batch, Constraints, Content, Cursor, DynamicParameters, Provenance, Selector, TypeUrl, Variant,
-        VariantKey,
+        Batch, Constraints, Content, Cursor, DynamicParameters, Provenance, Selector, SubscriptionChange,
+        TypeUrl, Variant, VariantKey,
     };
 
     use super::*;
@@ -111,7 +111,8 @@ mod tests {
     fn d14_a_long_diff_loses_nothing_that_is_committed_meanwhile() {
         let database = Database::new(Settings::default());
         let all: Vec<_> = (0..NAMES).map(|i| Selector::plain(name(i), DynamicParameters::empty())).collect();
-        let attach = || database.attach(&type_url(), &all, Arc::new(Nobody)).unwrap();
+        let attach =
+            || database.attach(&type_url(), SubscriptionChange::adding(&all), Arc::new(Nobody)).unwrap();
         let step = |place: &mut ViewHandle, held: &mut BTreeMap<String, Bytes>| {
             let diff = place.diff(&Query::new(place.cursor(), Shape::Changes));
             apply(held, &diff);

@@ -30,12 +30,12 @@ impl Database {
         asking: &Asking<'_>,
     ) -> Result<(ViewId, Arc<Shared>), Refused> {
         let from = base.map(|base| cache.shared(base.view));
-        let size = from.as_ref().map_or(0, |from| from.subscription.len()) + patch.add.len();
+        let size = from.as_ref().map_or(0, |from| from.subscription.len()) + patch.change.add.len();
         if size > SLICE && !cache.makes_at_once(patch) {
             let nothing = Subscription::default();
             let from = from.as_ref().map_or(&nothing, |from| &from.subscription);
             // Both take long for a large subscription, and need nothing of what the lock guards.
-            let patched = cache.unlocked(|| from.patched(patch.add, patch.remove));
+            let patched = cache.unlocked(|| from.patched(patch.change));
             if let Some(grown) = self.grow(cache, patched, asking)? {
                 return Ok(cache.join_view(base, patch, grown));
             }
@@ -133,7 +133,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use weir_types::{DynamicParameters, Selector, TypeUrl};
+    use weir_types::{DynamicParameters, Selector, SubscriptionChange, TypeUrl};
 
     use super::*;
     use crate::view::ViewListener;
@@ -164,11 +164,15 @@ mod tests {
         let type_url = TypeUrl::new("type.googleapis.com/acme.Widget");
         let (all, count) = (names("a", 100 * SLICE), 100);
         let mut place = None;
-        let attach = || database.attach(&type_url, &all, Arc::new(Nobody)).unwrap();
+        let attach =
+            || database.attach(&type_url, SubscriptionChange::adding(&all), Arc::new(Nobody)).unwrap();
         assert!(slices(&mut || place = Some(attach())) >= count, "subscribing");
         let mut place = place.unwrap();
         let (more, less) = (names("b", 1), &all[..1]);
-        assert!(slices(&mut || place.change(&more, less).unwrap()) >= 2 * count, "moving to the next view");
+        assert!(
+            slices(&mut || place.change(SubscriptionChange::new(&more, less)).unwrap()) >= 2 * count,
+            "moving to the next view"
+        );
         let mut last = Some(place);
         assert!(slices(&mut || drop(last.take())) >= count, "going away");
         database.audit().unwrap();

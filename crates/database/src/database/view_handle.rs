@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription};
+use weir_types::{Commit, Cursor, Head, Name, Selector, Subscription, SubscriptionChange};
 
 use super::{Database, slices};
 use crate::demand::Asking;
@@ -25,21 +25,21 @@ pub struct ViewHandle {
 }
 
 impl ViewHandle {
-    /// Moves the stream to the neighbouring view without `remove` and with `add`. Its cursor is carried
+    /// Moves the stream to the neighbouring view of what `change` makes of the subscription. Its cursor is carried
     /// over: newly added selectors are owed by the caller. On refusal nothing changes.
-    pub fn change(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        self.patch(add, remove, false)
+    pub fn change(&mut self, change: SubscriptionChange<'_>) -> Result<(), Refused> {
+        self.patch(change, false)
     }
 
-    /// As [`Self::change`], where `add` was refused before and the client has not asked again: it is no further refusal if it
-    /// still is.
-    pub fn retry(&mut self, add: &[Selector], remove: &[Selector]) -> Result<(), Refused> {
-        self.patch(add, remove, true)
+    /// Subscribes to `refused`, which is refused so far and which the client has not asked for again: it is no further
+    /// refusal if it still is.
+    pub fn retry(&mut self, refused: &[Selector]) -> Result<(), Refused> {
+        self.patch(SubscriptionChange::adding(refused), true)
     }
 
-    fn patch(&mut self, add: &[Selector], remove: &[Selector], again: bool) -> Result<(), Refused> {
+    fn patch(&mut self, change: SubscriptionChange<'_>, again: bool) -> Result<(), Refused> {
         let (shared, cache) = (Arc::clone(&self.shared), Arc::clone(&self.cache));
-        let patch = Patch::of(&shared.subscription, add, remove);
+        let patch = Patch::of(&shared.subscription, change);
         self.step(&mut cache.lock(), patch, again)?;
         self.database.0.demand.announce();
         Ok(())
@@ -54,7 +54,8 @@ impl ViewHandle {
             if stale.is_empty() {
                 return Ok(());
             }
-            let patch = Patch { stale: &stale, ..Patch::of(&shared.subscription, &[], &[]) };
+            let patch =
+                Patch { stale: &stale, ..Patch::of(&shared.subscription, SubscriptionChange::adding(&[])) };
             self.step(&mut cache, patch, false)?;
         }
         self.database.0.demand.announce();

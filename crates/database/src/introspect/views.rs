@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Commit, DynamicParameters, Fingerprint, Form, Head, Name, ResourceError, Selector, TypeUrl,
-    Variant, Withheld,
+    Absence, Commit, DynamicParameters, Fingerprint, Form, Head, Name, RefusalReason, ResourceError,
+    Selector, TypeUrl, Variant,
 };
 
 use crate::Database;
@@ -43,6 +43,8 @@ pub struct Shown {
     pub absence: Absence,
     /// The error that upstream reports for it.
     pub error: Option<Arc<ResourceError>>,
+    /// Why it is refused, whatever upstream has.
+    pub refusal: Option<RefusalReason>,
 }
 
 impl Database {
@@ -65,10 +67,15 @@ impl Database {
     }
 
     /// Why the streams of a view are not given a name that they are subscribed to; none if that is not so.
-    pub fn barred(&self, type_url: &TypeUrl, subscription: Fingerprint, name: &Name) -> Option<Withheld> {
+    pub fn barred(
+        &self,
+        type_url: &TypeUrl,
+        subscription: Fingerprint,
+        name: &Name,
+    ) -> Option<RefusalReason> {
         let view = self.look_at(type_url, |cache| cache.shared_view(subscription))??;
-        let mut named = view.subscription.iter().filter(|selector| selector.locator.name == *name);
-        named.find_map(|selector| selector.locator.parameters.why_withheld().cloned())
+        let mut refused = view.subscription.refused().iter();
+        refused.find(|(selector, _)| selector.locator.name == *name).map(|(_, reason)| reason.clone())
     }
 
     /// The distinct parameters of what a view is subscribed to in a form, and how many selectors have them; none if

@@ -211,7 +211,8 @@ mod tests {
     use proptest::prelude::*;
     use weir_types::constraints::Expr;
     use weir_types::{
-        Breadth, Constraints, Content, Cursor, DynamicParameters, Name, Selector, Subscription, TypeUrl,
+        Breadth, Constraints, Content, Cursor, DynamicParameters, Name, Selector, Subscription,
+        SubscriptionChange, TypeUrl,
     };
 
     use super::super::{Patch, Standing};
@@ -279,7 +280,7 @@ mod tests {
                 Step::Join(kind) => {
                     let name = ["a", "b", "*"][kind / KINDS % 3];
                     let add = [Selector::plain(name, env(kind % KINDS))];
-                    let patch = Patch::of(&Subscription::default(), &add, &[]);
+                    let patch = Patch::of(&Subscription::default(), SubscriptionChange::adding(&add));
                     let asking = Asking { demand: &self.demand, quota: None, again: false };
                     let serial = || self.commits;
                     let joined =

@@ -44,7 +44,9 @@ impl TypeCache {
         selector: &Selector,
         demand: &Asking<'_>,
     ) -> Result<(), Refusal> {
-        let selection = self.ensure_selection(selector, demand)?;
+        let shared = Arc::clone(&self.views[view].shared);
+        let refusal = shared.subscription.refusal(selector);
+        let selection = self.ensure_selection(selector, refusal, demand)?;
         self.add_to_view(view, selector.clone(), selection);
         Ok(())
     }

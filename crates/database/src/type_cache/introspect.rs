@@ -133,6 +133,7 @@ impl TypeCache {
                 variant,
                 absence,
                 error: selection.failure().map(|failure| Arc::clone(&failure.error)),
+                refusal: selection.refusal.clone(),
             };
             let before = shown.len();
             shown.extend(

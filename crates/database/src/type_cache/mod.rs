@@ -15,6 +15,7 @@ mod errors;
 mod growth;
 mod introspect;
 mod leases;
+mod refused;
 mod statistics;
 mod subscribe;
 mod sweep;
@@ -22,7 +23,6 @@ mod tables;
 mod transaction;
 mod uncacheable;
 mod variants;
-mod withheld;
 
 use std::sync::Arc;
 

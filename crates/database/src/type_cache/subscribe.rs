@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use weir_types::{Absence, Breadth, Commit, Cursor, Fingerprint, Selector, Subscription, Variant};
+use weir_types::{
+    Absence, Breadth, Commit, Cursor, Fingerprint, RefusalReason, Selector, Subscription, SubscriptionChange,
+    Variant,
+};
 
 use super::TypeCache;
 use crate::demand::Asking;
@@ -21,8 +24,7 @@ pub(crate) struct Standing {
 /// A change of what a stream is subscribed to.
 #[derive(Clone, Copy)]
 pub(crate) struct Patch<'a> {
-    pub(crate) add: &'a [Selector],
-    pub(crate) remove: &'a [Selector],
+    pub(crate) change: SubscriptionChange<'a>,
     /// Of what stays, what must not be answered with what is here.
     pub(crate) stale: &'a [Selector],
     /// The identity of what is subscribed then.
@@ -31,8 +33,8 @@ pub(crate) struct Patch<'a> {
 
 impl<'a> Patch<'a> {
     /// Of a subscription. Takes time in proportion to what is added and removed, and needs no lock.
-    pub(crate) fn of(from: &Subscription, add: &'a [Selector], remove: &'a [Selector]) -> Self {
-        Self { add, remove, stale: &[], becomes: from.patched_fingerprint(add, remove) }
+    pub(crate) fn of(from: &Subscription, change: SubscriptionChange<'a>) -> Self {
+        Self { change, stale: &[], becomes: from.patched_fingerprint(change) }
     }
 }
 
@@ -52,7 +54,7 @@ impl TypeCache {
         let id = match self.finds_view(patch) {
             Some(id) => id,
             None => {
-                let patched = subscription.patched(patch.add, patch.remove);
+                let patched = subscription.patched(patch.change);
                 self.find_view(base, patched, patch.stale, demand, serial)?
             }
         };
@@ -78,7 +80,7 @@ impl TypeCache {
         {
             let selections = &self.selections;
             new.inherit(old, cursor, |selection| selections[selection].views.contains_key(&id));
-            self.transfer_tombstones(base, patch.remove, id);
+            self.transfer_tombstones(base, patch.change.remove, id);
         }
         let view = &mut self.views[id];
         view.streams += 1;
@@ -108,15 +110,18 @@ impl TypeCache {
         demand: &Asking<'_>,
         serial: impl FnOnce() -> u64,
     ) -> Result<ViewId, Refused> {
-        let kept =
-            base.filter(|_| self.has_uncacheable).map(|base| Arc::clone(&self.views[base.view].selections));
-        let kept = kept.unwrap_or_default();
+        let kept = base.filter(|_| self.has_uncacheable);
+        let kept = kept.map(|base| Arc::clone(&self.views[base.view].selections)).unwrap_or_default();
         let mut selections = HashMap::with_capacity(subscription.len());
         let mut refused = Vec::new();
         for selector in subscription.iter() {
+            let refusal = subscription.refusal(selector);
+            let is_kept = |id: &SelectionId| {
+                !stale.contains(selector) && self.selections[*id].refusal.as_ref() == refusal
+            };
             let id = match kept.get(selector) {
-                Some(id) if !stale.contains(selector) => Ok(*id),
-                older => self.ensure_selection(selector, demand).inspect(|id| {
+                Some(id) if is_kept(id) => Ok(*id),
+                older => self.ensure_selection(selector, refusal, demand).inspect(|id| {
                     let held = older.map(|older| self.selections[*older].held());
                     self.selections[*id].succeed(held.unwrap_or_default());
                 }),
@@ -161,13 +166,14 @@ impl TypeCache {
     pub(super) fn ensure_selection(
         &mut self,
         selector: &Selector,
+        refusal: Option<&RefusalReason>,
         demand: &Asking<'_>,
     ) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
-        let youngest = self.selections.find(locator);
-        if locator.parameters.is_withheld() {
-            return Ok(youngest.unwrap_or_else(|| self.withhold(locator)));
+        if let Some(reason) = refusal {
+            return Ok(self.ensure_refused(locator, reason));
         }
+        let youngest = self.selections.find(locator);
         let mut charge = None;
         match youngest.map(|id| (id, &mut self.selections[id])) {
             None => charge = demand.want(&self.type_url, locator)?,

@@ -78,7 +78,7 @@ impl TypeCache {
     fn give_up(&mut self, id: SelectionId, demand: &Demand, unreached: &mut Unreached) {
         let (selection, last) = self.selections.remove(id);
         let locator = &selection.locator;
-        if locator.parameters.is_withheld() {
+        if selection.refusal.is_some() {
             return;
         }
         if last {

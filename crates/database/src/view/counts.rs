@@ -1,6 +1,6 @@
 //! How much of a subscription is not answered, or not given.
 
-use weir_types::{Breadth, Subscription, Withheld};
+use weir_types::{Breadth, RefusalReason, Subscription};
 
 /// How much of a subscription upstream has not answered yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,10 +62,10 @@ pub struct Barred {
 impl Barred {
     pub(super) fn of(subscription: &Subscription) -> Self {
         let mut barred = Self::default();
-        for why in subscription.iter().filter_map(|selector| selector.locator.parameters.why_withheld()) {
-            match why {
-                Withheld::Denied => barred.denied += 1,
-                Withheld::Exhausted(_) => barred.exhausted += 1,
+        for reason in subscription.refused().values() {
+            match reason {
+                RefusalReason::Denied => barred.denied += 1,
+                RefusalReason::OverLimit(_) => barred.exhausted += 1,
             }
         }
         barred

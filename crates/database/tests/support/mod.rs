@@ -17,7 +17,7 @@ use weir_database::{Database, Diff, Query, Refresh, Settings, Shape, ViewHandle,
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Name,
-    Provenance, ResourceLocator, Selector, TypeUrl, Variant, VariantKey, WILDCARD,
+    Provenance, ResourceLocator, Selector, SubscriptionChange, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 
 pub const IDLE: Duration = Duration::from_secs(60);
@@ -94,9 +94,13 @@ impl Fixture {
     }
 
     pub fn attach(&self, selectors: &[Selector]) -> Stream {
+        self.attach_with(SubscriptionChange::adding(selectors))
+    }
+
+    pub fn attach_with(&self, change: SubscriptionChange<'_>) -> Stream {
         let woken = Arc::new(Woken::default());
         let subscriber = Arc::clone(&woken) as Arc<dyn ViewListener>;
-        let attachment = self.database.attach(&cds(), selectors, subscriber).expect("nothing is limited");
+        let attachment = self.database.attach(&cds(), change, subscriber).expect("nothing is limited");
         Stream { attachment, woken }
     }
 
@@ -208,7 +212,7 @@ impl Stream {
     }
 
     pub fn change(&mut self, add: &[Selector], remove: &[Selector]) {
-        self.attachment.change(add, remove).expect("nothing is limited");
+        self.attachment.change(SubscriptionChange::new(add, remove)).expect("nothing is limited");
     }
 
     pub fn woken(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_types::{KnownVersions, Selector, TypeUrl, Version};
+use weir_types::{KnownVersions, Refusals, Selector, TypeUrl, Version};
 
 use super::Nonce;
 
@@ -17,6 +17,8 @@ pub struct SubscriptionRequest {
     pub nack: Option<Nack>,
     /// What to subscribe to.
     pub names: Names,
+    /// What of that the client may not have.
+    pub refused: Refusals,
     /// State of the world: the version that the client has, if Weir could have given it.
     pub version: Option<Version>,
     /// Incremental: what the client holds from an earlier stream.

@@ -3,7 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
 
-use weir_types::{Commit, DynamicParameters, Form, Name, Selector, Subscription, TypeUrl, Version, WILDCARD};
+use weir_types::{
+    Commit, DynamicParameters, Form, Name, RefusalReason, Refusals, Selector, SubscriptionChange, TypeUrl,
+    Version, WILDCARD,
+};
 
 use super::initial_versions::InitialVersions;
 use super::response_state::ResponseState;
@@ -90,7 +93,7 @@ impl TypeSubscription {
             names.push(Selector::plain(WILDCARD, parameters.clone()));
         }
         Ok(Self {
-            view: SubscribedView::new(&request.type_url, &names, env, errors)?,
+            view: SubscribedView::new(&request.type_url, &names, &request.refused, env, errors)?,
             type_url: request.type_url,
             named,
             responses: ResponseState::new(request.version.is_some()),
@@ -123,19 +126,19 @@ impl TypeSubscription {
             Some(Verdict::Nack { .. }) => LastVerdict::Rejected,
             None => self.last_verdict,
         };
-        let is_nameless = request.names.is_empty();
+        let (is_nameless, refused) = (request.names.is_empty(), &request.refused);
         match request.names {
             Names::Replace(names) => {
                 let keeps_wildcard = is_nameless && !self.named;
                 self.named |= !is_nameless;
-                let changed = !keeps_wildcard && self.replace(names)?;
+                let changed = !keeps_wildcard && self.replace(names, refused)?;
                 if repeated && !changed {
                     self.resend.extend(self.view.subscription().iter().cloned());
                 }
             }
             Names::Patch { subscribe, unsubscribe } => {
                 self.named |= !is_nameless;
-                self.patch(subscribe, unsubscribe)?;
+                self.patch(subscribe, unsubscribe, refused)?;
             }
         }
         Ok(verdict)
@@ -161,15 +164,16 @@ impl TypeSubscription {
     }
 
     /// Subscribes to just `names`; newly named ones are owed. Returns whether that is a change.
-    fn replace(&mut self, names: Vec<Selector>) -> Result<bool, StreamError> {
-        let wanted: Subscription = names.into_iter().collect();
+    fn replace(&mut self, names: Vec<Selector>, refused: &Refusals) -> Result<bool, StreamError> {
+        let wanted: HashSet<Selector> = names.into_iter().collect();
         let subscription = self.view.subscription();
-        if wanted.fingerprint() == subscription.fingerprint() {
-            return Ok(false);
-        }
         let add: Vec<_> = wanted.iter().filter(|s| !subscription.contains(s)).cloned().collect();
         let remove: Vec<_> = subscription.iter().filter(|s| !wanted.contains(s)).cloned().collect();
-        self.view.change(&add, &remove)?;
+        if add.is_empty() && remove.is_empty() {
+            return Ok(false);
+        }
+        let shown = self.may_have_shown(&remove);
+        self.view.change(SubscriptionChange { add: &add, remove: &remove, refused })?;
         self.initial_versions.unsubscribe(&remove, self.view.subscription());
         if !remove.is_empty() {
             // The client keeps less than that version stood for.
@@ -180,19 +184,25 @@ impl TypeSubscription {
         // Whom it waited for may have been given up.
         self.pending_errors_are_due |= !self.pending_errors.is_empty();
         self.resend.extend(add);
-        self.resend_covered(remove)?;
+        self.resend_covered(shown)?;
         Ok(true)
     }
 
-    fn patch(&mut self, subscribe: Vec<Selector>, unsubscribe: Vec<Selector>) -> Result<(), StreamError> {
+    fn patch(
+        &mut self,
+        subscribe: Vec<Selector>,
+        unsubscribe: Vec<Selector>,
+        refused: &Refusals,
+    ) -> Result<(), StreamError> {
         let subscribe_wanted = without_both(subscribe.clone(), &unsubscribe);
         let unsubscribe = without_both(unsubscribe, &subscribe);
         let subscription = self.view.subscription();
         let (again, add): (Vec<_>, Vec<_>) =
             subscribe_wanted.iter().cloned().partition(|selector| subscription.contains(selector));
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
+        let shown = self.may_have_shown(&remove);
         if !add.is_empty() || !remove.is_empty() {
-            self.view.change(&add, &remove)?;
+            self.view.change(SubscriptionChange { add: &add, remove: &remove, refused })?;
             self.initial_versions.unsubscribe(&remove, self.view.subscription());
         }
         if !again.is_empty() {
@@ -206,7 +216,14 @@ impl TypeSubscription {
         self.pending_errors_are_due |= !remove.is_empty() && !self.pending_errors.is_empty();
         self.initial_versions.subscribe_again(&again);
         self.resend.extend(subscribe_wanted);
-        self.resend_covered(remove)
+        self.resend_covered(shown)
+    }
+
+    /// What of `selectors` the client may have been sent: not what it may not have, whoever else is subscribed to that.
+    fn may_have_shown(&self, selectors: &[Selector]) -> Vec<Selector> {
+        let subscription = self.view.subscription();
+        let denied = |selector: &Selector| subscription.refusal(selector) == Some(&RefusalReason::Denied);
+        selectors.iter().filter(|selector| !denied(selector)).cloned().collect()
     }
 
     /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it, whatever the

@@ -11,7 +11,7 @@ use weir_database::{Database, Diff, Query, Refresh, Shape, ViewHandle, ViewListe
 use weir_protocol::Dialect;
 use weir_testkit::wait::{until, within};
 use weir_testkit::{FakeControlPlane, Published};
-use weir_types::{Cursor, DynamicParameters, Selector, TypeUrl, Variant};
+use weir_types::{Cursor, DynamicParameters, Selector, SubscriptionChange, TypeUrl, Variant};
 use weir_upstream::{Backoff, Change, Naming, NodeTemplate, Settings, Source, Status};
 use weir_wire::discovery::Node;
 
@@ -94,7 +94,10 @@ impl World {
         let selectors: Vec<_> = locators.iter().map(|text| selector(text)).collect();
         let (changes, seen) = watch::channel(());
         let subscriber = Arc::new(Waker(changes));
-        let attachment = self.database.attach(type_url, &selectors, subscriber).expect("not refused");
+        let attachment = self
+            .database
+            .attach(type_url, SubscriptionChange::adding(&selectors), subscriber)
+            .expect("not refused");
         View { attachment, changes: seen }
     }
 

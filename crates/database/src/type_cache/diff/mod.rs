@@ -311,8 +311,8 @@ impl<'a> DiffBuilder<'a> {
         if news {
             self.changed = true;
             self.answer_with_nothing(form, selection);
-            let withheld = selection.locator.parameters.is_withheld();
-            if form == Form::Located && !withheld && self.is_claimed(name) && !self.is_unanswered(name) {
+            let is_refused = selection.refusal.is_some();
+            if form == Form::Located && !is_refused && self.is_claimed(name) && !self.is_unanswered(name) {
                 self.remove_claimed(name);
             }
         }

@@ -128,11 +128,14 @@ pub(crate) fn assemble((mut cache, copying): (TypeCache, Copying)) -> Snapshot {
     let Copying { view, asked, selections, names, changes, .. } = copying;
     cache.views[view].set_changes(changes);
     // Of names that were not copied, a diff reads which locators the view has.
-    for (Selector { locator, form }, id) in &*asked {
-        let is_one = !locator.parameters.is_withheld();
-        let is_listed = *form == Form::Plain
-            && asked.contains_key(&Selector { locator: locator.clone(), form: Form::Located });
-        if is_one && !is_listed && !names.contains_key(&locator.name) {
+    let shared = Arc::clone(&cache.views[view].shared);
+    let is_refused = |selector: &Selector| shared.subscription.refusal(selector).is_some();
+    for (selector @ Selector { locator, form }, id) in &*asked {
+        let is_listed = || {
+            let twin = Selector { locator: locator.clone(), form: Form::Located };
+            *form == Form::Plain && asked.contains_key(&twin) && !is_refused(&twin)
+        };
+        if !is_refused(selector) && !is_listed() && !names.contains_key(&locator.name) {
             cache.selections.list(locator, *id);
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use slab::Slab;
 use weir_types::xdstp::collections_of;
-use weir_types::{DynamicParameters, Name, ResourceLocator, authority};
+use weir_types::{DynamicParameters, Name, RefusalReason, ResourceLocator, authority};
 
 use super::SelectionSet;
 use crate::selection::Selection;
@@ -22,8 +22,8 @@ pub(crate) struct SelectionTable {
     slots: Slab<Arc<Selection>>,
     by_name: IndexMap<Name, SelectionSet>,
     by_collection: HashMap<Name, SelectionSet>,
-    /// Those of whoever may not have what they ask for. What upstream states does not reach them.
-    withheld: IndexMap<ResourceLocator, SelectionId>,
+    /// Those of clients that are refused what they ask for. What upstream states does not reach them.
+    refused: IndexMap<(ResourceLocator, RefusalReason), SelectionId>,
     /// Those that no view contains, and since when; none until the next sweep.
     idle: BTreeMap<SelectionId, Option<Instant>>,
     /// How many were not the first of their locator.
@@ -33,12 +33,12 @@ pub(crate) struct SelectionTable {
 impl SelectionTable {
     /// Adds a selection that no view contains, and that whoever subscribes to its locator from now on joins.
     pub(crate) fn add(&mut self, selection: Selection) -> SelectionId {
-        let locator = selection.locator.clone();
+        let (locator, refusal) = (selection.locator.clone(), selection.refusal.clone());
         let id = SelectionId(self.slots.insert(Arc::new(selection)));
         self.idle.insert(id, None);
-        match locator.parameters.is_withheld() {
-            true => _ = self.withheld.insert(locator, id),
-            false => self.set(&locator).add(locator.parameters, id),
+        match refusal {
+            Some(reason) => _ = self.refused.insert((locator, reason), id),
+            None => self.set(&locator).add(locator.parameters, id),
         }
         id
     }
@@ -62,8 +62,8 @@ impl SelectionTable {
         self.idle.remove(&id);
         let selection = self.slots.remove(id.0);
         let locator = &selection.locator;
-        if locator.parameters.is_withheld() {
-            self.withheld.swap_remove(locator);
+        if let Some(reason) = &selection.refusal {
+            self.refused.swap_remove(&(locator.clone(), reason.clone()));
             return (selection, false);
         }
         let Some(set) = self.set_mut(locator) else { return (selection, false) };
@@ -82,14 +82,20 @@ impl SelectionTable {
 
     /// The selection that whoever subscribes to a locator now joins, if anyone asks for it or did so lately.
     pub(crate) fn find(&self, locator: &ResourceLocator) -> Option<SelectionId> {
-        if locator.parameters.is_withheld() {
-            return self.withheld.get(locator).copied();
-        }
         let set = match locator.is_collection() {
             true => self.of_collection(&locator.name)?,
             false => self.of_name(&locator.name)?,
         };
         set.youngest(&locator.parameters)
+    }
+
+    /// The selection of whoever is refused a locator for `reason`, if anyone is or was lately.
+    pub(crate) fn find_refused(
+        &self,
+        locator: &ResourceLocator,
+        reason: &RefusalReason,
+    ) -> Option<SelectionId> {
+        self.refused.get(&(locator.clone(), reason.clone())).copied()
     }
 
     /// The number of a selection that is not the first of its locator.
@@ -255,7 +261,7 @@ impl SelectionTable {
     /// Whether all that is listed is there.
     pub(crate) fn is_sound(&self) -> bool {
         let listed = self.by_name.values().chain(self.by_collection.values()).flat_map(SelectionSet::iter);
-        let mut all = listed.map(|(_, id)| id).chain(self.withheld.values().copied());
+        let mut all = listed.map(|(_, id)| id).chain(self.refused.values().copied());
         let sets = self.by_name.values().chain(self.by_collection.values());
         let fails = |(_, id): &(&DynamicParameters, SelectionId)| self[*id].failure().is_some();
         let mut sets = sets.map(|set| (set.iter().filter(fails).count(), set.failing()));

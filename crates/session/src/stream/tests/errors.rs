@@ -1,8 +1,11 @@
 //! Errors of resources: what they wait for, and what does not wait for them.
 
-use weir_types::Absence;
+use weir_types::constraints::Expr;
+use weir_types::{Absence, Constraints, Selector, Variant, VariantKey, WILDCARD};
 
+use super::messages::patch_selectors;
 use super::*;
+use crate::Rights;
 
 #[test]
 fn e01_an_error_that_a_resource_came_with_follows_it() {
@@ -61,4 +64,27 @@ fn s11_full_state_waits_for_what_is_failing_if_the_client_may_hold_it() {
         fixture.commit("cds", &["a"]);
         assert_eq!(fixture.drain().len(), 1, "{version:?}");
     }
+}
+
+#[test]
+fn p13_a_denied_locator_that_is_given_up_shows_nothing_of_what_others_have_there() {
+    let [claimed, everything] =
+        [("a", "test"), (WILDCARD, "prod")].map(|(name, env)| Selector::located(name, env_is(env)));
+    let mut f = Fixture::new(Delta);
+    f.others_select("cds", std::slice::from_ref(&claimed));
+    let content = f.fresh("cds", "a").content().clone();
+    let theirs = VariantKey::new("a", Constraints::new(Expr::value("env", "test")));
+    f.commit_batch("cds", |_, batch| batch.upserts.push(Variant::new(theirs, content)));
+    f.answer("cds");
+    let keys = Arc::from(["env".to_owned()]);
+    let nothing = (&Arc::default(), Box::default());
+    f.reconnect_with(Rights::new(nothing, (&keys, env_is("prod")), String::new));
+    f.sends(patch_selectors("cds", &[claimed.clone(), everything], &[]));
+    assert_eq!(f.only().errors, ["a"]);
+    f.sends(patch_selectors("cds", &[], &[claimed]));
+    assert_eq!(f.drain(), []);
+}
+
+fn env_is(value: &'static str) -> DynamicParameters {
+    [("env", value)].into_iter().collect()
 }

@@ -10,7 +10,7 @@ use weir_database::{Database, Observer, Settings, ViewHandle, ViewListener, Watc
 use weir_types::{
     Absence, Absent, Answered, ApiVersion, Batch, Code, Commit, Constraints, Content, Dialect,
     DynamicParameters, Failed, Form, Kind, KnownVersions, Provenance, ResourceError, Scope, Selector,
-    TypeUrl, Variant, VariantKey, WILDCARD,
+    SubscriptionChange, TypeUrl, Variant, VariantKey, WILDCARD,
 };
 use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::request::{DeltaRequest, Statement};
@@ -23,7 +23,7 @@ use super::messages::Response;
 use super::*;
 use crate::{
     ClientKind, ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, Handled, ResponseCache,
-    ResponseKey, Responses, Session, StreamError, TypeSubscription, Wrapping,
+    ResponseKey, Responses, Rights, Session, StreamError, TypeSubscription, Wrapping,
 };
 
 pub(super) fn type_url(short: &str) -> TypeUrl {
@@ -112,6 +112,13 @@ impl Fixture {
     pub(super) fn reconnect(&mut self) {
         let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
         self.session = session(ClientTransport::Grpc(service, self.dialect), ClientKind::Other);
+    }
+
+    /// Opens the stream of a client with these rights in place of this one.
+    pub(super) fn reconnect_with(&mut self, rights: Rights) {
+        let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
+        let client = ClientProfile { rights, parameters: parameters(), ..ClientProfile::default() };
+        self.session = session_of(ClientTransport::Grpc(service, self.dialect), client);
     }
 
     /// Polls by REST in place of this stream.
@@ -247,7 +254,13 @@ impl Fixture {
     /// Others subscribe, so that upstream has something to answer.
     fn others_subscribe(&mut self, short: &str, names: &[&str]) {
         let names: Vec<_> = names.iter().map(|name| Selector::plain(*name, parameters())).collect();
-        let others = self.database.attach(&type_url(short), &names, Arc::clone(&self.subscriber));
+        self.others_select(short, &names);
+    }
+
+    /// As [`Self::others_subscribe`].
+    pub(super) fn others_select(&mut self, short: &str, selectors: &[Selector]) {
+        let (change, subscriber) = (SubscriptionChange::adding(selectors), Arc::clone(&self.subscriber));
+        let others = self.database.attach(&type_url(short), change, subscriber);
         self.others.push(others.expect("nothing is limited"));
     }
 
@@ -334,7 +347,10 @@ pub(super) fn parameters() -> DynamicParameters {
 }
 
 fn session(transport: ClientTransport, kind: ClientKind) -> Session {
-    let client = ClientProfile { kind, parameters: parameters(), ..ClientProfile::default() };
+    session_of(transport, ClientProfile { kind, parameters: parameters(), ..ClientProfile::default() })
+}
+
+fn session_of(transport: ClientTransport, client: ClientProfile) -> Session {
     let wrapping = Wrapping { always: true, for_ttl: true };
     Session::new(transport, Arc::new(client), wrapping, Arc::default(), 0)
 }
