@@ -19,7 +19,9 @@ mod type_cache;
 mod view;
 mod watch;
 
-pub use crate::type_cache::{Ambiguity, Diff, Errors, Failing, Query, Refresh, Removed, Shape, Statistics};
+pub use crate::type_cache::{
+    Ambiguity, Diff, Errors, Failing, News, Query, Refresh, RemovalDelivery, Removed, Shape, Statistics,
+};
 pub use database::{Applied, Committed, Database, ViewHandle};
 pub use demand::{DemandChange, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};

@@ -177,7 +177,7 @@ impl View {
     /// Whether what a client states to hold is to be compared with what there is: names, once all are answered.
     pub(crate) fn may_have_forgotten(&self, query: &Query<'_>) -> bool {
         let comparable = self.collections > 0 || self.shared.unsettled().names == 0;
-        query.known.is_some() && !query.defer_removals && comparable
+        query.known.is_some() && !query.defers_removals() && comparable
     }
 
     /// Whether as many cursors are known as streams are attached.

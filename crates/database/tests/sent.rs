@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_database::{Database, Diff, Query, Removed, Settings, Shape, ViewHandle, ViewListener};
+use weir_database::{
+    Database, Diff, Query, RemovalDelivery, Removed, Settings, Shape, ViewHandle, ViewListener,
+};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Code, Constraints, Content, Cursor, DynamicParameters, KnownVersions,
@@ -89,7 +91,7 @@ fn o02_what_is_held_back_is_shown_as_it_was_last() {
     };
     let held_back = |stream: &mut ViewHandle| {
         let after = stream.cursor();
-        let query = Query { defer_removals: true, ..Query::new(after, Shape::Everything) };
+        let query = Query { removals: RemovalDelivery::Deferred, ..Query::new(after, Shape::Everything) };
         let diff = stream.diff(&query);
         stream.advance(Cursor { additions: diff.to, ..after });
         let bodies = diff.resources.iter().map(|(variant, _)| variant.content().body.clone());
@@ -122,7 +124,8 @@ fn o02_what_is_held_back_is_what_took_the_place_of_the_others() {
         batch.upserts.extend(new.map(|key| Variant::new(key.clone(), content.clone())));
         database.commit(batch);
         let after = stream.cursor();
-        let diff = stream.diff(&Query { defer_removals: true, ..Query::new(after, Shape::Everything) });
+        let diff = stream
+            .diff(&Query { removals: RemovalDelivery::Deferred, ..Query::new(after, Shape::Everything) });
         stream.advance(Cursor { additions: diff.to, ..after });
         diff.resources.iter().map(|(variant, _)| variant.key().clone()).collect::<Vec<_>>()
     };

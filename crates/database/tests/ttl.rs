@@ -7,7 +7,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{Fixture, Stream, aliased, anyone, only, plain, prod, stated, wildcard};
-use weir_database::{Diff, Query, Refresh, Shape};
+use weir_database::{Diff, News, Query, Refresh, Shape};
 use weir_types::{
     Batch, Content, Cursor, Form, Heartbeat, KnownVersions, Provenance, Selector, Variant, VariantKey,
 };
@@ -107,7 +107,8 @@ fn t02_a_heartbeat_refreshes_and_is_passed_on_without_the_body() {
     f.receive(f.now + seconds(6), vec![], vec![beat(anyone("a")), beat(anyone("unheard of"))]);
     let diff = stream.sent_with(Shape::Changes, Refresh::Heartbeat);
     assert_eq!((stated(&diff), heartbeats(&diff)), ((vec![], vec![]), vec!["a[anyone]".to_owned()]));
-    assert_eq!((diff.version, diff.refreshed), (version, false));
+    assert_eq!(diff.version, version);
+    assert_ne!(diff.news, News::Refreshed);
     f.database.sweep(f.now + seconds(12));
     assert_eq!(stream.sent_delta().2, ["Name(\"b\")"]);
     f.database.sweep(f.now + seconds(16));
@@ -162,9 +163,9 @@ fn t05_state_of_the_world_is_sent_whole_again() {
             (stated(&diff).0, heartbeats(&diff)),
             (all.into_iter().map(str::to_owned).collect(), vec![])
         );
-        assert!(diff.changed && diff.refreshed && diff.version == first.version, "{shape:?}");
+        assert_eq!((diff.news, diff.version), (News::Refreshed, first.version), "{shape:?}");
         let quiet = stream.sent_with(shape, Refresh::Whole);
-        assert!(!quiet.refreshed && (!quiet.changed || shape == Shape::Changes));
+        assert_eq!(quiet.news, if shape == Shape::Changes { News::Changed } else { News::None });
     }
 }
 
@@ -177,8 +178,8 @@ fn t01_a_client_without_times_to_live_hears_no_heartbeat() {
         stream.sent_with(shape, Refresh::None);
         f.receive(f.now + seconds(6), vec![], vec![beat(anyone("a"))]);
         let diff = stream.sent_with(shape, Refresh::None);
-        assert!(!diff.refreshed && diff.heartbeats.is_empty());
-        assert!(diff.resources.is_empty() || !diff.changed);
+        assert!(diff.news != News::Refreshed && diff.heartbeats.is_empty());
+        assert!(diff.resources.is_empty() || diff.news == News::None);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use weir_database::{Diff, Part, Piece, Removed};
+use weir_database::{Diff, News, Part, Piece, Removed};
 use weir_types::{Constraints, Dialect, Form, Name, TypeUrl, Variant, Version};
 use weir_wire::frame::{Failing, Response};
 
@@ -31,8 +31,8 @@ impl Encoder<'_> {
     pub(crate) fn encode(&self, step: &Step<'_>, diff: &Diff) -> (Vec<Bytes>, bool, Encoding) {
         let gone = Gone::new(&diff.removed, &diff.errors.sent, step.dialect);
         let has_errors = !diff.errors.sent.is_empty() || step.dialect == Dialect::Sotw && !gone.is_empty();
-        let has_content = match step.everything {
-            true => diff.changed,
+        let has_content = match step.is_full_state() {
+            true => diff.news != News::None,
             false => {
                 !diff.resources.is_empty() || !diff.heartbeats.is_empty() || !gone.is_empty() || has_errors
             }
@@ -52,7 +52,7 @@ impl Encoder<'_> {
     fn frames(&self, step: &Step<'_>, diff: &Diff, encoding: &mut Encoding) -> Vec<Bytes> {
         let nonce = step.nonce(diff.to);
         // What is absent from a whole state is deleted, so that it cannot be split.
-        if step.everything || self.may_fit(diff) {
+        if step.is_full_state() || self.may_fit(diff) {
             let whole = Contents {
                 resources: &diff.resources,
                 heartbeats: &diff.heartbeats,
@@ -61,10 +61,10 @@ impl Encoder<'_> {
             };
             let frame = self.encode_one(step, diff.version, nonce, whole);
             if self.fits(&frame) {
-                encoding.whole_state_fits = step.everything;
+                encoding.whole_state_fits = step.is_full_state();
                 return vec![frame];
             }
-            if step.everything {
+            if step.is_full_state() {
                 encoding.oversized.push(frame.len() - HEADER);
                 return vec![frame];
             }

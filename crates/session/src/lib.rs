@@ -27,7 +27,7 @@ pub use responses::{EncodedResponse, Encoding, ResponseCache, ResponseKey, Respo
 pub use rights::{Denied, Grant, Rights};
 pub use session::{ClientTransport, Env, Handled, RefusedName, Session, SessionSettings};
 pub use stream::{
-    Nack, Names, Nonce, OutgoingResponse, Patience, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
+    Nack, Names, Nonce, OutgoingResponse, Patience, SubscriptionRequest, TypeSubscription, Verdict, Wait,
 };
 pub use subscribed_view::SubscribedView;
 pub use wrapping::Wrapping;

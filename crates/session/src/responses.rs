@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Diff, Query, Refresh, Shape};
+use weir_database::{Diff, News, Query, Refresh};
 use weir_types::{Commit, Dialect, Form, Kind, Name, Selector, TypeUrl, Variant, Version};
 use weir_wire::{scan, trace};
 use xxhash_rust::xxh3::Xxh3;
@@ -179,8 +179,8 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
         let view = step.type_subscription.view();
         let diff = view.attachment().diff(&Query {
             after: step.after,
-            shape: if step.everything { Shape::Everything } else { Shape::Changes },
-            defer_removals: step.defer_removals,
+            shape: step.shape,
+            removals: step.removals,
             resend: step.resend(),
             pending_errors: step.pending_errors(),
             known: step.known().map(|known| &**known),
@@ -215,7 +215,7 @@ impl<C: ResponseCache> StreamResponses<'_, C> {
             frame,
             rest,
             version: diff.version,
-            refreshes: diff.refreshed || !diff.heartbeats.is_empty(),
+            refreshes: diff.news == News::Refreshed || !diff.heartbeats.is_empty(),
             disputed: diff.disputed,
             has_errors,
             warming: warming(step.type_subscription.type_url(), &diff),

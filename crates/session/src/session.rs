@@ -30,7 +30,7 @@ use crate::responses::{ResponseCache, Responses, StreamResponses};
 use crate::rights::Denied;
 use crate::scope::Scope;
 use crate::stream::{
-    Mode, OutgoingResponse, ServerStream, SubscriptionRequest, TimedOut, TypeSubscription, Verdict,
+    Mode, OutgoingResponse, ServerStream, SubscriptionRequest, TypeSubscription, Verdict, Wait,
 };
 use crate::subscribed_view::{NameErrors, SubscribedView};
 use crate::wrapping::Wrapping;
@@ -213,7 +213,7 @@ impl Session {
     }
 
     /// Ends the waits whose time is up, and asks again for refused names. To be called at [`Self::poll_timeout`].
-    pub fn handle_timeout(&mut self, now: Instant) -> TimedOut {
+    pub fn handle_timeout(&mut self, now: Instant) -> Vec<Wait> {
         if let Some(mut retry) = self.retry.take_if(|retry| retry.at <= now) {
             self.machine.retry();
             if self.refused() > 0 {

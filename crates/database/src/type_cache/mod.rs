@@ -32,7 +32,7 @@ pub(crate) use growth::Forms;
 pub(crate) use subscribe::{Patch, Standing};
 use weir_types::{Commit, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, VariantKey};
 
-pub use diff::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
+pub use diff::{Diff, Errors, Failing, News, Query, Refresh, RemovalDelivery, Removed, Shape};
 pub use statistics::Statistics;
 
 use self::tables::{SelectionTable, VariantIndex, ViewTable};

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use weir_database::{Database, Diff, Query, Refresh, Settings, Shape, ViewHandle, ViewListener};
+use weir_database::{
+    Database, Diff, Query, Refresh, RemovalDelivery, Settings, Shape, ViewHandle, ViewListener,
+};
 use weir_types::constraints::Expr;
 use weir_types::{
     Absence, Answered, Batch, Constraints, Content, Cursor, DynamicParameters, KnownVersions, Name,
@@ -172,7 +174,7 @@ impl Stream {
         let pending_errors = pending_errors.iter().cloned().collect();
         let base = Query::new(self.attachment.cursor(), shape);
         let query = Query {
-            defer_removals,
+            removals: if defer_removals { RemovalDelivery::Deferred } else { RemovalDelivery::Now },
             pending_errors: &pending_errors,
             known,
             refresh,

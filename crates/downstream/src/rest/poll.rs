@@ -27,7 +27,7 @@ use crate::shared::now;
 use crate::signal::Signal;
 use crate::status::status;
 use crate::tallies;
-use weir_session::{ClientTransport, Handled, Request, Session};
+use weir_session::{ClientTransport, Handled, Request, Session, Wait};
 
 /// A request that waits for its answer.
 pub(super) struct Poll {
@@ -149,7 +149,7 @@ impl Poll {
                     if deadline.is_none() {
                         return Ok(None);
                     }
-                    if self.session.handle_timeout(now()).first_response {
+                    if self.session.handle_timeout(now()).contains(&Wait::FirstResponse) {
                         shared.metrics.first_response_timeout(Speech::Rest);
                     }
                 }

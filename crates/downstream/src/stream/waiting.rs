@@ -9,6 +9,8 @@ use tonic::Status;
 use weir_database::ViewListener as _;
 
 use super::{Open, Stream};
+use weir_session::Wait;
+
 use crate::shared::now;
 
 impl Stream {
@@ -38,20 +40,23 @@ impl Stream {
         let mut state = self.state.lock();
         let Some(open) = &mut state.open else { return };
         open.timer.take_if(|timer| *timer == deadline);
-        let ended = open.session.handle_timeout(now());
-        if ended.warming {
-            tracing::info!(
-                node = %open.client.id,
-                "cluster warming timed out; listeners and routes are sent"
-            );
-            self.shared.metrics.warming_timeout(self.dialect);
-        }
-        if ended.first_response {
-            tracing::info!(
-                node = %open.client.id,
-                "first response is sent without names that the control plane has not answered"
-            );
-            self.shared.metrics.first_response_timeout(self.dialect);
+        for wait in open.session.handle_timeout(now()) {
+            match wait {
+                Wait::Warming => {
+                    tracing::info!(
+                        node = %open.client.id,
+                        "cluster warming timed out; listeners and routes are sent"
+                    );
+                    self.shared.metrics.warming_timeout(self.dialect);
+                }
+                Wait::FirstResponse => {
+                    tracing::info!(
+                        node = %open.client.id,
+                        "first response is sent without names that the control plane has not answered"
+                    );
+                    self.shared.metrics.first_response_timeout(self.dialect);
+                }
+            }
         }
         // Also without any: what waits may wait for another time by now.
         self.signal.wake();

@@ -32,7 +32,9 @@ impl UpstreamSession {
         Some(match upstream_type.per_stream.exchange {
             ExchangeState::Responded => Memory::Outdated,
             ExchangeState::Requested if may_be_stated => Memory::Undecided,
-            ExchangeState::NotStarted { .. } | ExchangeState::Requested => Memory::Welcome,
+            ExchangeState::NotStarted | ExchangeState::ForcingResponse | ExchangeState::Requested => {
+                Memory::Welcome
+            }
         })
     }
 

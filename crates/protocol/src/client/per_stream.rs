@@ -28,17 +28,16 @@ pub(super) struct PerStreamState {
 /// How far the exchange of requests and responses has come.
 ///
 /// ```text
-///   NotStarted ─ first request ─► Requested ─ first response ─► Responded
+///   NotStarted, ForcingResponse ─ first request ─► Requested ─ first response ─► Responded
 ///
 ///   any ─ end of stream ─► NotStarted
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExchangeState {
     /// No request was sent.
-    NotStarted {
-        /// The first request leaves out some of what is held, so that the server has something to respond.
-        force_response: bool,
-    },
+    NotStarted,
+    /// No request was sent. The first one leaves out some of what is held, so that the server has something to respond.
+    ForcingResponse,
     /// A request was sent, and no response has come.
     Requested,
     /// A response has come.
@@ -64,18 +63,18 @@ pub enum ReopenReason {
 impl ExchangeState {
     /// Whether a request was sent.
     pub(super) fn is_started(self) -> bool {
-        !matches!(self, Self::NotStarted { .. })
+        !matches!(self, Self::NotStarted | Self::ForcingResponse)
     }
 
     /// Whether the first request has to be one that the server responds to.
     pub(super) fn forces_response(self) -> bool {
-        self == Self::NotStarted { force_response: true }
+        self == Self::ForcingResponse
     }
 
     /// Makes the first request one that the server responds to, if it was not sent yet.
     pub(super) fn force_response(&mut self) {
-        if let Self::NotStarted { force_response } = self {
-            *force_response = true;
+        if *self == Self::NotStarted {
+            *self = Self::ForcingResponse;
         }
     }
 }
@@ -84,7 +83,7 @@ impl PerStreamState {
     /// The state at the beginning of a stream.
     pub(super) fn new(dialect: Dialect) -> Self {
         Self {
-            exchange: ExchangeState::NotStarted { force_response: false },
+            exchange: ExchangeState::NotStarted,
             requests: 0,
             changed: false,
             reopen: None,

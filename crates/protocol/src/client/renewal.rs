@@ -2,6 +2,7 @@
 
 use weir_types::{Breadth, ResourceLocator, TypeUrl};
 
+use super::upstream_cache::Validity;
 use super::upstream_type::UpstreamType;
 use super::{Naming, ReopenReason, UpstreamSession};
 use crate::Dialect;
@@ -37,7 +38,7 @@ impl UpstreamType {
     /// Whether anything that answers `locator` was only for those who had asked for it when it came.
     pub(super) fn is_uncacheable(&self, naming: &Naming, locator: &ResourceLocator) -> bool {
         let uncacheable = |held: &super::upstream_cache::UpstreamVariant| {
-            held.uncacheable && naming.matches(&held.constraints, &locator.parameters)
+            held.validity == Validity::Uncacheable && naming.matches(&held.constraints, &locator.parameters)
         };
         match locator.breadth() {
             Breadth::Wildcard => self.cache.iter().flat_map(|(_, variants)| variants).any(uncacheable),

@@ -20,6 +20,17 @@ pub(super) enum Freshness {
     Remembered,
 }
 
+/// For how long what came of a variant counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Validity {
+    /// Until something else comes.
+    Unlimited,
+    /// For its time to live, unless the server refreshes it.
+    Limited,
+    /// It must not be cached: whoever comes late to it cannot be served what came.
+    Uncacheable,
+}
+
 /// What is remembered of a variant.
 #[derive(Debug)]
 pub(super) struct UpstreamVariant {
@@ -27,10 +38,7 @@ pub(super) struct UpstreamVariant {
     /// As upstream called it.
     pub(super) version: Arc<str>,
     pub(super) aliases: Arc<[Name]>,
-    /// It has a time to live, which ends if the server does not refresh it.
-    pub(super) has_ttl: bool,
-    /// It must not be cached: whoever comes late to it cannot be served what came.
-    pub(super) uncacheable: bool,
+    pub(super) validity: Validity,
     freshness: Freshness,
 }
 
@@ -57,7 +65,7 @@ impl UpstreamVariant {
 
     /// Whether it may be stated: nobody needs to have it sent again.
     pub(super) fn is_statable(&self) -> bool {
-        !(self.has_ttl || self.uncacheable)
+        self.validity == Validity::Unlimited
     }
 }
 
@@ -90,12 +98,16 @@ impl UpstreamCache {
     fn insert_as(&mut self, variant: &Variant, version: Arc<str>, freshness: Freshness) {
         let VariantKey { name, constraints } = variant.key();
         self.remove(variant.key());
+        let validity = match variant.content() {
+            content if content.do_not_cache => Validity::Uncacheable,
+            content if content.ttl.is_some() => Validity::Limited,
+            _ => Validity::Unlimited,
+        };
         let held = UpstreamVariant {
             constraints: constraints.clone(),
             version,
             aliases: Arc::clone(&variant.content().aliases),
-            has_ttl: variant.content().ttl.is_some(),
-            uncacheable: variant.content().do_not_cache,
+            validity,
             freshness,
         };
         self.put(name, held);
@@ -149,7 +161,9 @@ impl UpstreamCache {
         held.map(|held| {
             self.remembered -= usize::from(held.freshness == Freshness::Remembered);
             held.freshness = Freshness::Confirmed;
-            held.has_ttl = true;
+            if held.validity == Validity::Unlimited {
+                held.validity = Validity::Limited;
+            }
         })
         .is_some()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use weir_database::Refresh;
+use weir_database::{Refresh, RemovalDelivery, Shape};
 use weir_types::{Cursor, Dialect, Fingerprint, Selector};
 
 use crate::stream::{Nonce, Step};
@@ -18,8 +18,8 @@ pub struct ResponseKey {
     pub(super) sends_unavailable: bool,
     after: Cursor,
     nonce: Nonce,
-    everything: bool,
-    defer_removals: bool,
+    shape: Shape,
+    removals: RemovalDelivery,
     forced: bool,
     resend: Fingerprint,
     pending_errors: Fingerprint,
@@ -52,8 +52,8 @@ impl ResponseKey {
             sends_unavailable: view.errors.unavailable,
             after: step.after,
             nonce: step.nonce(view.head().newest()),
-            everything: step.everything,
-            defer_removals: step.defer_removals,
+            shape: step.shape,
+            removals: step.removals,
             forced: step.forced,
             resend: fingerprint(step.resend()),
             pending_errors: fingerprint(step.pending_errors()),

@@ -33,13 +33,12 @@ pub(crate) use step::Step;
 pub use subscription_request::{Nack, Names, SubscriptionRequest, Verdict};
 pub use transmit::OutgoingResponse;
 pub use type_subscription::TypeSubscription;
-pub use waiting::{Patience, TimedOut};
+pub use waiting::{Patience, Wait};
 
 use std::sync::Arc;
 
 use weir_types::{Dialect, DynamicParameters, Kind, Version};
 
-use self::split::Split;
 use self::waiting::ClusterWarming;
 use self::warming::Warming;
 use crate::error::StreamError;
@@ -86,10 +85,7 @@ pub(crate) struct ServerStream {
     /// Whether what may refer to clusters waits for those that were sent last.
     clusters: ClusterWarming,
     patience: Arc<Patience>,
-    /// Whether the client is a proxy, which may hold what it states no version of: its first responses are whole.
-    proxy: bool,
-    /// What is left of a step that takes more than one response.
-    split: Option<Box<Split>>,
+    client: ClientKind,
 }
 
 impl ServerStream {
@@ -103,8 +99,7 @@ impl ServerStream {
             warming: Warming::default(),
             clusters: ClusterWarming::default(),
             patience,
-            proxy: client.kind == ClientKind::Weir && !mode.is_poll(),
-            split: None,
+            client: client.kind,
         }
     }
 
@@ -140,7 +135,9 @@ impl ServerStream {
         }
         let rejected = request.nack.clone().map(|nack| Verdict::Nack { nonce: None, nack });
         let mut type_subscription = TypeSubscription::first(request, &self.parameters, env, errors)?;
-        type_subscription.expect_first(self.dialect, self.proxy, env.now + self.patience.first_response);
+        // Who polls is answered with the whole state, whoever it is.
+        let client = if self.mode.is_poll() { ClientKind::Other } else { self.client };
+        type_subscription.expect_first(self.dialect, client, env.now + self.patience.first_response);
         if type_url.kind() == Kind::ClusterLoadAssignment {
             let warming = std::mem::take(&mut self.warming);
             type_subscription.resend_held(|name| warming.contains(name));

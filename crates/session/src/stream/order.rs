@@ -17,16 +17,28 @@ use weir_types::Kind;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TypeProgress {
     pub(super) kind: Kind,
-    pub(super) has_additions: bool,
+    pub(super) additions: Additions,
     pub(super) has_removals: bool,
-    /// Whether the client waits for the additions: it has just asked for some, or has had no response yet.
-    pub(super) is_awaited: bool,
+}
+
+/// Whether a type has additions to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Additions {
+    None,
+    /// Changes of what the client has.
+    Pushed,
+    /// The client waits for them: it has just asked for some, or has had no response yet.
+    Awaited,
 }
 
 /// The part of a difference that a step is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum Portion {
+    /// Additions, and the removals with them.
+    Whole,
+    /// Additions, while the removals stay behind.
     Additions,
+    /// Removals, when there are no additions.
     Removals,
 }
 
@@ -35,9 +47,7 @@ pub(super) enum Phase {
 pub(super) struct NextStep {
     /// The place of its type.
     pub(super) index: usize,
-    pub(super) phase: Phase,
-    /// Whether removals stay behind while the additions leave.
-    pub(super) defer_removals: bool,
+    pub(super) portion: Portion,
 }
 
 /// The step that is made next by one of `types`, which are in the order in which additions leave, while the clusters that
@@ -49,12 +59,15 @@ pub(super) fn next_step(
     let (mut has_additions, mut last_removals) = (false, None);
     for (index, progress) in types.clone().enumerate() {
         if progress.may_add(clusters_are_warming) {
-            let defer_removals = defers_removals(types, index, clusters_are_warming);
-            return Some(NextStep { index, phase: Phase::Additions, defer_removals });
+            let defers = defers_removals(types, index, clusters_are_warming);
+            return Some(NextStep {
+                index,
+                portion: if defers { Portion::Additions } else { Portion::Whole },
+            });
         }
-        has_additions |= progress.has_additions;
+        has_additions |= progress.has_additions();
         if progress.may_remove(clusters_are_warming) {
-            last_removals = Some(NextStep { index, phase: Phase::Removals, defer_removals: false });
+            last_removals = Some(NextStep { index, portion: Portion::Removals });
         }
     }
     // Additions that wait for clusters go before any removal.
@@ -69,15 +82,23 @@ impl NextStep {
         clusters_are_warming: bool,
     ) -> bool {
         types.clone().take(self.index).any(|progress| progress.may_add(clusters_are_warming))
-            || defers_removals(types, self.index, clusters_are_warming) != self.defer_removals
+            || defers_removals(types, self.index, clusters_are_warming)
+                != (self.portion == Portion::Additions)
     }
 }
 
 impl TypeProgress {
+    fn has_additions(self) -> bool {
+        self.additions != Additions::None
+    }
+
     /// Whether there are additions that nothing has to come before.
     fn may_add(self, clusters_are_warming: bool) -> bool {
-        let waits = self.refers_to_clusters() && !self.is_awaited;
-        self.has_additions && !(waits && clusters_are_warming)
+        match self.additions {
+            Additions::None => false,
+            Additions::Pushed => !(self.refers_to_clusters() && clusters_are_warming),
+            Additions::Awaited => true,
+        }
     }
 
     /// Whether there are removals that nothing has to come before but additions.
@@ -109,7 +130,7 @@ fn defers_removals(
 }
 
 fn others_have_additions(types: impl Iterator<Item = TypeProgress>, index: usize) -> bool {
-    types.enumerate().any(|(other, progress)| other != index && progress.has_additions)
+    types.enumerate().any(|(other, progress)| other != index && progress.has_additions())
 }
 
 #[cfg(test)]
@@ -122,26 +143,28 @@ mod tests {
         let kinds = [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::RouteConfiguration, Kind::Secret];
         kinds.into_iter().zip(have).map(|(kind, has)| TypeProgress {
             kind,
-            has_additions: has.contains(['+', '!']),
+            additions: match has {
+                _ if has.contains('!') => Additions::Awaited,
+                _ if has.contains('+') => Additions::Pushed,
+                _ => Additions::None,
+            },
             has_removals: has.contains('-'),
-            is_awaited: has.contains('!'),
         })
     }
 
-    fn step(index: usize, phase: Phase, defer_removals: bool) -> Option<NextStep> {
-        Some(NextStep { index, phase, defer_removals })
+    fn step(index: usize, portion: Portion) -> Option<NextStep> {
+        Some(NextStep { index, portion })
     }
 
     #[test]
     fn o01_the_next_step_follows_from_what_each_type_has() {
-        use Phase::{Additions, Removals};
         for (have, warming, next) in [
             (["", "", "", ""], false, None),
-            (["+", "+", "+", "+"], false, step(0, Additions, true)),
-            (["-", "+", "", ""], false, step(1, Additions, false)),
-            (["-", "+-", "+", ""], false, step(1, Additions, true)),
-            (["-", "-", "", ""], false, step(1, Removals, false)),
-            (["-", "-", "-", "-"], false, step(3, Removals, false)),
+            (["+", "+", "+", "+"], false, step(0, Portion::Additions)),
+            (["-", "+", "", ""], false, step(1, Portion::Whole)),
+            (["-", "+-", "+", ""], false, step(1, Portion::Additions)),
+            (["-", "-", "", ""], false, step(1, Portion::Removals)),
+            (["-", "-", "-", "-"], false, step(3, Portion::Removals)),
         ] {
             assert_eq!(next_step(types(have), warming), next, "{have:?}");
         }
@@ -149,15 +172,14 @@ mod tests {
 
     #[test]
     fn o04_the_next_step_does_not_refer_to_clusters_that_warm() {
-        use Phase::{Additions, Removals};
         for (have, next) in [
             (["", "", "+", ""], None),
             (["", "", "+", "-"], None),
-            (["", "", "+", "+"], step(3, Additions, true)),
-            (["", "", "!", ""], step(2, Additions, false)),
-            (["+-", "", "", ""], step(0, Additions, true)),
+            (["", "", "+", "+"], step(3, Portion::Additions)),
+            (["", "", "!", ""], step(2, Portion::Whole)),
+            (["+-", "", "", ""], step(0, Portion::Additions)),
             (["-", "-", "", ""], None),
-            (["-", "-", "-", ""], step(2, Removals, false)),
+            (["-", "-", "-", ""], step(2, Portion::Removals)),
         ] {
             assert_eq!(next_step(types(have), true), next, "{have:?}");
         }

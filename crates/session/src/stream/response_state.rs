@@ -6,7 +6,7 @@
 //!        │                                        │
 //!        │ response                               │ response
 //!        v              ACK or NACK               v
-//!      Sent { acknowledged: false } ────> Sent { acknowledged: true }
+//!    Outstanding ─────────────────────────> Acknowledged
 //!        ^ │                                      │
 //!        └─┴────────────── response ──────────────┘
 //! ```
@@ -21,6 +21,8 @@ use super::Nonce;
 /// How a first response that names unanswered resources may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstResponse {
+    /// Complete and proved only: the client has stated a version, so it has resources of an earlier stream (SotW).
+    Proved,
     /// Complete only: it waits for every name.
     Complete,
     /// It waits for names that are under way, but not beyond the deadline.
@@ -33,72 +35,61 @@ pub(super) enum FirstResponse {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ResponseState {
     /// The first response is due.
-    AwaitingFirst {
-        /// How it may leave.
-        first: FirstResponse,
-        /// SotW: the client has stated a version, so it has resources of an earlier stream.
-        returning: bool,
-    },
+    AwaitingFirst(FirstResponse),
     /// There was nothing to send yet.
     NothingSent,
-    /// At least one response was sent.
-    Sent {
-        /// Of the newest response.
-        nonce: Nonce,
-        /// Whether the client has accepted or rejected the newest response.
-        acknowledged: bool,
-    },
+    /// The client has yet to accept or reject the newest response.
+    Outstanding(Nonce),
+    /// The client has accepted or rejected the newest response.
+    Acknowledged(Nonce),
 }
 
 impl ResponseState {
-    /// The first response is due, to a client that has stated a version (`returning`) or not.
-    pub(super) fn new(returning: bool) -> Self {
-        Self::AwaitingFirst { first: FirstResponse::Complete, returning }
+    /// The first response is due, to a client that `has_version` of an earlier stream or not.
+    pub(super) fn new(has_version: bool) -> Self {
+        Self::AwaitingFirst(if has_version { FirstResponse::Proved } else { FirstResponse::Complete })
     }
 
     /// Whether the first response is due.
     pub(super) fn is_awaiting_first(&self) -> bool {
-        matches!(self, Self::AwaitingFirst { .. })
+        matches!(self, Self::AwaitingFirst(_))
     }
 
     /// How the first response may leave, while it is due.
     pub(super) fn first(&self) -> Option<FirstResponse> {
-        if let Self::AwaitingFirst { first, .. } = self { Some(*first) } else { None }
+        if let Self::AwaitingFirst(first) = self { Some(*first) } else { None }
     }
 
     /// Decides how the first response may leave, while it is due.
     pub(super) fn set_first(&mut self, decided: FirstResponse) {
-        if let Self::AwaitingFirst { first, .. } = self {
+        if let Self::AwaitingFirst(first) = self {
             *first = decided;
         }
     }
 
-    /// Whether the first response is due to a client that has stated a version.
-    pub(super) fn is_returning(&self) -> bool {
-        matches!(self, Self::AwaitingFirst { returning: true, .. })
-    }
-
     /// The nonce of the newest response.
     pub(super) fn nonce(&self) -> Option<Nonce> {
-        if let Self::Sent { nonce, .. } = self { Some(*nonce) } else { None }
+        match self {
+            Self::Outstanding(nonce) | Self::Acknowledged(nonce) => Some(*nonce),
+            Self::AwaitingFirst(_) | Self::NothingSent => None,
+        }
     }
 
     /// Whether the client has accepted or rejected the newest response.
     pub(super) fn is_acknowledged(&self) -> bool {
-        matches!(self, Self::Sent { acknowledged: true, .. })
+        matches!(self, Self::Acknowledged(_))
     }
 
     /// Whether the client has yet to accept or reject the newest response.
     pub(super) fn is_outstanding(&self) -> bool {
-        matches!(self, Self::Sent { acknowledged: false, .. })
+        matches!(self, Self::Outstanding(_))
     }
 
     /// The client has accepted or rejected the newest response. Whether that was outstanding.
     pub(super) fn acknowledge(&mut self) -> bool {
-        match self {
-            Self::Sent { acknowledged, .. } => !std::mem::replace(acknowledged, true),
-            Self::AwaitingFirst { .. } | Self::NothingSent => false,
-        }
+        let Self::Outstanding(nonce) = *self else { return false };
+        *self = Self::Acknowledged(nonce);
+        true
     }
 
     /// A step was made that had nothing to send, or of which the response follows.
@@ -110,6 +101,6 @@ impl ResponseState {
 
     /// A response was sent.
     pub(super) fn send(&mut self, nonce: Nonce) {
-        *self = Self::Sent { nonce, acknowledged: false };
+        *self = Self::Outstanding(nonce);
     }
 }

@@ -7,37 +7,30 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use weir_types::{TypeUrl, Version};
+use weir_database::RemovalDelivery;
+use weir_types::Version;
 
-use super::{OutgoingResponse, ServerStream};
-
-/// What is left of a step.
+/// What is left of a step: never nothing.
 pub(super) struct Split {
-    pub(super) type_url: TypeUrl,
-    pub(super) version: Version,
-    pub(super) parts: Arc<[Bytes]>,
+    parts: Arc<[Bytes]>,
     /// The next one.
-    pub(super) next: usize,
-    /// Whether the parts together contain everything of the commit that they name.
-    pub(super) whole: bool,
+    next: usize,
+    /// That of what the client then has.
+    pub(super) version: Version,
+    /// Whether the parts together contain the removals of the commit that they name.
+    pub(super) removals: RemovalDelivery,
 }
 
-impl ServerStream {
-    pub(super) fn next_part(&mut self) -> Option<OutgoingResponse> {
-        let split = self.split.as_mut()?;
-        let index =
-            self.types.iter().position(|type_subscription| type_subscription.type_url == split.type_url)?;
-        let type_subscription = &mut self.types[index];
-        let frame = split.parts.get(split.next)?.clone();
-        let nonce = type_subscription.responses.nonce()?.following();
-        split.next += 1;
-        let last = split.next == split.parts.len();
-        let version = split.version;
-        type_subscription.sent(nonce, version, last && split.whole);
-        type_subscription.unfinished = !last;
-        if last {
-            self.split = None;
-        }
-        Some(OutgoingResponse { index, nonce, version, frame, refreshes: false, uncacheable: false })
+impl Split {
+    /// All of `parts` is to come; none where that is nothing.
+    pub(super) fn new(parts: Arc<[Bytes]>, version: Version, removals: RemovalDelivery) -> Option<Box<Self>> {
+        (!parts.is_empty()).then(|| Box::new(Self { parts, next: 0, version, removals }))
+    }
+
+    /// The next part, and what is left then.
+    pub(super) fn take_next(mut self: Box<Self>) -> (Bytes, Option<Box<Self>>) {
+        let part = self.parts[self.next].clone();
+        self.next += 1;
+        (part, (self.next < self.parts.len()).then_some(self))
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use weir_database::{RemovalDelivery, Shape};
 use weir_types::{Commit, Cursor, Dialect, KnownVersions, Selector};
 
 use super::{Nonce, TypeSubscription};
@@ -15,15 +16,20 @@ pub(crate) struct Step<'a> {
     pub(crate) dialect: Dialect,
     /// Up to where the client has been sent changes.
     pub(crate) after: Cursor,
-    /// Whether to send the whole state rather than what changed.
-    pub(crate) everything: bool,
-    /// Whether removals have to wait for other types.
-    pub(crate) defer_removals: bool,
+    /// Whether to send the whole state, or what changed.
+    pub(crate) shape: Shape,
+    /// Whether removals are sent, or have to wait for other types.
+    pub(crate) removals: RemovalDelivery,
     /// Whether to send a response even if there is nothing in it.
     pub(crate) forced: bool,
 }
 
 impl Step<'_> {
+    /// Whether to send the whole state rather than what changed.
+    pub(crate) fn is_full_state(&self) -> bool {
+        self.shape == Shape::Everything
+    }
+
     /// What must be sent though it did not change.
     pub(crate) fn resend(&self) -> &BTreeSet<Selector> {
         &self.type_subscription.resend

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use weir_database::{RemovalDelivery, Shape};
 use weir_types::{Cursor, Dialect, Kind, Name, Version};
 
-use super::order::{Phase, TypeProgress, next_step};
+use super::order::{Additions, Portion, TypeProgress, next_step};
 use super::split::Split;
 use super::{Mode, Nonce, ServerStream, Step, TypeSubscription};
 use crate::responses::{EncodedResponse, ResponseCache, StreamResponses};
@@ -41,22 +42,25 @@ impl ServerStream {
         self.look_at_endpoints();
         loop {
             let next = next_step(self.progress(), self.clusters_are_warming())?;
-            let (index, defer_removals) = (next.index, next.defer_removals);
+            let index = next.index;
+            let mut removals = match next.portion {
+                Portion::Whole | Portion::Removals => RemovalDelivery::Now,
+                Portion::Additions => RemovalDelivery::Deferred,
+            };
             let view = &self.types[index].view;
             let settled = view.unsettled() == (0, 0) && view.failing() == 0 && view.unproved() == 0;
-            let mut response = responses.get_or_make(&self.step(index, defer_removals));
+            let mut response = responses.get_or_make(&self.step(index, removals));
             let replaces =
-                next.phase == Phase::Additions && response.warming.is_some() && self.takes_away(index);
-            if replaces && !defer_removals {
-                response = responses.get_or_make(&self.step(index, true));
+                next.portion != Portion::Removals && response.warming.is_some() && self.takes_away(index);
+            if replaces && removals == RemovalDelivery::Now {
+                removals = RemovalDelivery::Deferred;
+                response = responses.get_or_make(&self.step(index, removals));
             }
             // Commits go on meanwhile: what must leave before this, or before its removals, comes first.
             if next.is_overtaken(self.progress(), self.clusters_are_warming()) {
                 continue;
             }
-            if let Some(transmit) =
-                self.make_step(index, defer_removals || replaces, settled, response, responses.now)
-            {
+            if let Some(transmit) = self.make_step(index, removals, settled, response, responses.now) {
                 return Some(transmit);
             }
         }
@@ -67,22 +71,34 @@ impl ServerStream {
         self.types.iter().map(|type_subscription| type_subscription.progress(self.dialect))
     }
 
+    /// The next part of a response that takes more than one: nothing comes in between.
+    fn next_part(&mut self) -> Option<OutgoingResponse> {
+        let index = self.types.iter().position(|of_type| of_type.split.is_some())?;
+        let type_subscription = &mut self.types[index];
+        let nonce = type_subscription.responses.nonce()?.following();
+        let split = type_subscription.split.take()?;
+        let Split { version, removals, .. } = *split;
+        let (frame, left) = split.take_next();
+        type_subscription.sent(nonce, version, removals, left);
+        Some(OutgoingResponse { index, nonce, version, frame, refreshes: false, uncacheable: false })
+    }
+
     /// Whether there may be something to send. If not, [`Self::poll_transmit`] would return nothing.
     pub(crate) fn is_due(&self) -> bool {
         let has_changes =
             |of_type: &TypeSubscription| of_type.has_additions(self.dialect) || of_type.has_removals();
-        self.split.is_some() || self.types.iter().any(has_changes)
+        self.types.iter().any(|of_type| of_type.split.is_some() || has_changes(of_type))
     }
 
-    fn step(&self, index: usize, defer_removals: bool) -> Step<'_> {
+    fn step(&self, index: usize, removals: RemovalDelivery) -> Step<'_> {
         let type_subscription = &self.types[index];
-        let full_state = type_subscription.is_full_state(self.dialect);
+        let is_full_state = type_subscription.is_full_state(self.dialect);
         Step {
             type_subscription,
             dialect: self.dialect,
             after: if self.mode.is_poll() { Cursor::default() } else { type_subscription.view.cursor() },
-            everything: full_state,
-            defer_removals,
+            shape: if is_full_state { Shape::Everything } else { Shape::Changes },
+            removals,
             forced: !type_subscription.is_answered()
                 && type_subscription.gates_first_response(self.dialect)
                 && type_subscription.initial_versions.get().is_none()
@@ -115,12 +131,13 @@ impl ServerStream {
     fn make_step(
         &mut self,
         index: usize,
-        defer_removals: bool,
+        removals_sent: RemovalDelivery,
         settled: bool,
         response: EncodedResponse,
         now: Instant,
     ) -> Option<OutgoingResponse> {
-        let up_to_date = self.is_up_to_date(index);
+        let (up_to_date, defer_removals) =
+            (self.is_up_to_date(index), removals_sent == RemovalDelivery::Deferred);
         let version = if self.mode.is_poll() { response.poll_version } else { response.version };
         let type_subscription = &mut self.types[index];
         let whole = type_subscription.is_full_state(self.dialect) || self.mode.is_poll();
@@ -154,14 +171,8 @@ impl ServerStream {
         if type_subscription.type_url.kind() == Kind::Cluster {
             self.begin_warming(response.new_clusters, now);
         }
-        let type_subscription = &mut self.types[index];
-        let last = response.rest.is_none();
-        type_subscription.sent(nonce, version, last && !defer_removals);
-        type_subscription.unfinished = !last;
-        self.split = response.rest.map(|parts| {
-            let type_url = type_subscription.type_url.clone();
-            Box::new(Split { type_url, version, parts, next: 0, whole: !defer_removals })
-        });
+        let split = response.rest.and_then(|parts| Split::new(parts, version, removals_sent));
+        self.types[index].sent(nonce, version, removals_sent, split);
         if let Some(clusters) = response.warming {
             self.warm(clusters);
         }
@@ -187,9 +198,12 @@ impl TypeSubscription {
     fn progress(&self, dialect: Dialect) -> TypeProgress {
         TypeProgress {
             kind: self.type_url.kind(),
-            has_additions: self.has_additions(dialect),
+            additions: match self.has_additions(dialect) {
+                false => Additions::None,
+                true if !self.is_answered() || self.is_asked_for() => Additions::Awaited,
+                true => Additions::Pushed,
+            },
             has_removals: self.has_removals(),
-            is_awaited: !self.is_answered() || self.is_asked_for(),
         }
     }
 

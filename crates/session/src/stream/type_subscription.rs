@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
 
+use weir_database::RemovalDelivery;
 use weir_types::{
     Commit, DynamicParameters, Form, Name, RefusalReason, Refusals, Selector, SubscriptionChange, TypeUrl,
     Version, WILDCARD,
@@ -10,6 +11,7 @@ use weir_types::{
 
 use super::initial_versions::InitialVersions;
 use super::response_state::ResponseState;
+use super::split::Split;
 use super::{Names, Nonce, SubscriptionRequest, Verdict};
 use crate::error::StreamError;
 use crate::session::Env;
@@ -37,8 +39,8 @@ pub struct TypeSubscription {
     last_verdict: LastVerdict,
     /// The newest response that did not contain everything of the commit that it names.
     partial: Option<Nonce>,
-    /// Whether further parts of the newest response are to come.
-    pub(super) unfinished: bool,
+    /// Further parts of the newest response, which are to come.
+    pub(super) split: Option<Box<Split>>,
     /// State of the world: the version that the client has.
     pub(super) version: Option<Version>,
     /// What must be sent although it did not change: newly named, asked for again, warming.
@@ -99,7 +101,7 @@ impl TypeSubscription {
             responses: ResponseState::new(request.version.is_some()),
             last_verdict: LastVerdict::None,
             partial: None,
-            unfinished: false,
+            split: None,
             version: request.version,
             resend: BTreeSet::new(),
             pending_errors: BTreeSet::new(),
@@ -148,7 +150,7 @@ impl TypeSubscription {
     /// older one.
     fn acknowledged_commit(&self, newest: Option<Nonce>, answered: &str) -> Option<Commit> {
         match newest {
-            Some(_) => (!self.unfinished).then(|| self.view.cursor().removals),
+            Some(_) => self.split.is_none().then(|| self.view.cursor().removals),
             None => {
                 let older = Nonce::parse(answered).filter(|older| Some(*older) < self.responses.nonce())?;
                 (Some(older) > self.partial).then_some(older.commit)
@@ -274,13 +276,20 @@ impl TypeSubscription {
         }
     }
 
-    /// Notes that a response has left; `whole` if it contains everything of the commit that it names.
-    pub(super) fn sent(&mut self, nonce: Nonce, version: Version, whole: bool) {
+    /// Notes that a response has left, and what follows of it.
+    pub(super) fn sent(
+        &mut self,
+        nonce: Nonce,
+        version: Version,
+        removals: RemovalDelivery,
+        split: Option<Box<Split>>,
+    ) {
         self.responses.send(nonce);
-        if !whole {
+        if split.is_some() || removals == RemovalDelivery::Deferred {
             self.partial = Some(nonce);
         }
         self.version = Some(version);
+        self.split = split;
     }
 }
 

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use weir_types::{Dialect, Kind, Name};
 
-use super::response_state::{FirstResponse, ResponseState};
+use super::response_state::FirstResponse;
 use super::{Mode, ServerStream, TypeSubscription};
+use crate::profile::ClientKind;
 
 /// For how long a stream waits for what may never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +35,13 @@ impl Default for Patience {
     }
 }
 
-/// Which waits have ended because their time was up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimedOut {
-    /// Something waited for clusters that are not warm yet.
-    pub warming: bool,
-    /// A first response waited for names that are not answered yet.
-    pub first_response: bool,
+/// What something has waited for in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Clusters that are not warm yet.
+    Warming,
+    /// First responses: for names that are not answered yet.
+    FirstResponse,
 }
 
 /// Whether the client has got ready the clusters that it was sent last.
@@ -65,20 +66,25 @@ pub(super) struct NewClusters {
 }
 
 impl ServerStream {
-    /// Ends the waits whose time is up. To be called at [`Self::poll_timeout`].
-    pub(crate) fn handle_timeout(&mut self, now: Instant) -> TimedOut {
-        let mut ended = TimedOut::default();
+    /// Ends the waits whose time is up, and returns for what something has waited. To be called at [`Self::poll_timeout`].
+    pub(crate) fn handle_timeout(&mut self, now: Instant) -> Vec<Wait> {
+        let mut ended = Vec::new();
         if matches!(&self.clusters, ClusterWarming::Warming(new) if new.deadline <= now) {
-            ended.warming = self.is_due();
+            if self.is_due() {
+                ended.push(Wait::Warming);
+            }
             self.clusters = ClusterWarming::Ready;
         }
+        let mut lacks_names = false;
         for type_subscription in &mut self.types {
             if matches!(type_subscription.responses.first(), Some(FirstResponse::Patient(until)) if until <= now)
             {
-                ended.first_response |=
-                    type_subscription.is_known_in_part() && type_subscription.view.under_way() > 0;
+                lacks_names |= type_subscription.is_known_in_part() && type_subscription.view.under_way() > 0;
                 type_subscription.responses.set_first(FirstResponse::Incomplete);
             }
+        }
+        if lacks_names {
+            ended.push(Wait::FirstResponse);
         }
         ended
     }
@@ -152,16 +158,15 @@ impl TypeSubscription {
 
     /// Chooses how complete the first response must be. A Weir downstream treats it as the answer to all its names,
     /// and may cache resources without stating a version: `Complete`. Other clients delete missing resources of
-    /// full-state types only: `Complete` if they state a version, `Patient` if not. All other responses may be
+    /// full-state types only: `Proved` if they state a version, `Patient` if not. All other responses may be
     /// `Incomplete`.
-    pub(super) fn expect_first(&mut self, dialect: Dialect, proxy: bool, deadline: Instant) {
-        let full_state = self.is_full_state(dialect);
-        self.responses.set_first(if proxy || full_state && self.responses.is_returning() {
-            FirstResponse::Complete
-        } else if full_state {
-            FirstResponse::Patient(deadline)
-        } else {
-            FirstResponse::Incomplete
+    pub(super) fn expect_first(&mut self, dialect: Dialect, client: ClientKind, deadline: Instant) {
+        let is_proved = self.responses.first() == Some(FirstResponse::Proved);
+        self.responses.set_first(match self.is_full_state(dialect) {
+            true if is_proved => FirstResponse::Proved,
+            _ if client == ClientKind::Weir => FirstResponse::Complete,
+            true => FirstResponse::Patient(deadline),
+            false => FirstResponse::Incomplete,
         });
     }
 
@@ -190,18 +195,19 @@ impl TypeSubscription {
     /// empty.
     pub(super) fn may_respond_first(&self, dialect: Dialect) -> bool {
         let (names, collections) = self.view.unsettled();
-        let ResponseState::AwaitingFirst { first, returning } = self.responses else { return false };
+        let Some(first) = self.responses.first() else { return false };
+        let is_proved = first == FirstResponse::Proved;
         if !self.is_full_state(dialect) {
             return collections == 0 || first != FirstResponse::Complete && self.answers_a_name();
         }
-        if collections > 0 || returning && self.view.unproved() > 0 {
+        if collections > 0 || is_proved && self.view.unproved() > 0 {
             return false;
         }
-        if names == 0 && !(returning && self.view.failing() > 0) {
+        if names == 0 && !(is_proved && self.view.failing() > 0) {
             return true;
         }
         match first {
-            FirstResponse::Complete => false,
+            FirstResponse::Proved | FirstResponse::Complete => false,
             FirstResponse::Patient(_) => self.is_known_in_part() && self.view.under_way() == 0,
             FirstResponse::Incomplete => self.is_known_in_part(),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use weir_database::{Database, Diff, Query, Refresh, Shape, ViewHandle, ViewListener};
+use weir_database::{Database, Diff, Query, Refresh, RemovalDelivery, Shape, ViewHandle, ViewListener};
 use weir_protocol::Dialect;
 use weir_testkit::wait::{until, within};
 use weir_testkit::{FakeControlPlane, Published};
@@ -132,7 +132,7 @@ impl View {
         let query = Query {
             after,
             shape,
-            defer_removals: false,
+            removals: RemovalDelivery::Now,
             resend: &owed,
             pending_errors: &owed,
             known: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Form, Name, ResourceError, Selector, VariantKey};
 
-use super::query::{Errors, Failing, Shape};
+use super::query::{Errors, Failing, News, Shape};
 use super::{DiffBuilder, identity};
 use crate::selection::{Failure, Selection};
 
@@ -16,7 +16,7 @@ impl<'a> DiffBuilder<'a> {
         let Some(Failure { since, .. }) = selection.failure() else { return };
         let news = match selection.members.live().next() {
             None => *since > after.additions,
-            Some(_) => !self.query.defer_removals && *since > after.removals,
+            Some(_) => !self.query.defers_removals() && *since > after.removals,
         };
         if news {
             self.add_error(form, selection);
@@ -31,7 +31,7 @@ impl<'a> DiffBuilder<'a> {
         let is_sent =
             |failure: &&Failure| !failure.error.is_unavailable() || self.sends_unavailable(selection);
         if let Some(failure) = selection.failure().filter(|_| !repeated).filter(is_sent) {
-            self.changed = true;
+            self.note(News::Changed);
             let selector = Selector { locator: selection.locator.clone(), form };
             self.errors.insert(selector, failure);
             self.answer_error(form, selection);
@@ -46,7 +46,7 @@ impl<'a> DiffBuilder<'a> {
 
     /// Sends the errors that could not be sent beside the resource itself, or while other locators of the name were not answered.
     pub(super) fn collect_pending_errors(&mut self) {
-        for selector in self.query.pending_errors.iter().filter(|_| !self.query.defer_removals) {
+        for selector in self.query.pending_errors.iter().filter(|_| !self.query.defers_removals()) {
             if let Some(id) = self.view.selections.get(selector) {
                 let selection = &self.cache.selections[*id];
                 self.add_error(selector.form, selection);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Breadth, Commit, Form, Name, Selector, Variant, VariantKey, Version};
 
-pub use self::query::{Diff, Errors, Failing, Query, Refresh, Removed, Shape};
+pub use self::query::{Diff, Errors, Failing, News, Query, Refresh, RemovalDelivery, Removed, Shape};
 pub(crate) use self::snapshot::{Copying, assemble};
 
 use self::finish::Finished;
@@ -33,7 +33,10 @@ impl TypeCache {
         let view = &self.views[id];
         let mut builder = DiffBuilder::new(self, view, query);
         builder.collect();
-        let (changed, refreshed) = (builder.changed, builder.refreshed);
+        let news = match query.shape {
+            Shape::Changes => builder.news.max(News::Changed),
+            Shape::Everything => builder.news,
+        };
         let waiting = std::mem::take(&mut builder.waiting).into_iter().collect();
         let new_endpoints = std::mem::take(&mut builder.new_endpoints).into_iter().collect();
         let Finished { resources, heartbeats, removed, errors } = builder.finish();
@@ -43,8 +46,7 @@ impl TypeCache {
         };
         Diff {
             to: view.shared.head().newest(),
-            changed: changed || query.shape == Shape::Changes,
-            refreshed,
+            news,
             resources,
             heartbeats,
             removed,
@@ -95,8 +97,7 @@ pub(super) struct DiffBuilder<'a> {
     /// What is sent as a resource without a body.
     pub(super) missing: BTreeSet<&'a Name>,
     pub(super) errors: BTreeMap<Selector, &'a Failure>,
-    pub(super) changed: bool,
-    refreshed: bool,
+    news: News,
     new_endpoints: BTreeSet<Name>,
     pub(super) waiting: BTreeSet<Selector>,
     /// Of which names some located selections are not answered, as far as was looked.
@@ -109,7 +110,7 @@ impl<'a> DiffBuilder<'a> {
     fn new(cache: &'a TypeCache, view: &'a View, query: &'a Query<'a>) -> Self {
         let (sent, removed, missing, errors, new_endpoints) = Default::default();
         let (waiting, unanswered) = Default::default();
-        let (changed, refreshed) = (query.after.is_start(), false);
+        let news = if query.after.is_start() { News::Changed } else { News::None };
         Self {
             cache,
             view,
@@ -118,8 +119,7 @@ impl<'a> DiffBuilder<'a> {
             removed,
             missing,
             errors,
-            changed,
-            refreshed,
+            news,
             new_endpoints,
             waiting,
             unanswered,
@@ -134,9 +134,12 @@ impl<'a> DiffBuilder<'a> {
             false => self.view.touched_since(self.query.after.removals).collect(),
         };
         if self.query.shape == Shape::Everything {
-            self.changed |= touched.iter().any(|id| self.has_news(&self.cache.selections[*id]));
-            self.refreshed = touched.iter().any(|id| self.has_refreshed(&self.cache.selections[*id]));
-            self.changed |= self.refreshed;
+            let mut selections = touched.iter().map(|id| &self.cache.selections[*id]);
+            if selections.clone().any(|selection| self.has_refreshed(selection)) {
+                self.note(News::Refreshed);
+            } else if selections.any(|selection| self.has_news(selection)) {
+                self.note(News::Changed);
+            }
             for (selector, id) in &*self.view.selections {
                 self.collect_selection(selector.form, &self.cache.selections[*id]);
             }
@@ -156,6 +159,11 @@ impl<'a> DiffBuilder<'a> {
         }
         self.collect_pending_errors();
         self.collect_forgotten();
+    }
+
+    /// Notes that there is something new.
+    pub(super) fn note(&mut self, news: News) {
+        self.news = self.news.max(news);
     }
 
     /// Whether what `selection` shows changed after the cursor.
@@ -269,7 +277,7 @@ impl<'a> DiffBuilder<'a> {
             return;
         }
         if self.query.shape == Shape::Everything {
-            if self.query.defer_removals && !swapped && self.is_last_life(selection, tombstone) {
+            if self.query.defers_removals() && !swapped && self.is_last_life(selection, tombstone) {
                 let identity = identity(&tombstone.variant, form);
                 let (variant, asked) = (&tombstone.variant, Breadth::Wildcard);
                 let sent = Sent { variant, form, asked, whole: true };
@@ -285,7 +293,7 @@ impl<'a> DiffBuilder<'a> {
             if is_news && other.version(form) != tombstone.variant.version(form) {
                 self.send(other, form, breadth);
             }
-        } else if swapped || !self.query.defer_removals {
+        } else if swapped || !self.query.defers_removals() {
             self.removed.insert(Removed::variant(key, form));
         }
     }
@@ -304,12 +312,14 @@ impl<'a> DiffBuilder<'a> {
         // removal.
         let resolution = selection.resolution();
         let news = match self.is_claimed(name) {
-            true => !self.query.defer_removals && resolution.proved().is_some_and(|at| at > after.removals),
+            true => {
+                !self.query.defers_removals() && resolution.proved().is_some_and(|at| at > after.removals)
+            }
             false if self.knows_missing(name, form) => false,
             false => resolution.absent_since().is_some_and(|at| at > after.additions),
         };
         if news {
-            self.changed = true;
+            self.note(News::Changed);
             self.answer_with_nothing(form, selection);
             let is_refused = selection.refusal.is_some();
             if form == Form::Located && !is_refused && self.is_claimed(name) && !self.is_unanswered(name) {
@@ -335,7 +345,9 @@ impl<'a> DiffBuilder<'a> {
     /// Sends that what the client has lives on.
     fn refresh(&mut self, member: &'a Member, form: Form, asked: Breadth) {
         let whole = self.query.refresh == Refresh::Whole;
-        self.refreshed |= whole;
+        if whole {
+            self.note(News::Refreshed);
+        }
         if self.query.refresh != Refresh::None {
             let dropped = self.query.at.is_some_and(|now| member.is_over(self.query.after.additions, now));
             self.put(Sent { variant: &member.variant, form, asked, whole: whole || dropped });

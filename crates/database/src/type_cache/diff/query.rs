@@ -29,6 +29,15 @@ pub enum Refresh {
     Whole,
 }
 
+/// Whether a stream is sent what is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RemovalDelivery {
+    /// Now.
+    Now,
+    /// Later, since other types have additions to come.
+    Deferred,
+}
+
 /// What one stream asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
@@ -36,8 +45,8 @@ pub struct Query<'a> {
     pub after: Cursor,
     /// What to answer.
     pub shape: Shape,
-    /// Whether removals must not be sent yet, since other types have additions to come.
-    pub defer_removals: bool,
+    /// Whether removals are sent.
+    pub removals: RemovalDelivery,
     /// What must be sent though it did not change. May name what the wildcard covers.
     pub resend: &'a BTreeSet<Selector>,
     /// The selectors whose error could not be sent beside the resource itself ([`Errors::postponed`]).
@@ -55,6 +64,13 @@ pub struct Query<'a> {
     pub marks_missing: bool,
 }
 
+impl Query<'_> {
+    /// Whether removals must not be sent yet.
+    pub(crate) fn defers_removals(&self) -> bool {
+        self.removals == RemovalDelivery::Deferred
+    }
+}
+
 /// No selectors.
 static NONE: BTreeSet<Selector> = BTreeSet::new();
 
@@ -64,7 +80,7 @@ impl Query<'static> {
         Self {
             after,
             shape,
-            defer_removals: false,
+            removals: RemovalDelivery::Now,
             resend: &NONE,
             pending_errors: &NONE,
             known: None,
@@ -99,6 +115,19 @@ pub struct Failing {
     pub error: Arc<ResourceError>,
 }
 
+/// What is new since a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum News {
+    /// Nothing.
+    #[default]
+    None,
+    /// There is a visible change, or something is sent again.
+    Changed,
+    /// A resource is sent although the client may have it, since it lives longer than the client knows: there may be
+    /// changes beside it. Only for [`Refresh::Whole`].
+    Refreshed,
+}
+
 /// The errors of an answer.
 #[derive(Debug, Default)]
 pub struct Errors {
@@ -126,12 +155,8 @@ pub struct Diff {
     pub waiting: Vec<Selector>,
     /// Of clusters that the client does not have yet: the names of the endpoints that they take from EDS, in order.
     pub new_endpoints: Vec<Name>,
-    /// Whether there is a visible change since the cursor, or a resend. Only with [`Shape::Everything`] can there be
-    /// resources without it.
-    pub changed: bool,
-    /// Whether any of the resources is sent although the client may have it, since it lives longer than the
-    /// client knows. Only for [`Refresh::Whole`].
-    pub refreshed: bool,
+    /// What is new since the cursor. Only with [`Shape::Everything`] can there be resources without any.
+    pub news: News,
     /// A pure function of what the view shows; for [`Shape::Everything`], of what is sent.
     pub version: Version,
     /// Whether the client states to hold a resource whose absence is known from upstream's silence only. Its

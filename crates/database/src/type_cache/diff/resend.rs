@@ -9,7 +9,7 @@ use weir_types::{
     Absence, Breadth, Commit, DynamicParameters, Form, Kind, Name, ResourceLocator, Selector, Variant,
 };
 
-use super::query::{Removed, Shape};
+use super::query::{News, Removed, Shape};
 use super::visible_set::VisibleSet;
 use super::{DiffBuilder, identity};
 use crate::selection::{Member, Selection};
@@ -22,18 +22,20 @@ impl<'a> DiffBuilder<'a> {
         let name = &owed.locator.name;
         if let Some(id) = self.view.selections.get(owed) {
             let selection = &self.cache.selections[*id];
-            self.changed |= selection.is_collection() && selection.is_settled();
+            if selection.is_collection() && selection.is_settled() {
+                self.note(News::Changed);
+            }
             for Member { variant, .. } in selection.members.live() {
-                self.changed = true;
+                self.note(News::Changed);
                 if !self.is_answered_by_narrower(variant, owed.form, selection) {
                     self.send(variant, owed.form, selection.breadth());
                 }
             }
             self.collect_emptiness(owed.form, selection, Commit::NONE);
             if selection.resolution().absence() != Absence::Unknown
-                && !(self.query.defer_removals && self.may_hold(selection))
+                && !(self.query.defers_removals() && self.may_hold(selection))
             {
-                self.changed = true;
+                self.note(News::Changed);
                 self.answer_with_nothing(owed.form, selection);
             }
             self.add_error(owed.form, selection);
@@ -59,7 +61,7 @@ impl<'a> DiffBuilder<'a> {
     /// Answers that the client has given up `name`, which collections cover: by all that they show of it, or by its
     /// removal. Collections of another form count where there is none of the same, and too many are not looked into.
     fn collect_covered(&mut self, name: &Name, gone: &Selector) {
-        self.changed = true;
+        self.note(News::Changed);
         let narrowest = self.answer_below(name, gone.form, &gone.locator.parameters, None);
         let alone = |breadth| gone.form == Form::Plain || breadth == Breadth::Name;
         if let Some((variant, breadth)) = narrowest.filter(|(_, breadth)| alone(*breadth)) {

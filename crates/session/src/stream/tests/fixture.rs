@@ -330,7 +330,7 @@ impl Fixture {
     }
 
     /// Time passes.
-    pub(super) fn passes(&mut self, millis: u64) -> TimedOut {
+    pub(super) fn passes(&mut self, millis: u64) -> Vec<Wait> {
         self.now += Duration::from_millis(millis);
         self.session.handle_timeout(self.now)
     }
