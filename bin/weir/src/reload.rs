@@ -160,7 +160,7 @@ impl Reload {
             running.follow(tls, auth);
         }
         parts.level.configure(next.log.level);
-        parts.clients.adjust((&next).into());
+        parts.clients.apply_settings((&next).into());
         parts.upstreams.apply(upstreams, &next);
         parts.exports.send_if_modified(|current| {
             let differs = changed.contains(&"export");

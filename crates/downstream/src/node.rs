@@ -55,14 +55,14 @@ impl Client {
     /// # Errors
     /// When the node is not a `Node` message.
     pub fn new(node: Option<&[u8]>, rules: &NodeRules) -> Result<Self, prost::DecodeError> {
-        Self::met(node, None, rules, &AccessRules::default())
+        Self::identify(node, None, rules, &AccessRules::default())
     }
 
     /// As [`Self::new`], for a client whose certificate names somebody.
     ///
     /// # Errors
     /// When the node is not a `Node` message.
-    pub fn met(
+    pub fn identify(
         node: Option<&[u8]>,
         identity: Option<&Identity>,
         rules: &NodeRules,

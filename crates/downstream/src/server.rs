@@ -251,8 +251,8 @@ impl Control {
 
     /// Has `settings` count from now on: limits of how many there are, and the drain, at once; everything else for who
     /// comes. The identifier, the cache and `max_response_size` stay as they were at the start.
-    pub fn adjust(&self, settings: Settings) {
-        self.shared.adjust(settings);
+    pub fn apply_settings(&self, settings: Settings) {
+        self.shared.apply_settings(settings);
     }
 }
 

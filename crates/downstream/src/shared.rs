@@ -101,13 +101,13 @@ impl Shared {
     }
 
     /// Has `settings` count from now on, for who comes.
-    pub(crate) fn adjust(&self, settings: Settings) {
-        self.gate.adjust((&settings).into());
+    pub(crate) fn apply_settings(&self, settings: Settings) {
+        self.gate.apply_settings((&settings).into());
         *self.settings.write() = settings.into();
     }
 
     /// The client that a first message's node describes, and how it is sent resources.
-    pub(crate) fn meet(
+    pub(crate) fn identify_client(
         &self,
         settings: &Settings,
         peer: &Peer,
@@ -115,7 +115,7 @@ impl Shared {
     ) -> Result<(Client, Wrapping), Status> {
         let limits = self.limits();
         limits.check_node(node.unwrap_or_default()).map_err(status)?;
-        let mut client = Client::met(node, peer.identity.as_ref(), &settings.rules, &settings.access)
+        let mut client = Client::identify(node, peer.identity.as_ref(), &settings.rules, &settings.access)
             .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
         for (what, text) in [
             ("node.id", &client.id),

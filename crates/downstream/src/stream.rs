@@ -29,7 +29,7 @@ use weir_wire::services::Service;
 
 pub(crate) use body::{ResponseBody, trailers};
 
-use crate::admission::{Met, Opened, Refusal, Turn};
+use crate::admission::{NodeSlot, Opened, Refusal, Turn};
 use crate::apart::apart;
 use crate::clients::{DeliveryStatus, Entry, Millis};
 use crate::connection::Within;
@@ -78,7 +78,7 @@ struct Open {
     timer: Option<Instant>,
     /// To be sent the first response.
     turn: Turn,
-    _met: Option<Met>,
+    _slot: Option<NodeSlot>,
 }
 
 impl Stream {
@@ -155,7 +155,7 @@ impl Stream {
         let mut state = self.state.lock();
         let open = match &mut state.open {
             Some(open) => open,
-            none => none.insert(self.meet(&request)?),
+            none => none.insert(self.begin(&request)?),
         };
         open.asked = open.asked.max(request.count());
         let client = Arc::clone(&open.client);
@@ -181,12 +181,12 @@ impl Stream {
     }
 
     /// Makes the client's acquaintance by its first message.
-    fn meet<R: Request>(&self, request: &R) -> Result<Open, Status> {
+    fn begin<R: Request>(&self, request: &R) -> Result<Open, Status> {
         let settings = self.shared.settings();
-        let (client, wrapping) = self.shared.meet(&settings, &self.peer, request.node())?;
+        let (client, wrapping) = self.shared.identify_client(&settings, &self.peer, request.node())?;
         let client = Arc::new(client);
         self.signal.belongs_to(&client);
-        let met = self.shared.gate.meet(&client.id).map_err(Refusal::status)?;
+        let slot = self.shared.gate.admit_node(&client.id).map_err(Refusal::status)?;
         tracing::info!(
             node = %client.id, cluster = %client.cluster, user_agent = %client.user_agent,
             service = self.service.short_name(), transport = self.service.version.as_str(),
@@ -205,7 +205,7 @@ impl Stream {
             timer: None,
             half_closed: false,
             turn,
-            _met: met,
+            _slot: slot,
         })
     }
 

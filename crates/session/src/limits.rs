@@ -23,7 +23,7 @@ const BYTES_OF_A_VALUE: usize = 16;
 const LONGEST_REASON: usize = 4096;
 
 /// How much a client may ask for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest name, in bytes; so long may be what else a client names.
     pub name_length: usize,

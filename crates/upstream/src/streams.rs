@@ -93,7 +93,7 @@ impl Streams {
                     if settings.prefetch != self.context.settings.prefetch {
                         prefetcher.replace(&settings.prefetch);
                     }
-                    self.adjust(settings);
+                    self.apply_settings(settings);
                 }
                 Some(ended) = self.context.tasks.join_next() => self.context.note_end(ended),
             }
@@ -105,7 +105,7 @@ impl Streams {
     }
 
     /// Goes by other settings of the same control plane: every stream is opened anew, and what it holds stays.
-    fn adjust(&mut self, settings: Arc<Settings>) {
+    fn apply_settings(&mut self, settings: Arc<Settings>) {
         let streams = || self.sets.values().flat_map(|set| set.streams.values());
         tracing::info!(
             authority = settings.authority,

@@ -47,7 +47,7 @@ fn parameters_of(args: &Args, config: &Config) -> Result<(DynamicParameters, Val
     let (uris, dns) = args.identity.iter().cloned().partition(|name| name.contains('/'));
     let identity = Some(Identity::new(uris, dns)).filter(|_| !args.identity.is_empty());
     let identity = identity.as_ref();
-    let client = Client::met(Some(&node.encode_to_vec()), identity, &rules, &AccessRules::default())?;
+    let client = Client::identify(Some(&node.encode_to_vec()), identity, &rules, &AccessRules::default())?;
     let sent = parameters(&args.parameters);
     let located = !args.parameters.is_empty();
     let given = if located {

@@ -107,9 +107,9 @@ impl Gate {
 
     /// Lets a stream or a poll of a node go on, for as long as the guard lives. None where nobody counts: there is no
     /// limit, or the node has no id.
-    pub(crate) fn meet(&self, node: &str) -> Result<Option<Met>, Refusal> {
-        let counted = self.0.meet(node).map_err(|shortage| self.turn_away(shortage))?;
-        Ok(counted.then(|| Met { gate: self.clone(), node: node.to_owned() }))
+    pub(crate) fn admit_node(&self, node: &str) -> Result<Option<NodeSlot>, Refusal> {
+        let counted = self.0.admit_node(node).map_err(|shortage| self.turn_away(shortage))?;
+        Ok(counted.then(|| NodeSlot { gate: self.clone(), node: node.to_owned() }))
     }
 
     /// A request of which nothing has arrived.
@@ -122,7 +122,7 @@ impl Gate {
     }
 
     /// Has the limits of `room` count from now on. Who is over them stays.
-    pub(crate) fn adjust(&self, room: Room) {
+    pub(crate) fn apply_settings(&self, room: Room) {
         let mut current = self.0.room.write();
         let most = room.admission.max_first_responses;
         if most != current.admission.max_first_responses {
@@ -178,7 +178,7 @@ impl Inner {
     }
 
     /// Whether it is counted from now on.
-    fn meet(&self, node: &str) -> Result<bool, Shortage> {
+    fn admit_node(&self, node: &str) -> Result<bool, Shortage> {
         let limit = self.room.read().limits.max_streams_per_node.map(Count::get);
         let Some(limit) = limit.filter(|_| !node.is_empty()) else { return Ok(false) };
         let fits = self.of_node.enter(node.to_owned(), Some(limit));
@@ -187,12 +187,12 @@ impl Inner {
 }
 
 /// A node that was let in once more.
-pub(crate) struct Met {
+pub(crate) struct NodeSlot {
     gate: Gate,
     node: String,
 }
 
-impl Drop for Met {
+impl Drop for NodeSlot {
     fn drop(&mut self) {
         self.gate.0.of_node.leave(&self.node);
     }
@@ -265,21 +265,21 @@ mod tests {
     #[test]
     fn streams_of_a_node_are_limited_over_all_connections() {
         let gate = gate(Limits { max_streams_per_node: Some(Count::of::<2>()), ..Limits::default() });
-        let two = [gate.meet("a").unwrap(), gate.meet("a").unwrap()];
-        assert_eq!(shortage(gate.meet("a")), Some(Shortage::StreamsPerNode(2)));
-        let status = gate.meet("a").err().unwrap().status();
+        let two = [gate.admit_node("a").unwrap(), gate.admit_node("a").unwrap()];
+        assert_eq!(shortage(gate.admit_node("a")), Some(Shortage::StreamsPerNode(2)));
+        let status = gate.admit_node("a").err().unwrap().status();
         assert_eq!(
             status.message(),
             "this node has 2 streams, and may have no more (limits.max_streams_per_node)"
         );
-        let other = gate.meet("b").unwrap();
+        let other = gate.admit_node("b").unwrap();
         for _ in 0..3 {
-            assert!(gate.meet("").unwrap().is_none(), "who has no id is not counted");
+            assert!(gate.admit_node("").unwrap().is_none(), "who has no id is not counted");
         }
         drop((two, other));
         assert!(gate.0.of_node.is_empty(), "who is gone is not remembered");
-        gate.adjust(Room::default());
-        assert!(gate.meet("a").unwrap().is_none(), "there is no limit any more");
+        gate.apply_settings(Room::default());
+        assert!(gate.admit_node("a").unwrap().is_none(), "there is no limit any more");
     }
 
     #[test]
@@ -297,12 +297,12 @@ mod tests {
     fn new_limits_count_at_once_and_who_is_over_them_stays() {
         let gate = gate(streams::<2>());
         let running = [gate.open(true), gate.open(true)];
-        gate.adjust(room(streams::<1>()));
+        gate.apply_settings(room(streams::<1>()));
         assert_eq!(gate.0.streams.open(), 2);
         drop(running);
         let _one = gate.open(true);
         assert_eq!(shortage(gate.open(true)), Some(Shortage::Streams));
-        gate.adjust(room(streams::<2>()));
+        gate.apply_settings(room(streams::<2>()));
         assert_eq!(shortage(gate.open(true)), None);
     }
 

@@ -24,7 +24,7 @@ use weir_wire::discovery::DiscoveryRequest;
 use weir_wire::json::discovery::request_from_json;
 use weir_wire::rest;
 
-use crate::admission::{Met, Opened, Partial, Refusal};
+use crate::admission::{NodeSlot, Opened, Partial, Refusal};
 use crate::metrics::Speech;
 use crate::peer::Peer;
 use crate::shared::Shared;
@@ -177,14 +177,14 @@ where
         Err(status) => Err(status.into()),
     };
     let json = outcome.map_err(|failure| Failure { node: poll.client().id.clone(), ..failure })?;
-    Ok(json.map(|json| Bytes::from_owner(Unread { json, _opened: opened, _met: poll.over() })))
+    Ok(json.map(|json| Bytes::from_owner(Unread { json, _opened: opened, _slot: poll.over() })))
 }
 
 /// An answer that the HTTP library still has some of: it counts as the poll did.
 struct Unread {
     json: Bytes,
     _opened: Opened,
-    _met: Option<Met>,
+    _slot: Option<NodeSlot>,
 }
 
 impl AsRef<[u8]> for Unread {

@@ -17,7 +17,7 @@ use weir_wire::json::discovery::ResponseError;
 
 use super::Failure;
 use super::frames::Json;
-use crate::admission::Met;
+use crate::admission::NodeSlot;
 use crate::clients::{Condition, DeliveryStatus, Entry, Millis, Observed, Snapshot, TypeStatus};
 use crate::metrics::Speech;
 use crate::node::Client;
@@ -36,7 +36,7 @@ pub(super) struct Poll {
     client: Arc<Client>,
     seen: Arc<Seen>,
     signal: Arc<Signal>,
-    met: Option<Met>,
+    slot: Option<NodeSlot>,
 }
 
 /// What operators see of a poll.
@@ -85,8 +85,8 @@ impl Poll {
         request: &DiscoveryRequest,
     ) -> Result<Self, Failure> {
         let settings = shared.settings();
-        let (client, wrapping) = shared.meet(&settings, &peer, Request::node(request))?;
-        let met = shared.gate.meet(&client.id)?;
+        let (client, wrapping) = shared.identify_client(&settings, &peer, Request::node(request))?;
+        let slot = shared.gate.admit_node(&client.id)?;
         let (client, entry) = (Arc::new(client), shared.registry.entry());
         let (since, types) = (Millis::now(), Mutex::default());
         let signal = Arc::new(Signal::of(&peer));
@@ -96,7 +96,7 @@ impl Poll {
         let (profile, settings) = (Arc::clone(&client.profile), shared.session_settings());
         let session = Session::new(ClientTransport::Rest, profile, wrapping, settings, fastrand::u32(..));
         signal.belongs_to(&client);
-        Ok(Self { shared, session, client, seen, signal, met })
+        Ok(Self { shared, session, client, seen, signal, slot })
     }
 
     /// Who polls.
@@ -163,8 +163,8 @@ impl Poll {
     }
 
     /// Ends the poll, and gives what its client counts by.
-    pub(super) fn over(mut self) -> Option<Met> {
-        self.met.take()
+    pub(super) fn over(mut self) -> Option<NodeSlot> {
+        self.slot.take()
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> Ready<Result<Json, Status>> {

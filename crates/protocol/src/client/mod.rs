@@ -214,7 +214,7 @@ impl UpstreamSession {
 
     /// Goes by other settings from now on, on a new stream; the dialect and the naming stay. Returns the batches to
     /// commit: withheld removals are accepted where the shrink guard is off now.
-    pub fn adjust(&mut self, settings: Settings) -> Vec<Batch> {
+    pub fn apply_settings(&mut self, settings: Settings) -> Vec<Batch> {
         let Settings { dialect, naming, .. } = self.settings.clone();
         self.settings = Settings { dialect, naming, ..settings };
         if self.settings.shrink_guard.is_some() {

@@ -13,6 +13,7 @@
 //! request was handled, until it returns none; then [`ServerStream::handle_timeout`] at
 //! [`ServerStream::poll_timeout`].
 
+mod awaited_endpoints;
 mod initial_versions;
 mod nonce;
 mod order;
@@ -23,7 +24,6 @@ mod subscription_request;
 mod transmit;
 mod type_subscription;
 mod waiting;
-mod warming;
 
 #[cfg(test)]
 mod tests;
@@ -39,8 +39,8 @@ use std::sync::Arc;
 
 use weir_types::{Dialect, DynamicParameters, Kind, Version};
 
+use self::awaited_endpoints::AwaitedEndpoints;
 use self::waiting::ClusterWarming;
-use self::warming::Warming;
 use crate::error::StreamError;
 use crate::profile::{ClientKind, ClientProfile};
 use crate::session::Env;
@@ -81,7 +81,7 @@ pub(crate) struct ServerStream {
     /// By [`TypeUrl::rank`]: the order in which additions leave.
     types: Vec<TypeSubscription>,
     /// Clusters that were sent before the client has asked for their endpoints.
-    warming: Warming,
+    awaited_endpoints: AwaitedEndpoints,
     /// Whether what may refer to clusters waits for those that were sent last.
     clusters: ClusterWarming,
     patience: Arc<Patience>,
@@ -96,7 +96,7 @@ impl ServerStream {
             mode,
             parameters: client.parameters.clone(),
             types: Vec::new(),
-            warming: Warming::default(),
+            awaited_endpoints: AwaitedEndpoints::default(),
             clusters: ClusterWarming::default(),
             patience,
             client: client.kind,
@@ -115,7 +115,7 @@ impl ServerStream {
 
     /// How many names the stream remembers beside those that it is subscribed to.
     pub(crate) fn remembered(&self) -> usize {
-        self.types.iter().map(TypeSubscription::remembered).sum::<usize>() + self.warming.len()
+        self.types.iter().map(TypeSubscription::remembered).sum::<usize>() + self.awaited_endpoints.len()
     }
 
     /// Takes in one request. Returns its answer to an earlier response.
@@ -139,8 +139,8 @@ impl ServerStream {
         let client = if self.mode.is_poll() { ClientKind::Other } else { self.client };
         type_subscription.expect_first(self.dialect, client, env.now + self.patience.first_response);
         if type_url.kind() == Kind::ClusterLoadAssignment {
-            let warming = std::mem::take(&mut self.warming);
-            type_subscription.resend_held(|name| warming.contains(name));
+            let awaited = std::mem::take(&mut self.awaited_endpoints);
+            type_subscription.resend_held(|name| awaited.contains(name));
         }
         let at = self.types.partition_point(|l| l.type_url.rank() <= type_url.rank());
         self.types.insert(at, type_subscription);

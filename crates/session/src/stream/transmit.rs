@@ -188,7 +188,7 @@ impl ServerStream {
         let mut type_subscription = self.types.iter_mut();
         match type_subscription.find(|l| l.type_url.kind() == Kind::ClusterLoadAssignment) {
             Some(endpoints) => endpoints.resend_names(&clusters, &self.parameters),
-            None => self.warming.add(clusters),
+            None => self.awaited_endpoints.add(clusters),
         }
     }
 }

@@ -84,7 +84,7 @@ impl<S: EventSink> UpstreamStream<S> {
     /// Applies other settings of the same control plane from now on.
     fn apply_settings(&mut self, settings: Arc<Settings>) {
         let naming = self.session.settings().naming.clone();
-        let accepted = self.session.adjust(settings.machine(naming));
+        let accepted = self.session.apply_settings(settings.machine(naming));
         let before = self.collected.take_all();
         self.commit(before.into_iter().chain(accepted));
         self.report_shrinks();

@@ -11,20 +11,20 @@ pub(super) const MAX_RESPONSES: usize = 32;
 
 /// The endpoints that a client will wait for.
 #[derive(Debug)]
-pub(super) enum Warming {
+pub(super) enum AwaitedEndpoints {
     /// Those of the clusters in these responses, which streams share.
     Of(Vec<Arc<HashSet<Name>>>),
     /// Any.
     Any,
 }
 
-impl Default for Warming {
+impl Default for AwaitedEndpoints {
     fn default() -> Self {
         Self::Of(Vec::new())
     }
 }
 
-impl Warming {
+impl AwaitedEndpoints {
     /// Adds those of one more response.
     pub(super) fn add(&mut self, clusters: Arc<HashSet<Name>>) {
         match self {
