@@ -86,3 +86,13 @@ impl Default for Settings {
         Self::from(&weir_config::parse(file, std::path::Path::new("weir.toml")).unwrap())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_nobody_configured_are_those_of_a_file_that_says_nothing_of_them() {
+        assert_eq!(Settings::default().session(), SessionSettings::default());
+    }
+}

@@ -9,7 +9,7 @@ use crate::cold::ColdStarts;
 use crate::limits::Limits;
 
 /// What holds for the streams of all clients.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSettings {
     /// How much a client may ask for.
     pub limits: Limits,
