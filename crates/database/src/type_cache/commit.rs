@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use weir_types::{Absence, Absent, Answered, Batch, Commit, Provenance, Undecided, Variant, VariantKey};
+use weir_types::{
+    Absence, Absent, Answered, Batch, Commit, Failed, Provenance, Undecided, Variant, VariantKey,
+};
 
 use super::TypeCache;
 use super::transaction::{State, Transaction, Unresolved};
@@ -94,7 +96,7 @@ impl Transaction<'_> {
     fn go_on(&mut self, committing: &mut Committing, count: usize) -> bool {
         if committing.unresolved.is_none() {
             for variant in committing.upserts.by_ref().take(count) {
-                committing.returned.extend(self.cache.failing(&variant));
+                committing.returned.extend(self.cache.selections.failing(&variant));
                 self.bring(variant, &committing.batch);
             }
             if committing.upserts.len() > 0 {
@@ -201,6 +203,17 @@ impl Transaction<'_> {
             self.update(id, |selection| selection.mark_absent(absent.absence, at));
         }
         debug_assert_ne!(absent.absence, Absence::Unknown, "a source states what it knows");
+    }
+
+    /// Gives an error to the selections that it concerns.
+    fn fail(&mut self, failed: &Failed) {
+        let (selections, at) = (&self.cache.selections, self.at);
+        let named = selections.of_name(&failed.name);
+        let asked = named.into_iter().chain(selections.of_collection(&failed.name));
+        let asked: Vec<SelectionId> = asked.flat_map(|sets| sets.covered_by(&failed.scope)).collect();
+        for id in asked {
+            self.update(id, |selection| selection.fail(&failed.error, at));
+        }
     }
 }
 

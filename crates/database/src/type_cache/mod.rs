@@ -11,7 +11,6 @@
 mod audit;
 mod commit;
 mod diff;
-mod errors;
 mod growth;
 mod introspect;
 mod leases;

@@ -8,27 +8,13 @@ use std::sync::Arc;
 
 use weir_types::{Absence, Code, Commit, RefusalReason, ResourceError, ResourceLocator};
 
-use super::TypeCache;
 use crate::selection::Selection;
-use crate::view::SelectionId;
 
 /// The message that clients are sent.
 const WHY: &str = "the access rules of this proxy do not give it to this client";
 
-impl TypeCache {
-    /// The selection of those who are refused `locator` for `reason`. A new one is idle until a view contains it.
-    pub(super) fn ensure_refused(
-        &mut self,
-        locator: &ResourceLocator,
-        reason: &RefusalReason,
-    ) -> SelectionId {
-        let known = self.selections.find_refused(locator, reason);
-        known.unwrap_or_else(|| self.selections.add(refused(locator, reason, self.last)))
-    }
-}
-
-/// A selection of nothing, with an error that states why.
-fn refused(locator: &ResourceLocator, reason: &RefusalReason, at: Commit) -> Selection {
+/// The selection of all who are refused `locator` for `reason`: of nothing, with an error that states why.
+pub(super) fn selection(locator: &ResourceLocator, reason: &RefusalReason, at: Commit) -> Selection {
     let mut selection = Selection::new(locator.clone(), 0);
     selection.refusal = Some(reason.clone());
     let error = match reason {

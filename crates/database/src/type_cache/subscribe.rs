@@ -8,7 +8,7 @@ use weir_types::{
     Variant,
 };
 
-use super::TypeCache;
+use super::{TypeCache, refused};
 use crate::demand::Asking;
 use crate::limits::{MOST_REFUSED, Refusal, Refused};
 use crate::selection::Selection;
@@ -171,7 +171,9 @@ impl TypeCache {
     ) -> Result<SelectionId, Refusal> {
         let locator = &selector.locator;
         if let Some(reason) = refusal {
-            return Ok(self.ensure_refused(locator, reason));
+            let known = self.selections.find_refused(locator, reason);
+            let new = || self.selections.add(refused::selection(locator, reason, self.last));
+            return Ok(known.unwrap_or_else(new));
         }
         let youngest = self.selections.find(locator);
         let mut charge = None;

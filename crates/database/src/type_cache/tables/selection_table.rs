@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use slab::Slab;
 use weir_types::xdstp::collections_of;
-use weir_types::{DynamicParameters, Name, RefusalReason, ResourceLocator, authority};
+use weir_types::{DynamicParameters, Name, RefusalReason, ResourceLocator, Variant, VariantKey, authority};
 
 use super::SelectionSet;
 use crate::selection::Selection;
@@ -135,6 +135,16 @@ impl SelectionTable {
     /// The selections of the collections that the resource `name` may be part of.
     pub(crate) fn collecting(&self, name: &Name) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
         self.collecting_sets(name).flat_map(SelectionSet::iter)
+    }
+
+    /// The selections with an error to which `variant` may be the answer.
+    pub(crate) fn failing(&self, variant: &Variant) -> Vec<(SelectionId, VariantKey)> {
+        let names = variant.content().aliases.iter().chain([variant.name()]);
+        let asked = names.filter_map(|name| self.of_name(name));
+        let sets = asked.chain(self.collecting_sets(variant.name())).filter(|set| set.failing() > 0);
+        let asking = sets.flat_map(SelectionSet::iter).map(|(_, id)| id);
+        let failing = asking.filter(|id| self[*id].failure().is_some());
+        failing.map(|id| (id, variant.key().clone())).collect()
     }
 
     /// The selections of whoever asks for the name or collection `asked`.
