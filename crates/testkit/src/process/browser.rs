@@ -59,7 +59,7 @@ pub fn no_browser() -> Option<String> {
     (!missing.is_empty()).then(|| format!("{} is not installed", missing.join(" and ")))
 }
 
-fn found(program: &str) -> Option<PathBuf> {
+pub(super) fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

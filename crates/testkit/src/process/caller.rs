@@ -75,14 +75,14 @@ impl Caller {
 }
 
 /// The bootstrap of a gRPC client that finds its servers by way of an ADS server. gRPC-Node insists on a locality.
-pub(super) fn grpc_bootstrap(server: SocketAddr, id: &str, metadata: &Value) -> String {
+pub fn grpc_bootstrap(server: SocketAddr, id: &str, metadata: &Value) -> String {
     json!({
         "xds_servers": [{
             "server_uri": server.to_string(),
             "channel_creds": [{ "type": "insecure" }],
             "server_features": ["xds_v3"],
         }],
-        "node": { "id": id, "locality": {}, "metadata": metadata },
+        "node": { "id": id, "cluster": "test", "locality": {}, "metadata": metadata },
     })
     .to_string()
 }

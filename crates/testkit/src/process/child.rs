@@ -16,6 +16,7 @@ pub struct Child {
     name: String,
     child: tokio::process::Child,
     lines: watch::Sender<Vec<String>>,
+    shown: fn(&str) -> bool,
 }
 
 impl Child {
@@ -31,7 +32,14 @@ impl Child {
         let lines = watch::Sender::new(Vec::new());
         collect(child.stdout.take().expect("it is piped"), lines.clone());
         collect(child.stderr.take().expect("it is piped"), lines.clone());
-        Self { name: name.to_owned(), child, lines }
+        Self { name: name.to_owned(), child, lines, shown: |_| true }
+    }
+
+    /// Shows only some of its lines when a test fails.
+    #[must_use]
+    pub fn showing(mut self, shown: fn(&str) -> bool) -> Self {
+        self.shown = shown;
+        self
     }
 
     /// Its process id; none if it has ended.
@@ -127,7 +135,8 @@ impl Drop for Child {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let lines = self.lines.borrow();
-            let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+            let shown: Vec<_> = lines.iter().filter(|line| (self.shown)(line)).map(|line| &**line).collect();
+            let last = &shown[shown.len().saturating_sub(LAST_LINES)..];
             eprintln!("--- {} printed last:\n{}", self.name, last.join("\n"));
         }
     }

@@ -9,6 +9,7 @@ mod certificate;
 mod child;
 mod envoy;
 mod events;
+mod go;
 pub mod http;
 mod load;
 mod node;
@@ -20,11 +21,12 @@ mod weir;
 
 pub use backend::Backend;
 pub use browser::{Browser, key, no_browser};
-pub use caller::Caller;
+pub use caller::{Caller, grpc_bootstrap};
 pub use certificate::Certificate;
 pub use child::Child;
 pub use envoy::{Envoy, EnvoyOptions, xds_cluster};
 pub use events::Events;
+pub use go::{go_program, no_go};
 pub use load::{Answers, Load};
 pub(crate) use ports::Reserved;
 pub use ports::free_port;
@@ -36,12 +38,15 @@ pub use weir::{Ran, Weir, WeirBuilder};
 use std::path::PathBuf;
 
 /// A tool that `cargo xtask setup` installs. Panics, with what to do, if it is not there.
-fn tool(path: &str) -> PathBuf {
-    let tools =
-        std::env::var_os("WEIR_TEST_TOOLS").map_or_else(|| workspace().join("target/tools"), PathBuf::from);
-    let tool = tools.join(path);
+pub fn tool(path: &str) -> PathBuf {
+    let tool = tools().join(path);
     assert!(tool.exists(), "{} is missing: run `cargo xtask setup`", tool.display());
     tool
+}
+
+/// Where the tools are.
+fn tools() -> PathBuf {
+    std::env::var_os("WEIR_TEST_TOOLS").map_or_else(|| workspace().join("target/tools"), PathBuf::from)
 }
 
 /// The root of the workspace.

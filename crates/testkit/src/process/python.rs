@@ -27,7 +27,12 @@ pub struct GrpcServers {
 impl GrpcServers {
     /// Starts them and waits until they listen.
     pub async fn start(names: &[&str]) -> Self {
-        let mut child = Child::start("grpc_server.py", script("grpc_server.py").args(names));
+        Self::of(script("grpc_server.py").args(names)).await
+    }
+
+    /// The servers that a program starts, which prints their ports by name.
+    pub(super) async fn of(command: &mut Command) -> Self {
+        let mut child = Child::start("gRPC servers", command);
         let stdin = child.stdin();
         let ports: BTreeMap<String, u16> = child
             .wait_for("its ports", |lines| lines.iter().find_map(|l| serde_json::from_str(l).ok()))
