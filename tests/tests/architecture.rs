@@ -64,7 +64,7 @@ const DEV_ONLY: &[&str] = &["weir-testkit", "envoy-types"];
 const MAX_LINES: usize = 400;
 
 /// What sources end with.
-const SOURCES: [&str; 4] = ["rs", "js", "css", "html"];
+const SOURCES: [&str; 5] = ["rs", "js", "css", "html", "go"];
 
 #[derive(Debug)]
 struct Package {

@@ -67,7 +67,7 @@ const ROOTS: &[&str] = &[
 
 /// Endings of files that are texts of ours.
 const TEXTS: &[&str] =
-    &["cjs", "css", "html", "js", "json", "md", "proto", "py", "rs", "service", "toml", "yaml", "yml"];
+    &["cjs", "css", "go", "html", "js", "json", "md", "proto", "py", "rs", "service", "toml", "yaml", "yml"];
 
 /// Files that must contain the words, or are not written by us.
 const EXCEPT: &[&str] = &["tests/tests/words.rs", "tests/package-lock.json", "proptest-regressions"];

@@ -1,0 +1,106 @@
+//! gRPC clients: programs that take the rate and the targets as arguments, and print a line of JSON for each RPC,
+//! `{"target": …, "ok": …}` or `{"target": …, "error": …}`. For each line of their input they print what they are
+//! configured with: `{"dump": a ClientStatusResponse in base64}`.
+
+use std::net::SocketAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use prost::Message as _;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{ChildStdin, Command};
+use tokio::sync::watch;
+use weir_testkit::process::{Child, go_program, grpc_bootstrap, tool};
+
+use super::super::observed::Observed;
+use super::{ClientKind, RATE, without_circumstances};
+
+/// What gRPC states of its configuration.
+const STATUS: &str = "type.googleapis.com/envoy.service.status.v3.ClientStatusResponse";
+
+/// A client and its requests.
+pub(super) struct Loaded {
+    _child: Child,
+    stdin: ChildStdin,
+    dumps: watch::Receiver<Vec<Vec<u8>>>,
+}
+
+impl Loaded {
+    pub(super) fn start(
+        kind: ClientKind,
+        server: SocketAddr,
+        id: &str,
+        metadata: &Value,
+        targets: &[(&'static str, u16)],
+        observed: &Observed,
+    ) -> Self {
+        let mut command = program(kind);
+        command.arg(RATE.to_string()).args(targets.iter().map(|(target, _)| target));
+        command.env("GRPC_XDS_BOOTSTRAP_CONFIG", grpc_bootstrap(server, id, metadata));
+        let mut child =
+            Child::start(&format!("{kind:?}"), &mut command).showing(|line| !line.starts_with('{'));
+        let stdin = child.stdin();
+        let (dumps, all) = watch::channel(Vec::new());
+        tokio::spawn(read(child.lines(), observed.clone(), dumps));
+        Self { _child: child, stdin, dumps: all }
+    }
+
+    pub(super) async fn dump(&mut self) -> Vec<String> {
+        let seen = self.dumps.borrow().len();
+        self.stdin.write_all(b"dump\n").await.expect("the client runs");
+        let dumps = self.dumps.wait_for(|dumps| dumps.len() > seen).await.expect("the client answers");
+        let value = dumps.last().expect("there is one").clone();
+        let status = prost_types::Any { type_url: STATUS.to_owned(), value };
+        let status = weir_wire::json::any_to_json(&status.encode_to_vec());
+        let clients = status["config"].as_array().into_iter().flatten();
+        let resources = clients.filter_map(|client| client["generic_xds_configs"].as_array()).flatten();
+        // Names under which it has nothing are left out: when it gives them up depends on its timers.
+        resources.filter(|resource| !resource["xds_config"].is_null()).map(entry).collect()
+    }
+}
+
+fn entry(resource: &Value) -> String {
+    let mut resource = resource.clone();
+    without_circumstances(&mut resource);
+    resource.to_string()
+}
+
+fn program(kind: ClientKind) -> Command {
+    match kind {
+        ClientKind::GrpcGo => {
+            let mut command = go_program("grpc-go");
+            command.arg("call");
+            command
+        }
+        _ => {
+            let mut command = Command::new(tool("venv/bin/python"));
+            command.arg("-u").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/clients/grpc_load.py"));
+            command
+        }
+    }
+}
+
+async fn read(
+    mut lines: watch::Receiver<Vec<String>>,
+    observed: Observed,
+    dumps: watch::Sender<Vec<Vec<u8>>>,
+) {
+    let mut seen = 0;
+    loop {
+        let new: Vec<_> = lines.borrow_and_update()[seen..].to_vec();
+        seen += new.len();
+        for line in new.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+            if let Some(dump) = text("dump") {
+                let dump = STANDARD.decode(dump).expect("the client writes base64");
+                dumps.send_modify(|dumps| dumps.push(dump));
+            } else if let Some(target) = text("target") {
+                observed.add(&target, text("error").map_or_else(|| Ok(text("ok").unwrap_or_default()), Err));
+            }
+        }
+        if lines.changed().await.is_err() {
+            break;
+        }
+    }
+}

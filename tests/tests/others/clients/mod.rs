@@ -1,0 +1,135 @@
+//! Clients that others made, making requests to targets without end. Each kind has a file of its own.
+//!
+//! A target is what people want to reach: the listener of its name leads there. The first target gets [`RATE`] requests a
+//! second, each other one a tenth of that.
+
+mod envoy;
+mod grpc;
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use weir_testkit::Dialect;
+use weir_testkit::process::{Backend, GrpcServers};
+use weir_testkit::resources::{api_listener, grpc_routes, listener, routes};
+
+use super::observed::Observed;
+
+/// Requests a second.
+pub const RATE: usize = 300;
+
+/// What can be tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientKind {
+    /// Envoy, with this variant of the protocol.
+    Envoy(Dialect),
+    /// gRPC C-core.
+    GrpcPython,
+    GrpcGo,
+}
+
+/// A running client.
+pub struct Client {
+    kind: ClientKind,
+    targets: Vec<(&'static str, u16)>,
+    process: Process,
+    observed: Observed,
+}
+
+enum Process {
+    Envoy(envoy::Loaded),
+    Grpc(grpc::Loaded),
+}
+
+/// The servers that requests end at, by name.
+pub enum Servers {
+    Http(Vec<(&'static str, Backend)>),
+    Grpc(Box<GrpcServers>),
+}
+
+impl ClientKind {
+    /// Servers that this kind of client can call.
+    pub async fn servers(self, names: &[&'static str]) -> Servers {
+        if !matches!(self, Self::Envoy(_)) {
+            return Servers::Grpc(Box::new(GrpcServers::start_go(names).await));
+        }
+        let mut backends = Vec::new();
+        for name in names {
+            backends.push((*name, Backend::start(name).await));
+        }
+        Servers::Http(backends)
+    }
+}
+
+impl Servers {
+    pub fn address(&self, name: &str) -> SocketAddr {
+        match self {
+            Self::Http(backends) => {
+                backends.iter().find(|(n, _)| *n == name).expect("it was started").1.address()
+            }
+            Self::Grpc(servers) => servers.address(name),
+        }
+    }
+}
+
+impl Client {
+    /// A client of an xDS server. Targets are subscribed to from the start, there or not.
+    pub fn start(kind: ClientKind, server: SocketAddr, id: &str, targets: &[(&'static str, u16)]) -> Self {
+        let observed = Observed::new();
+        let metadata = json!({ "env": "prod" });
+        let process = match kind {
+            ClientKind::Envoy(dialect) => {
+                Process::Envoy(envoy::Loaded::start(dialect, server, id, &metadata, targets, &observed))
+            }
+            ClientKind::GrpcPython | ClientKind::GrpcGo => {
+                Process::Grpc(grpc::Loaded::start(kind, server, id, &metadata, targets, &observed))
+            }
+        };
+        Self { kind, targets: targets.to_vec(), process, observed }
+    }
+
+    /// What its requests came to.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// The listener and the routes by which this client reaches a target.
+    pub fn path(&self, target: &str, cluster: &str) -> [Value; 2] {
+        let name = format!("{target}-routes");
+        match self.kind {
+            ClientKind::Envoy(_) => [listener(target, self.port(target), &name), routes(&name, cluster)],
+            _ => [api_listener(target, &name), grpc_routes(&name, cluster)],
+        }
+    }
+
+    fn port(&self, target: &str) -> u16 {
+        self.targets.iter().find(|(name, _)| *name == target).expect("one of its targets").1
+    }
+
+    /// All resources that it holds, in a form that is equal for equal resources, whoever sent them.
+    pub async fn dump(&mut self) -> Vec<String> {
+        let mut dump = match &mut self.process {
+            Process::Envoy(envoy) => envoy.dump().await,
+            Process::Grpc(client) => client.dump().await,
+        };
+        for (target, port) in &self.targets {
+            for entry in &mut dump {
+                *entry = entry.replace(&port.to_string(), &format!("PORT-OF-{target}"));
+            }
+        }
+        dump.sort();
+        dump
+    }
+}
+
+/// Takes out what depends on who sent a resource, and when.
+fn without_circumstances(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            ["version_info", "last_updated"].into_iter().for_each(|key| drop(fields.remove(key)));
+            fields.values_mut().for_each(without_circumstances);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_circumstances),
+        _ => {}
+    }
+}
