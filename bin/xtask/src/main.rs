@@ -4,6 +4,7 @@
 
 mod conformance;
 mod deny;
+mod ecosystem;
 mod fuzz;
 mod steps;
 mod tools;
@@ -11,7 +12,7 @@ mod tools;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -23,6 +24,9 @@ usage: cargo xtask COMMAND
   deny          only check licences, bans and sources of all dependencies, by deny.toml
   fuzz [SECONDS]
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
+  ecosystem [--only NAME]
+                play all scenarios with control planes and clients of others, and write what came of them to
+                docs/compatibility.md: about 25 minutes; or only those whose name contains NAME
   conformance   print every promise of docs/conformance.md with the tests that hold it";
 
 fn main() -> ExitCode {
@@ -31,6 +35,7 @@ fn main() -> ExitCode {
         Some("setup") => workspace_root().and_then(|root| set_up(&root)),
         Some("deny") => workspace_root().and_then(|root| deny::check(&root)),
         Some("fuzz") => effort().and_then(|effort| fuzz::run(&workspace_root()?, effort)),
+        Some("ecosystem") => only().and_then(|only| ecosystem::run(&workspace_root()?, only.as_deref())),
         Some("conformance") => workspace_root().and_then(|root| conformance::report(&root, true)),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
@@ -68,6 +73,16 @@ fn effort() -> Result<fuzz::Effort> {
         None => 60,
     };
     Ok(fuzz::Effort::Seconds(seconds))
+}
+
+/// The part of the names that `--only` gives.
+fn only() -> Result<Option<String>> {
+    let mut arguments = std::env::args().skip(2);
+    match (arguments.next().as_deref(), arguments.next()) {
+        (None, _) => Ok(None),
+        (Some("--only"), Some(name)) => Ok(Some(name)),
+        _ => bail!("usage: cargo xtask ecosystem [--only NAME]"),
+    }
 }
 
 fn workspace_root() -> Result<PathBuf> {

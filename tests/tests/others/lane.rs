@@ -12,7 +12,7 @@ use weir_testkit::process::{Weir, WeirBuilder, free_port};
 use weir_testkit::resources::{assignment, eds_cluster};
 
 use super::clients::{Client, ClientKind, RATE};
-use super::control_planes::ControlPlane;
+use super::control_planes::{ControlPlane, ControlPlaneKind};
 use super::observed::Expected;
 use super::scenarios::START;
 
@@ -40,6 +40,7 @@ pub const LANES: [Between; 3] = [Between::Nothing, Between::Weir, Between::WeirW
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     pub name: &'static str,
+    pub control_plane: ControlPlaneKind,
     pub client: ClientKind,
     /// `upstream.protocol` of Weir.
     pub protocol: &'static str,

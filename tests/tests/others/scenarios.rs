@@ -8,7 +8,7 @@ use super::lane::{Lane, MAIN, OTHER, RETRY, World};
 use super::observed::Expected::{Answer, Failure};
 
 /// How long the control plane is away.
-const AWAY: Duration = Duration::from_secs(20);
+const AWAY_FOR: Duration = Duration::from_secs(20);
 /// How often a change is made that may break a request or not, as chance has it.
 const ROUNDS: usize = 5;
 /// Longer than Weir holds back what waits for clusters, so that clients have it in the end.
@@ -18,6 +18,10 @@ const BOTH_AWAY: Duration = Duration::from_secs(3);
 
 /// Until this shows, requests have nowhere to go.
 pub const START: &str = "start";
+/// The control plane is back.
+pub const AWAY: &str = "away 20 s";
+/// Weir is back.
+pub const KILLED: &str = "Weir killed";
 
 /// Changes that show only once somebody has connected again, with how long that one may wait between attempts: Weir, or
 /// gRPC, which begins with a second and draws.
@@ -80,16 +84,16 @@ async fn changes<C: ControlPlane>(lane: &mut Lane<C>, servers: &Servers) {
 /// The control plane is away for a while, and has something new when it is back.
 async fn away<C: ControlPlane>(lane: &mut Lane<C>, Turns([one, two]): &Turns) {
     lane.stop().await;
-    lane.go_on(AWAY).await;
+    lane.go_on(AWAY_FOR).await;
     lane.publish(one).await;
-    lane.recover("away 20 s", MAIN, Answer("one")).await;
+    lane.recover(AWAY, MAIN, Answer("one")).await;
     lane.change("back", two, MAIN, Answer("two")).await;
 }
 
 /// Weir is killed and comes back, while the control plane goes on.
 async fn killed<C: ControlPlane>(lane: &mut Lane<C>, Turns([one, two]): &Turns) {
     lane.restart_weir().await;
-    lane.change("Weir killed", one, MAIN, Answer("one")).await;
+    lane.change(KILLED, one, MAIN, Answer("one")).await;
     lane.change("Weir back", two, MAIN, Answer("two")).await;
 }
 

@@ -50,29 +50,39 @@ pub fn draw(title: &str, results: &Results) -> String {
     text
 }
 
-/// What is worse through Weir than directly.
-pub fn problems(results: &Results) -> Vec<String> {
-    let mut problems = Vec::new();
-    for (between, lane) in LANES.iter().zip(results).filter(|(between, _)| **between != Between::Nothing) {
-        for (direct, through) in results[0].iter().zip(lane) {
-            let step = direct.step;
-            let recovery = RECOVERIES.iter().find(|(name, _)| *name == step);
-            let may_take = recovery.map_or(direct.took, |(_, retry)| direct.took.max(*retry));
-            if through.took > may_take + LATER {
-                let (took, direct) = (through.took.as_millis(), direct.took.as_millis());
-                problems.push(format!("{step}: {took} ms through {between}, {direct} ms directly"));
-            }
-            let is_listed = |failure: &&String| {
-                FAILS_DIRECTLY.iter().any(|(of_step, text)| *of_step == step && failure.contains(text))
-            };
-            let failures: Vec<_> = through.failures.iter().filter(|failure| !is_listed(failure)).collect();
-            if direct.failures.is_empty() && !failures.is_empty() {
-                let (failed, kinds) = (failures.len(), BTreeSet::from_iter(failures));
-                problems.push(format!("{step}: {failed} requests failed through {between}: {kinds:?}"));
-            }
-        }
-    }
-    problems
+/// What showed later through Weir than directly.
+pub fn late(results: &Results) -> Vec<String> {
+    let late = compared(results).filter_map(|(between, direct, through)| {
+        let recovery = RECOVERIES.iter().find(|(name, _)| *name == direct.step);
+        let may_take = recovery.map_or(direct.took, |(_, retry)| direct.took.max(*retry)) + LATER;
+        let (took, directly) = (through.took.as_millis(), direct.took.as_millis());
+        (through.took > may_take)
+            .then(|| format!("{}: {took} ms through {between}, {directly} ms directly", direct.step))
+    });
+    late.collect()
+}
+
+/// What failed through Weir and not directly.
+pub fn failed(results: &Results) -> Vec<String> {
+    let failed = compared(results).filter_map(|(between, direct, through)| {
+        let step = direct.step;
+        let is_listed = |failure: &&String| {
+            FAILS_DIRECTLY.iter().any(|(of_step, text)| *of_step == step && failure.contains(text))
+        };
+        let failures: Vec<_> = through.failures.iter().filter(|failure| !is_listed(failure)).collect();
+        let (count, kinds) = (failures.len(), BTreeSet::from_iter(failures));
+        (direct.failures.is_empty() && count > 0)
+            .then(|| format!("{step}: {count} requests failed through {between}: {kinds:?}"))
+    });
+    failed.collect()
+}
+
+/// Each step of each lane through Weir, beside the same step of the direct lane.
+fn compared(results: &Results) -> impl Iterator<Item = (Between, &Measured, &Measured)> {
+    let through = LANES.into_iter().zip(results).filter(|(between, _)| *between != Between::Nothing);
+    through.flat_map(|(between, lane)| {
+        results[0].iter().zip(lane).map(move |(direct, step)| (between, direct, step))
+    })
 }
 
 /// What one dump has and the other lacks.

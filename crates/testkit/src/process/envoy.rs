@@ -25,12 +25,21 @@ pub struct EnvoyOptions {
     pub node_once: bool,
     /// Whether it takes clusters and listeners from the services of these types, rather than from the aggregated one.
     pub separate: bool,
+    /// Which of the tools it is.
+    pub program: &'static str,
 }
 
 impl EnvoyOptions {
     /// An Envoy with this id.
     pub fn new(dialect: Dialect, id: &str) -> Self {
-        Self { dialect, id: id.to_owned(), metadata: json!({}), node_once: false, separate: false }
+        Self {
+            dialect,
+            id: id.to_owned(),
+            metadata: json!({}),
+            node_once: false,
+            separate: false,
+            program: "envoy",
+        }
     }
 
     /// Adds a text to its metadata.
@@ -51,6 +60,13 @@ impl EnvoyOptions {
     #[must_use]
     pub fn node_once(mut self) -> Self {
         self.node_once = true;
+        self
+    }
+
+    /// Takes another Envoy of the tools.
+    #[must_use]
+    pub fn program(mut self, program: &'static str) -> Self {
+        self.program = program;
         self
     }
 
@@ -107,19 +123,23 @@ pub struct Envoy {
 impl Envoy {
     /// Starts one. It need not be ready yet: see [`Self::live`].
     pub fn start(server: SocketAddr, options: &EnvoyOptions) -> Self {
-        Self::with_bootstrap(&options.id, |_| options.bootstrap(server))
+        Self::launch(options.program, &options.id, |_| options.bootstrap(server))
     }
 
     /// Starts one with a bootstrap of its own, made for the directory in which it is written. The admin interface is
     /// added.
     pub fn with_bootstrap(id: &str, bootstrap: impl FnOnce(&Path) -> Value) -> Self {
+        Self::launch("envoy", id, bootstrap)
+    }
+
+    fn launch(program: &str, id: &str, bootstrap: impl FnOnce(&Path) -> Value) -> Self {
         let directory = TempDir::with_prefix("weir-envoy-").expect("a temporary directory");
         let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let mut config = bootstrap(directory.path());
         config["admin"] = json!({ "address": socket_address(admin) });
         let path = directory.path().join("bootstrap.json");
         std::fs::write(&path, config.to_string()).expect("write the bootstrap");
-        let mut command = Command::new(tool("envoy"));
+        let mut command = Command::new(tool(program));
         command.args(["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]);
         command.arg("--config-path").arg(&path);
         let child = Child::start(&format!("envoy {id}"), &mut command);

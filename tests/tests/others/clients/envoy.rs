@@ -6,12 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
-use weir_testkit::Dialect;
 use weir_testkit::process::http::{self, Connection};
 use weir_testkit::process::{Envoy, EnvoyOptions};
 
 use super::super::observed::{Observed, Outcome};
-use super::{RATE, without_circumstances};
+use super::{ClientKind, RATE, without_circumstances};
 
 /// How many connections the first target's requests go over: one that waits holds up no other.
 const CONNECTIONS: usize = 3;
@@ -28,14 +27,19 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn start(
-        dialect: Dialect,
+        kind: ClientKind,
         server: SocketAddr,
         id: &str,
         metadata: &Value,
         targets: &[(&'static str, u16)],
         observed: &Observed,
     ) -> Self {
-        let mut options = EnvoyOptions::new(dialect, id);
+        let (dialect, program) = match kind {
+            ClientKind::OldestEnvoy(dialect) => (dialect, "envoy-oldest"),
+            ClientKind::Envoy(dialect) => (dialect, "envoy"),
+            other => unreachable!("{other:?} is no Envoy"),
+        };
+        let mut options = EnvoyOptions::new(dialect, id).program(program);
         options.metadata = metadata.clone();
         let envoy = Envoy::start(server, &options);
         let mut requests = JoinSet::new();

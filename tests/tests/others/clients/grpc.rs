@@ -67,18 +67,18 @@ fn entry(resource: &Value) -> String {
 }
 
 fn program(kind: ClientKind) -> Command {
-    match kind {
-        ClientKind::GrpcGo => {
-            let mut command = go_program("grpc-go");
-            command.arg("call");
-            command
-        }
-        _ => {
-            let mut command = Command::new(tool("venv/bin/python"));
-            command.arg("-u").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/clients/grpc_load.py"));
-            command
-        }
+    const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
+    let (mut command, script) = match kind {
+        ClientKind::GrpcGo => (go_program("grpc-go"), "call".to_owned()),
+        ClientKind::GrpcPython => (Command::new(tool("venv/bin/python")), format!("{CLIENTS}/grpc_load.py")),
+        ClientKind::GrpcNode => (Command::new("node"), format!("{CLIENTS}/grpc_load.cjs")),
+        ClientKind::Envoy(_) | ClientKind::OldestEnvoy(_) => unreachable!("{kind:?} is no gRPC client"),
+    };
+    command.arg(script);
+    if kind == ClientKind::GrpcNode {
+        command.env("NODE_PATH", tool("node/node_modules"));
     }
+    command
 }
 
 async fn read(

@@ -23,9 +23,12 @@ pub const RATE: usize = 300;
 pub enum ClientKind {
     /// Envoy, with this variant of the protocol.
     Envoy(Dialect),
+    /// The oldest Envoy that its project supports.
+    OldestEnvoy(Dialect),
     /// gRPC C-core.
     GrpcPython,
     GrpcGo,
+    GrpcNode,
 }
 
 /// A running client.
@@ -48,9 +51,13 @@ pub enum Servers {
 }
 
 impl ClientKind {
+    fn is_envoy(self) -> bool {
+        matches!(self, Self::Envoy(_) | Self::OldestEnvoy(_))
+    }
+
     /// Servers that this kind of client can call.
     pub async fn servers(self, names: &[&'static str]) -> Servers {
-        if !matches!(self, Self::Envoy(_)) {
+        if !self.is_envoy() {
             return Servers::Grpc(Box::new(GrpcServers::start_go(names).await));
         }
         let mut backends = Vec::new();
@@ -77,13 +84,10 @@ impl Client {
     pub fn start(kind: ClientKind, server: SocketAddr, id: &str, targets: &[(&'static str, u16)]) -> Self {
         let observed = Observed::new();
         let metadata = json!({ "env": "prod" });
-        let process = match kind {
-            ClientKind::Envoy(dialect) => {
-                Process::Envoy(envoy::Loaded::start(dialect, server, id, &metadata, targets, &observed))
-            }
-            ClientKind::GrpcPython | ClientKind::GrpcGo => {
-                Process::Grpc(grpc::Loaded::start(kind, server, id, &metadata, targets, &observed))
-            }
+        let process = if kind.is_envoy() {
+            Process::Envoy(envoy::Loaded::start(kind, server, id, &metadata, targets, &observed))
+        } else {
+            Process::Grpc(grpc::Loaded::start(kind, server, id, &metadata, targets, &observed))
         };
         Self { kind, targets: targets.to_vec(), process, observed }
     }
@@ -96,9 +100,10 @@ impl Client {
     /// The listener and the routes by which this client reaches a target.
     pub fn path(&self, target: &str, cluster: &str) -> [Value; 2] {
         let name = format!("{target}-routes");
-        match self.kind {
-            ClientKind::Envoy(_) => [listener(target, self.port(target), &name), routes(&name, cluster)],
-            _ => [api_listener(target, &name), grpc_routes(&name, cluster)],
+        if self.kind.is_envoy() {
+            [listener(target, self.port(target), &name), routes(&name, cluster)]
+        } else {
+            [api_listener(target, &name), grpc_routes(&name, cluster)]
         }
     }
 

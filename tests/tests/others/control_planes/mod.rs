@@ -1,12 +1,38 @@
 //! Control planes that others made. Each has a file of its own.
 
-pub mod go_control_plane;
+mod steered;
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use serde_json::Value;
+use weir_testkit::process::no_go;
 
-pub use go_control_plane::GoControlPlane;
+pub use steered::Steered;
+
+/// What can be tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlPlaneKind {
+    /// go-control-plane with this one of its caches.
+    Go(&'static str),
+}
+
+impl ControlPlaneKind {
+    /// Why it cannot run here, if so.
+    pub fn obstacle(self) -> Option<String> {
+        match self {
+            Self::Go(_) => no_go(),
+        }
+    }
+}
+
+impl fmt::Display for ControlPlaneKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Go(cache) => write!(f, "go-control-plane, {cache}"),
+        }
+    }
+}
 
 /// A running control plane, which is changed by replacing all that it publishes.
 pub trait ControlPlane {

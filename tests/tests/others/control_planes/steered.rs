@@ -1,0 +1,72 @@
+//! Control planes made with libraries, as most are: programs of ours that do nothing but use the library, and that are steered
+//! over HTTP. They are in `tests/go`; `tests/go/go-control-plane/main.go` describes how they are steered.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+use weir_testkit::process::{Child, free_port, go_program, http};
+
+use super::{ControlPlane, ControlPlaneKind};
+use crate::lane::{Between, NodeKey};
+
+/// A running program.
+pub struct Steered {
+    address: SocketAddr,
+    admin: SocketAddr,
+    /// By what it distinguishes nodes, of the one node that there is.
+    node: &'static str,
+    _child: Child,
+}
+
+impl Steered {
+    /// Starts one that distinguishes nodes in this way, for a lane with this in between.
+    pub async fn launch(kind: ControlPlaneKind, node: NodeKey, between: Between) -> Self {
+        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let (address, admin) = (local(free_port()), local(free_port()));
+        let hash = match node {
+            NodeKey::Id => "id",
+            NodeKey::Cluster => "cluster",
+            NodeKey::Metadata => "env",
+        };
+        let mut command = program(kind);
+        command.args(["-hash", hash, "-listen", &address.to_string(), "-admin", &admin.to_string()]);
+        let child = Child::start(&kind.to_string(), &mut command);
+        child.wait_for_line(&["listening"]).await;
+        Self { address, admin, node: node.of(between), _child: child }
+    }
+
+    async fn steer(&self, method: &str, path: &str, body: &str) {
+        let answer = http::request(self.admin, method, path, &[("host", "test")], body).await;
+        let answer = answer.expect("the control plane answers");
+        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.body);
+    }
+}
+
+fn program(kind: ControlPlaneKind) -> Command {
+    match kind {
+        ControlPlaneKind::Go(cache) => {
+            let mut command = go_program("go-control-plane");
+            command.args(["-cache", cache]);
+            command
+        }
+    }
+}
+
+impl ControlPlane for Steered {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    async fn publish(&mut self, resources: &[Value]) {
+        self.steer("PUT", &format!("/resources?node={}", self.node), &json!(resources).to_string()).await;
+    }
+
+    async fn stop(&mut self) {
+        self.steer("POST", "/stop", "").await;
+    }
+
+    async fn start(&mut self) {
+        self.steer("POST", "/start", "").await;
+    }
+}
