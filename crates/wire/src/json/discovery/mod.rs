@@ -1,10 +1,14 @@
 //! Requests and responses of state of the world as JSON: the messages of REST-JSON.
 //!
-//! Of a request only what Weir goes by is read: of an Envoy's node, the 77 kB of extensions are skipped.
+//! Of a request only what Weir goes by is read: of an Envoy's node, the 77 kB of extensions are skipped. Reflection
+//! would read them too, by 17 times as many instructions; it accepts duplicate fields, and rejects unknown fields in
+//! all of the message or nowhere.
 //! Resources are rendered exactly or not at all.
 
 mod request;
 mod response;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -245,17 +245,4 @@ mod tests {
         assert_eq!(outcome(2), "w: $.resources[2]: message 'acme.Widget' not found");
         assert!(outcome(3).starts_with("e: $.resources[3].endpoints[0].lb_endpoints: "), "{}", outcome(3));
     }
-
-    #[test]
-    fn e03_what_is_no_response_is_named_by_its_path() {
-        for (text, path) in [
-            ("<html>", "$"),
-            (r#"{"resources": {}}"#, "$.resources"),
-            (r#"{"version_info": 7}"#, "$.version_info"),
-            (r#"{"resource_errors": [{"x": 1}]}"#, "$.resource_errors[0]"),
-        ] {
-            let error = response_from_json(text.as_bytes()).unwrap_err();
-            assert_eq!(error.path, path, "{error}");
-        }
-    }
 }
