@@ -24,14 +24,14 @@ pub const AWAY: &str = "away 20 s";
 pub const KILLED: &str = "Weir killed";
 
 /// Changes that show only once somebody has connected again, with how long that one may wait between attempts: Weir, or
-/// gRPC, which begins with a second and draws.
+/// gRPC, which begins with a second, draws, and doubles it.
 pub const RECOVERIES: [(&str, Duration); 4] = [
     (START, GRPC_RETRY),
     ("away 20 s", RETRY),
     ("Weir killed", GRPC_RETRY),
     ("Weir killed while away", GRPC_RETRY),
 ];
-const GRPC_RETRY: Duration = Duration::from_secs(5);
+const GRPC_RETRY: Duration = Duration::from_secs(10);
 
 /// The names of the servers that requests end at.
 pub const SERVERS: [&str; 2] = ["one", "two"];
