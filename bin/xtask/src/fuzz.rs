@@ -1,20 +1,20 @@
 //! Runs the fuzz targets of `tests/fuzz` for a bounded time, or over a bounded number of inputs, each from its corpus.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::steps::cargo;
+
 /// Where the targets are, relative to the workspace.
 const PACKAGE: &str = "tests/fuzz";
-/// Where what is built and found goes, relative to the workspace.
+/// Where what is found goes, relative to the workspace.
 const OUTPUT: &str = "target/fuzz";
 
-/// Has the compiler report to libFuzzer which code an input reaches.
-const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
+/// What cargo calls instead of rustc for the crates of the workspace, relative to it: instruments them.
+const COMPILER: &str = "tests/fuzz/rustc";
 
 /// Targets that take an input for a whole stream. What that covers depends on the order of hash tables, so that a fuzzer
 /// goes another way in every run; what is always the same, the tests of the package give them.
@@ -42,9 +42,7 @@ pub(crate) fn run(root: &Path, effort: Effort) -> Result<()> {
         println!("fuzz: skipped, since {obstacle}");
         return Ok(());
     }
-    let host = host()?;
-    build(root, &host)?;
-    let fuzzer = root.join(OUTPUT).join(&host).join("fuzz/weir-fuzz");
+    let fuzzer = build(root)?;
     let mut crashed = Vec::new();
     for target in targets(root)? {
         if matches!(effort, Effort::Inputs(_)) && STREAMS.contains(&target.as_str()) {
@@ -67,27 +65,22 @@ fn answers(program: &str) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// The target triple that rustc builds for. It is named to cargo, so that build scripts are not instrumented.
-fn host() -> Result<String> {
-    let output = Command::new("rustc").arg("-vV").output().context("start rustc")?;
-    let text = String::from_utf8(output.stdout).context("read the version of rustc")?;
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc -vV names no host")
-}
-
-fn build(root: &Path, host: &str) -> Result<()> {
-    let status = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
-        .args(["build", "--package", "weir-fuzz", "--features", "libfuzzer", "--profile", "fuzz"])
-        .args(["--target", host, "--target-dir", OUTPUT])
-        .env("RUSTFLAGS", INSTRUMENTATION)
-        .env_remove("CARGO_TARGET_DIR")
+/// Builds the fuzzer, from the dependencies that the tests have, and returns where it is.
+fn build(root: &Path) -> Result<PathBuf> {
+    let output = Command::new(cargo())
+        .args(["test", "--workspace", "--features", "weir-fuzz/libfuzzer", "--test", "fuzzer", "--no-run"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .env("RUSTC_WORKSPACE_WRAPPER", root.join(COMPILER))
         .current_dir(root)
-        .status()
-        .context("start cargo build")?;
-    if !status.success() {
-        bail!("the fuzz targets do not build");
+        .stderr(Stdio::inherit())
+        .output()
+        .context("start cargo test")?;
+    if !output.status.success() {
+        bail!("the fuzzer does not build");
     }
-    Ok(())
+    let messages = String::from_utf8(output.stdout).context("read the messages of cargo")?;
+    let path = messages.split_once(r#""executable":""#).and_then(|(_, rest)| rest.split_once('"'));
+    path.map(|(path, _)| PathBuf::from(path)).context("cargo names no fuzzer")
 }
 
 /// The targets are the folders of the corpus.
