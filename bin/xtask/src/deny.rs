@@ -53,7 +53,7 @@ pub(crate) fn install(root: &Path) -> Result<PathBuf> {
     }
     println!("tools: building cargo-deny {VERSION}");
     let build = folder.join("build");
-    let status = Command::new(cargo())
+    let status = cargo()
         .args(["install", "cargo-deny", "--quiet", "--locked", "--debug", "--version", VERSION, "--root"])
         .arg(&folder)
         .arg("--target-dir")

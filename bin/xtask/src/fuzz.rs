@@ -67,7 +67,7 @@ fn answers(program: &str) -> bool {
 
 /// Builds the fuzzer, from the dependencies that the tests have, and returns where it is.
 fn build(root: &Path) -> Result<PathBuf> {
-    let output = Command::new(cargo())
+    let output = cargo()
         .args(["test", "--workspace", "--features", "weir-fuzz/libfuzzer", "--test", "fuzzer", "--no-run"])
         .args(["--message-format", "json-render-diagnostics"])
         .env("RUSTC_WORKSPACE_WRAPPER", root.join(COMPILER))

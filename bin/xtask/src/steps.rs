@@ -82,8 +82,7 @@ fn run(step: &Step, root: &Path) -> Result<()> {
         );
     }
     println!("cargo {}", step.arguments.join(" "));
-    let mut cargo = Command::new(cargo());
-    let status = cargo.args(step.arguments).current_dir(root).env("WEIR_BIN", program(root)).status();
+    let status = cargo().args(step.arguments).current_dir(root).env("WEIR_BIN", program(root)).status();
     match status.with_context(|| format!("start cargo {command}"))?.success() {
         true => Ok(()),
         false => bail!("cargo {command} failed"),
@@ -106,11 +105,7 @@ fn call(name: &str, step: impl FnOnce() -> Result<()>) -> Outcome {
 }
 
 fn is_installed(subcommand: &str) -> bool {
-    let status = Command::new(cargo())
-        .args([subcommand, "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let status = cargo().args([subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
@@ -120,9 +115,16 @@ fn program(root: &Path) -> PathBuf {
     root.join(target).join("debug/weir")
 }
 
-/// The cargo that runs us, so that one toolchain is used throughout.
-pub(crate) fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+/// The cargo that runs us, so that one toolchain is used throughout. Without what it has set for us alone: build scripts
+/// that read such variables, as that of ring, would run again after each change between `cargo` and `cargo xtask`.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 #[cfg(test)]
