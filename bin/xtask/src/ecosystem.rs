@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -30,7 +29,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<()> {
         fs::remove_dir_all(&rows).with_context(|| format!("remove {ROWS}"))?;
     }
     fs::create_dir_all(&rows).with_context(|| format!("create {ROWS}"))?;
-    let mut cargo = Command::new(steps::cargo());
+    let mut cargo = steps::cargo();
     cargo.args(["test", "--package", "weir-tests", "--test", "others"]).args(only);
     cargo.args(["--", "--include-ignored", "--nocapture"]).env("WEIR_ECOSYSTEM", &rows).current_dir(root);
     let status = cargo.status().context("start cargo test")?;
