@@ -67,7 +67,9 @@ impl World {
             let private = variant.content().do_not_cache && of.ends_with(['r', 't']);
             let aliases = self.aliases.entry((type_url.clone(), variant.name().clone())).or_default();
             aliases.extend(variant.content().aliases.iter().cloned());
-            if !private && batch.upserts.iter().all(|other| other.key() != variant.key()) {
+            // Without a body, it is a removal or a heartbeat to an upstream session.
+            let is_content = !private && variant.content().body.is_some();
+            if is_content && batch.upserts.iter().all(|other| other.key() != variant.key()) {
                 batch.upserts.push(variant);
             }
         }
