@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_that_nobody_configured_are_those_of_a_file_that_says_nothing_of_them() {
+    fn sessions_have_the_defaults_of_the_configuration() {
         assert_eq!(Settings::default().session(), SessionSettings::default());
     }
 }
