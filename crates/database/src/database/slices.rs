@@ -57,7 +57,8 @@ impl Database {
             if count % SLICE == 0 {
                 self.make_room(cache);
             }
-            if let Err(refusal) = cache.grow_view(view, selector, asking) {
+            let reason = shared.subscription.refusal(selector);
+            if let Err(refusal) = cache.grow_view(view, selector, reason, asking) {
                 refused.push((selector.clone(), refusal));
             }
             if refused.len() > MOST_REFUSED {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_types::{Form, Selector, Subscription};
+use weir_types::{Form, RefusalReason, Selector, Subscription};
 
 use super::TypeCache;
 use super::subscribe::Patch;
@@ -37,15 +37,14 @@ impl TypeCache {
         self.selections.make_room(count)
     }
 
-    /// Adds what `selector` selects to a view that was begun.
+    /// Adds what `selector` selects, or why it is refused, to a view that was begun.
     pub(crate) fn grow_view(
         &mut self,
         view: ViewId,
         selector: &Selector,
+        refusal: Option<&RefusalReason>,
         demand: &Asking<'_>,
     ) -> Result<(), Refusal> {
-        let shared = Arc::clone(&self.views[view].shared);
-        let refusal = shared.subscription.refusal(selector);
         let selection = self.ensure_selection(selector, refusal, demand)?;
         self.add_to_view(view, selector.clone(), selection);
         Ok(())

@@ -174,7 +174,7 @@ impl TypeSubscription {
         if add.is_empty() && remove.is_empty() {
             return Ok(false);
         }
-        let shown = self.may_have_shown(&remove);
+        let denied = self.denied_of(&remove);
         self.view.change(SubscriptionChange { add: &add, remove: &remove, refused })?;
         self.initial_versions.unsubscribe(&remove, self.view.subscription());
         if !remove.is_empty() {
@@ -186,7 +186,7 @@ impl TypeSubscription {
         // Whom it waited for may have been given up.
         self.pending_errors_are_due |= !self.pending_errors.is_empty();
         self.resend.extend(add);
-        self.resend_covered(shown)?;
+        self.resend_covered(remove, &denied)?;
         Ok(true)
     }
 
@@ -202,7 +202,7 @@ impl TypeSubscription {
         let (again, add): (Vec<_>, Vec<_>) =
             subscribe_wanted.iter().cloned().partition(|selector| subscription.contains(selector));
         let remove: Vec<_> = unsubscribe.into_iter().filter(|s| subscription.contains(s)).collect();
-        let shown = self.may_have_shown(&remove);
+        let denied = self.denied_of(&remove);
         if !add.is_empty() || !remove.is_empty() {
             self.view.change(SubscriptionChange { add: &add, remove: &remove, refused })?;
             self.initial_versions.unsubscribe(&remove, self.view.subscription());
@@ -218,22 +218,29 @@ impl TypeSubscription {
         self.pending_errors_are_due |= !remove.is_empty() && !self.pending_errors.is_empty();
         self.initial_versions.subscribe_again(&again);
         self.resend.extend(subscribe_wanted);
-        self.resend_covered(shown)
+        self.resend_covered(remove, &denied)
     }
 
-    /// What of `selectors` the client may have been sent: not what it may not have, whoever else is subscribed to that.
-    fn may_have_shown(&self, selectors: &[Selector]) -> Vec<Selector> {
+    /// What of `selectors` the client may not have: it was sent nothing of that, whoever else is subscribed to it.
+    fn denied_of(&self, selectors: &[Selector]) -> BTreeSet<Selector> {
         let subscription = self.view.subscription();
-        let denied = |selector: &Selector| subscription.refusal(selector) == Some(&RefusalReason::Denied);
-        selectors.iter().filter(|selector| !denied(selector)).cloned().collect()
+        let is_denied = |selector: &&Selector| subscription.refusal(selector) == Some(&RefusalReason::Denied);
+        selectors.iter().filter(is_denied).cloned().collect()
     }
 
     /// A client that unsubscribes from what a wider collection covers too cannot know whether to keep it, whatever the
     /// collection's form and parameters.
-    fn resend_covered(&mut self, unsubscribed: Vec<Selector>) -> Result<(), StreamError> {
+    fn resend_covered(
+        &mut self,
+        unsubscribed: Vec<Selector>,
+        denied: &BTreeSet<Selector>,
+    ) -> Result<(), StreamError> {
         let subscription = self.view.subscription();
-        let covered =
-            |gone: &Selector| !gone.locator.is_wildcard() && subscription.may_collect(&gone.locator.name);
+        let covered = |gone: &Selector| {
+            !gone.locator.is_wildcard()
+                && subscription.may_collect(&gone.locator.name)
+                && !denied.contains(gone)
+        };
         let covered: Vec<_> = unsubscribed.into_iter().filter(covered).collect();
         if !covered.is_empty() && self.resend.len() > self.view.subscription().len() + MAX_GIVEN_UP {
             let why = format!("more than {MAX_GIVEN_UP} names were given up, and the answers are not read");
