@@ -30,21 +30,11 @@ impl Caller {
 
     /// Turns its lines into answers.
     fn collect(&self) {
-        let (mut lines, answers) = (self.child.lines(), self.answers.clone());
-        tokio::spawn(async move {
-            let mut seen = 0;
-            loop {
-                let new: Vec<_> = lines.borrow_and_update()[seen..].to_vec();
-                seen += new.len();
-                for line in new.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-                    let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
-                    if let Some(answer) = text("ok").map(Ok).or_else(|| text("error").map(Err)) {
-                        answers.send_modify(|answers| answers.add(answer));
-                    }
-                }
-                if lines.changed().await.is_err() {
-                    break;
-                }
+        let answers = self.answers.clone();
+        self.child.for_each_json(move |line| {
+            let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+            if let Some(answer) = text("ok").map(Ok).or_else(|| text("error").map(Err)) {
+                answers.send_modify(|answers| answers.add(answer));
             }
         });
     }

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{ChildStdin, Command};
 use tokio::sync::watch;
@@ -105,6 +106,22 @@ impl Child {
     /// Everything that it prints, line by line.
     pub fn lines(&self) -> watch::Receiver<Vec<String>> {
         self.lines.subscribe()
+    }
+
+    /// Has `take` called with each line that is JSON, from the first one on.
+    pub fn for_each_json(&self, mut take: impl FnMut(&Value) + Send + 'static) {
+        let mut lines = self.lines();
+        tokio::spawn(async move {
+            let mut seen = 0;
+            loop {
+                let new: Vec<_> = lines.borrow_and_update()[seen..].to_vec();
+                seen += new.len();
+                new.iter().filter_map(|line| serde_json::from_str(line).ok()).for_each(|line| take(&line));
+                if lines.changed().await.is_err() {
+                    break;
+                }
+            }
+        });
     }
 
     /// Waits until `find` finds something in what was printed. Panics with the output if it never does.

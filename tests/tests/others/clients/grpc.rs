@@ -42,7 +42,8 @@ impl Loaded {
             Child::start(&format!("{kind:?}"), &mut command).showing(|line| !line.starts_with('{'));
         let stdin = child.stdin();
         let (dumps, all) = watch::channel(Vec::new());
-        tokio::spawn(read(child.lines(), observed.clone(), dumps));
+        let observed = observed.clone();
+        child.for_each_json(move |line| read(line, &observed, &dumps));
         Self { _child: child, stdin, dumps: all }
     }
 
@@ -81,26 +82,13 @@ fn program(kind: ClientKind) -> Command {
     command
 }
 
-async fn read(
-    mut lines: watch::Receiver<Vec<String>>,
-    observed: Observed,
-    dumps: watch::Sender<Vec<Vec<u8>>>,
-) {
-    let mut seen = 0;
-    loop {
-        let new: Vec<_> = lines.borrow_and_update()[seen..].to_vec();
-        seen += new.len();
-        for line in new.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
-            if let Some(dump) = text("dump") {
-                let dump = STANDARD.decode(dump).expect("the client writes base64");
-                dumps.send_modify(|dumps| dumps.push(dump));
-            } else if let Some(target) = text("target") {
-                observed.add(&target, text("error").map_or_else(|| Ok(text("ok").unwrap_or_default()), Err));
-            }
-        }
-        if lines.changed().await.is_err() {
-            break;
-        }
+/// Takes note of a line that the client has printed.
+fn read(line: &Value, observed: &Observed, dumps: &watch::Sender<Vec<Vec<u8>>>) {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+    if let Some(dump) = text("dump") {
+        let dump = STANDARD.decode(dump).expect("the client writes base64");
+        dumps.send_modify(|dumps| dumps.push(dump));
+    } else if let Some(target) = text("target") {
+        observed.add(&target, text("error").map_or_else(|| Ok(text("ok").unwrap_or_default()), Err));
     }
 }
