@@ -3,7 +3,7 @@
 //! What upstream states of one name does not depend on what it states of another one, where both were asked for by name: each
 //! part is about other names. Collections are whole or they are not, so batches for wildcards are never divided.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use weir_types::{Batch, Name, Provenance};
 
@@ -26,7 +26,9 @@ pub(super) fn of(batch: Batch) -> Vec<Batch> {
     if !is_divided(&batch) {
         return vec![batch];
     }
-    let (hasher, count) = (RandomState::new(), size(&batch).div_ceil(NAMES));
+    // Equal batches have equal parts, so that a simulation can be played again.
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let count = size(&batch).div_ceil(NAMES);
     let part = || Batch { received: batch.received, ..Batch::new(batch.type_url.clone(), batch.provenance) };
     let mut parts: Vec<Batch> = (0..count).map(|_| part()).collect();
     let at = |name: &Name| usize::try_from(hasher.hash_one(name) % count as u64).unwrap_or_default();
@@ -79,6 +81,12 @@ mod tests {
         assert_eq!(seen.len(), 2000);
         let last = parts.iter().rposition(|part| !part.answered.is_empty());
         assert_eq!((last, parts.iter().flat_map(|part| &part.answered).count()), (Some(parts.len() - 1), 1));
+    }
+
+    #[test]
+    fn equal_batches_have_equal_parts() {
+        let parts = || format!("{:?}", of(batch(Provenance::Named, 100)));
+        assert_eq!(parts(), parts());
     }
 
     #[test]
