@@ -114,6 +114,11 @@ impl SubscribedView {
         self.attachment.present_of(selectors)
     }
 
+    /// Whether names that the client asked for are gone, and it has not been sent that.
+    pub(crate) fn loses_names(&self) -> bool {
+        self.attachment.loses_names()
+    }
+
     /// Up to where the client has been sent changes.
     pub(crate) fn cursor(&self) -> Cursor {
         self.attachment.cursor()

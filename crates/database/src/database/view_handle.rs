@@ -114,6 +114,11 @@ impl ViewHandle {
         selectors
     }
 
+    /// Whether names that the stream asks for are gone, and it has not been sent that.
+    pub fn loses_names(&self) -> bool {
+        self.cache.lock().loses_names(self.view, self.cursor)
+    }
+
     /// How much of the subscription the stream is not given, whatever there is.
     pub fn barred(&self) -> Barred {
         self.shared.barred()

@@ -29,7 +29,9 @@ pub(crate) use commit::Committing;
 pub(crate) use diff::{Copying, assemble};
 pub(crate) use growth::Forms;
 pub(crate) use subscribe::{Patch, Standing};
-use weir_types::{Commit, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, VariantKey};
+use weir_types::{
+    Breadth, Commit, Cursor, DynamicParameters, Form, Name, ResourceLocator, Selector, TypeUrl, VariantKey,
+};
 
 pub use diff::{Diff, Errors, Failing, News, Query, Refresh, RemovalDelivery, Removed, Shape};
 pub use statistics::Statistics;
@@ -121,6 +123,17 @@ impl TypeCache {
     pub(crate) fn is_present(&self, id: ViewId, selector: &Selector) -> bool {
         let selection = self.views[id].selections.get(selector);
         selection.is_some_and(|id| self.selections[*id].members.live().next().is_some())
+    }
+
+    /// Whether a name that the view asks for is gone, which a stream of it has been sent up to `cursor` has still.
+    pub(crate) fn loses_names(&self, id: ViewId, cursor: Cursor) -> bool {
+        let view = &self.views[id];
+        let mut touched = view.touched_since(cursor.removals).map(|id| &self.selections[id]);
+        touched.any(|selection| {
+            selection.breadth() == Breadth::Name
+                && selection.members.is_empty()
+                && selection.members.gone().any(|old| !old.inherited && old.is_unsent(cursor))
+        })
     }
 
     pub(crate) fn take_ambiguities(&mut self) -> Vec<Ambiguity> {

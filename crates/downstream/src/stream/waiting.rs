@@ -49,6 +49,13 @@ impl Stream {
                     );
                     self.shared.metrics.warming_timeout(self.dialect);
                 }
+                Wait::Rerouting => {
+                    tracing::info!(
+                        node = %open.client.id,
+                        "clusters or endpoints are removed that the client still has by name after its routes moved"
+                    );
+                    self.shared.metrics.rerouting_timeout(self.dialect);
+                }
                 Wait::FirstResponse => {
                     tracing::info!(
                         node = %open.client.id,

@@ -17,6 +17,7 @@ mod awaited_endpoints;
 mod initial_versions;
 mod nonce;
 mod order;
+mod rerouting;
 mod response_state;
 mod split;
 mod step;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 use weir_types::{Dialect, DynamicParameters, Kind, Version};
 
 use self::awaited_endpoints::AwaitedEndpoints;
+use self::rerouting::Rerouting;
 use self::waiting::ClusterWarming;
 use crate::error::StreamError;
 use crate::profile::{ClientKind, ClientProfile};
@@ -84,6 +86,8 @@ pub(crate) struct ServerStream {
     awaited_endpoints: AwaitedEndpoints,
     /// Whether what may refer to clusters waits for those that were sent last.
     clusters: ClusterWarming,
+    /// Whether what its routes led to before may still be in use.
+    rerouting: Rerouting,
     patience: Arc<Patience>,
     client: ClientKind,
 }
@@ -98,6 +102,7 @@ impl ServerStream {
             types: Vec::new(),
             awaited_endpoints: AwaitedEndpoints::default(),
             clusters: ClusterWarming::default(),
+            rerouting: Rerouting::default(),
             patience,
             client: client.kind,
         }

@@ -9,7 +9,8 @@
 //! point at clusters waits until the client has acknowledged the new ones of the newest response, and their endpoints
 //! are there or known to be missing, or until that has taken too long (`waiting`). What a client has newly asked for
 //! does not wait: it asks in an order of its own. Clusters and endpoints are removed only after new clusters are
-//! warm: the route that stops using them may not have arrived yet.
+//! warm: the route that stops using them may not have arrived yet. Those that the client has by name are removed only when
+//! it has got over the last routes (`rerouting`).
 
 use weir_types::Kind;
 
@@ -18,7 +19,7 @@ use weir_types::Kind;
 pub(super) struct TypeProgress {
     pub(super) kind: Kind,
     pub(super) additions: Additions,
-    pub(super) has_removals: bool,
+    pub(super) removals: Removals,
 }
 
 /// Whether a type has additions to send.
@@ -29,6 +30,15 @@ pub(super) enum Additions {
     Pushed,
     /// The client waits for them: it has just asked for some, or has had no response yet.
     Awaited,
+}
+
+/// Whether a type has removals to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Removals {
+    None,
+    Pending,
+    /// Of names that the client may still send requests to.
+    InUse,
 }
 
 /// The part of a difference that a step is made for.
@@ -96,27 +106,33 @@ impl TypeProgress {
     fn may_add(self, clusters_are_warming: bool) -> bool {
         match self.additions {
             Additions::None => false,
-            Additions::Pushed => !(self.refers_to_clusters() && clusters_are_warming),
+            Additions::Pushed => !(refers_to_clusters(self.kind) && clusters_are_warming),
             Additions::Awaited => true,
         }
     }
 
     /// Whether there are removals that nothing has to come before but additions.
     fn may_remove(self, clusters_are_warming: bool) -> bool {
-        self.has_removals && !(self.is_replaced_by_clusters() && clusters_are_warming)
+        self.removals != Removals::None && !self.keeps_removals(clusters_are_warming)
     }
 
-    fn refers_to_clusters(self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Listener | Kind::ScopedRouteConfiguration | Kind::RouteConfiguration | Kind::VirtualHost
-        )
+    /// Whether what is removed may be in use: clusters that replace it are not ready yet, or the client has not left it.
+    fn keeps_removals(self, clusters_are_warming: bool) -> bool {
+        is_referred_to(self.kind) && (clusters_are_warming || self.removals == Removals::InUse)
     }
+}
 
-    /// Whether what is removed may have been replaced by clusters that the client has not got ready yet.
-    fn is_replaced_by_clusters(self) -> bool {
-        matches!(self.kind, Kind::Cluster | Kind::ClusterLoadAssignment)
-    }
+/// Whether resources of this kind determine which clusters requests go to.
+pub(super) fn refers_to_clusters(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Listener | Kind::ScopedRouteConfiguration | Kind::RouteConfiguration | Kind::VirtualHost
+    )
+}
+
+/// Whether requests go to resources of this kind.
+pub(super) fn is_referred_to(kind: Kind) -> bool {
+    matches!(kind, Kind::Cluster | Kind::ClusterLoadAssignment)
 }
 
 /// Whether removals of the type at `index` stay behind while additions leave.
@@ -125,8 +141,8 @@ fn defers_removals(
     index: usize,
     clusters_are_warming: bool,
 ) -> bool {
-    let is_replaced = |progress: TypeProgress| progress.is_replaced_by_clusters() && clusters_are_warming;
-    types.clone().nth(index).is_some_and(is_replaced) || others_have_additions(types, index)
+    let keeps_removals = |progress: TypeProgress| progress.keeps_removals(clusters_are_warming);
+    types.clone().nth(index).is_some_and(keeps_removals) || others_have_additions(types, index)
 }
 
 fn others_have_additions(types: impl Iterator<Item = TypeProgress>, index: usize) -> bool {
@@ -138,7 +154,7 @@ mod tests {
     use super::*;
 
     /// Clusters, endpoints, routes and secrets, by what each has: `+` additions, `!` additions that the client waits
-    /// for, `-` removals.
+    /// for, `-` removals, `u` removals of what is in use.
     fn types(have: [&'static str; 4]) -> impl Iterator<Item = TypeProgress> + Clone {
         let kinds = [Kind::Cluster, Kind::ClusterLoadAssignment, Kind::RouteConfiguration, Kind::Secret];
         kinds.into_iter().zip(have).map(|(kind, has)| TypeProgress {
@@ -148,7 +164,11 @@ mod tests {
                 _ if has.contains('+') => Additions::Pushed,
                 _ => Additions::None,
             },
-            has_removals: has.contains('-'),
+            removals: match has {
+                _ if has.contains('u') => Removals::InUse,
+                _ if has.contains('-') => Removals::Pending,
+                _ => Removals::None,
+            },
         })
     }
 
@@ -182,6 +202,20 @@ mod tests {
             (["-", "-", "-", ""], step(2, Portion::Removals)),
         ] {
             assert_eq!(next_step(types(have), true), next, "{have:?}");
+        }
+    }
+
+    #[test]
+    fn o05_the_next_step_does_not_remove_what_is_in_use() {
+        for (have, next) in [
+            (["u", "u", "", ""], None),
+            (["u", "u", "-", ""], step(2, Portion::Removals)),
+            (["-", "u", "", ""], step(0, Portion::Removals)),
+            (["+u", "u", "", ""], step(0, Portion::Additions)),
+            (["u", "!u", "", ""], step(1, Portion::Additions)),
+            (["u", "", "+-", ""], step(2, Portion::Whole)),
+        ] {
+            assert_eq!(next_step(types(have), false), next, "{have:?}");
         }
     }
 

@@ -8,9 +8,11 @@ use bytes::Bytes;
 use weir_database::{RemovalDelivery, Shape};
 use weir_types::{Cursor, Dialect, Kind, Name, Version};
 
-use super::order::{Additions, Portion, TypeProgress, next_step};
+use super::order::{self, Additions, Portion, Removals, TypeProgress, next_step};
+use super::rerouting::Rerouting;
 use super::split::Split;
 use super::{Mode, Nonce, ServerStream, Step, TypeSubscription};
+use crate::profile::ClientKind;
 use crate::responses::{EncodedResponse, ResponseCache, StreamResponses};
 
 /// A response that is ready to leave.
@@ -40,6 +42,7 @@ impl ServerStream {
             return Some(part);
         }
         self.look_at_endpoints();
+        self.look_at_removals(responses.now);
         loop {
             let next = next_step(self.progress(), self.clusters_are_warming())?;
             let index = next.index;
@@ -68,7 +71,16 @@ impl ServerStream {
 
     /// How far each type has come.
     fn progress(&self) -> impl Iterator<Item = TypeProgress> + Clone {
-        self.types.iter().map(|type_subscription| type_subscription.progress(self.dialect))
+        let (dialect, rerouting) = (self.dialect, self.rerouting);
+        self.types.iter().map(move |type_subscription| type_subscription.progress(dialect, rerouting))
+    }
+
+    /// Takes note of removals of what the client may still use.
+    fn look_at_removals(&mut self, now: Instant) {
+        if self.rerouting.is_under_way() {
+            let in_use = self.progress().any(|progress| progress.removals == Removals::InUse);
+            self.rerouting.look_at_removals(in_use, now);
+        }
     }
 
     /// The next part of a response that takes more than one: nothing comes in between.
@@ -168,8 +180,14 @@ impl ServerStream {
             return None;
         };
         let nonce = Nonce::next(type_subscription.responses.nonce(), response.to);
-        if type_subscription.type_url.kind() == Kind::Cluster {
+        let kind = type_subscription.type_url.kind();
+        if kind == Kind::Cluster {
             self.begin_warming(response.new_clusters, now);
+        }
+        // Another Weir does not know whether its clients have left what they have by name.
+        if order::refers_to_clusters(kind) && self.mode == Mode::Aggregated && self.client != ClientKind::Weir
+        {
+            self.rerouting.begin(now + self.patience.warming);
         }
         let split = response.rest.and_then(|parts| Split::new(parts, version, removals_sent));
         self.types[index].sent(nonce, version, removals_sent, split);
@@ -195,15 +213,21 @@ impl ServerStream {
 
 impl TypeSubscription {
     /// How far it has come, as its turn among the types follows from it.
-    fn progress(&self, dialect: Dialect) -> TypeProgress {
+    fn progress(&self, dialect: Dialect, rerouting: Rerouting) -> TypeProgress {
+        let kind = self.type_url.kind();
+        let may_be_used = rerouting.is_under_way() && order::is_referred_to(kind);
         TypeProgress {
-            kind: self.type_url.kind(),
+            kind,
             additions: match self.has_additions(dialect) {
                 false => Additions::None,
                 true if !self.is_answered() || self.is_asked_for() => Additions::Awaited,
                 true => Additions::Pushed,
             },
-            has_removals: self.has_removals(),
+            removals: match self.has_removals() {
+                false => Removals::None,
+                true if may_be_used && self.view.loses_names() => Removals::InUse,
+                true => Removals::Pending,
+            },
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a stream waits for, and for how long: clusters that warm, and names that a first response lacks.
+//! What a stream waits for, and for how long: clusters that warm, routes that move, and names that a first response lacks.
 //!
 //! Owns the deadlines. A deadline is set once and never extended: a response leaves when it has waited for as long as
 //! [`Patience`] allows, even if something newer is still pending. Never knows why something is slow.
@@ -23,7 +23,7 @@ use crate::profile::ClientKind;
 /// For how long a stream waits for what may never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// What may refer to clusters waits for new ones to warm.
+    /// What may refer to clusters waits for new ones to warm, and what it referred to before for the client to leave it.
     pub warming: Duration,
     /// The first state-of-the-world response to explicit names waits for those that are unanswered.
     pub first_response: Duration,
@@ -40,6 +40,8 @@ impl Default for Patience {
 pub enum Wait {
     /// Clusters that are not warm yet.
     Warming,
+    /// Removals of clusters and endpoints: for a client that has them by name to leave them.
+    Rerouting,
     /// First responses: for names that are not answered yet.
     FirstResponse,
 }
@@ -75,6 +77,9 @@ impl ServerStream {
             }
             self.clusters = ClusterWarming::Ready;
         }
+        if self.rerouting.handle_timeout(now) {
+            ended.push(Wait::Rerouting);
+        }
         let mut lacks_names = false;
         for type_subscription in &mut self.types {
             if matches!(type_subscription.responses.first(), Some(FirstResponse::Patient(until)) if until <= now)
@@ -95,7 +100,8 @@ impl ServerStream {
             ClusterWarming::Warming(new) if self.is_due() => Some(new.deadline),
             _ => None,
         };
-        self.types.iter().filter_map(TypeSubscription::waits_for_names_until).chain(warming).min()
+        let names = self.types.iter().filter_map(TypeSubscription::waits_for_names_until);
+        names.chain(warming).chain(self.rerouting.deadline()).min()
     }
 
     /// Notes that a response with clusters has left, at `now`, and which endpoints its new clusters take.

@@ -9,6 +9,7 @@ mod messages;
 mod order;
 mod polls;
 mod requests;
+mod rerouting;
 mod responses;
 mod split;
 mod waiting;
