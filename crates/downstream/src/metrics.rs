@@ -54,7 +54,7 @@ pub(crate) struct Metrics {
     denied: Counter<u64>,
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
-    rerouting_timeouts: Counter<u64>,
+    removal_timeouts: Counter<u64>,
     warming_timeouts: Counter<u64>,
     first_response_timeouts: Counter<u64>,
     handshakes: Counter<u64>,
@@ -72,7 +72,7 @@ impl Metrics {
             denied: weir_metrics::DOWNSTREAM_DENIED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_UNAVAILABLE.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
-            rerouting_timeouts: weir_metrics::DOWNSTREAM_REROUTING_TIMEOUTS.counter(),
+            removal_timeouts: weir_metrics::DOWNSTREAM_REMOVAL_TIMEOUTS.counter(),
             warming_timeouts: weir_metrics::DOWNSTREAM_WARMING_TIMEOUTS.counter(),
             first_response_timeouts: weir_metrics::DOWNSTREAM_FIRST_RESPONSE_TIMEOUTS.counter(),
             handshakes: weir_metrics::DOWNSTREAM_HANDSHAKES.counter(),
@@ -144,9 +144,9 @@ impl Metrics {
         self.warming_timeouts.add(1, &[speech.into().label()]);
     }
 
-    /// A client is sent removals of what it has by name, although its routes moved.
-    pub(crate) fn rerouting_timeout(&self, speech: impl Into<Speech>) {
-        self.rerouting_timeouts.add(1, &[speech.into().label()]);
+    /// A client is sent removals of what it has not given up by name in time.
+    pub(crate) fn removal_timeout(&self, speech: impl Into<Speech>) {
+        self.removal_timeouts.add(1, &[speech.into().label()]);
     }
 
     /// A request asks for so many names that its client may not have.

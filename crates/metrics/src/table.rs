@@ -90,8 +90,8 @@ instruments! {
         "Connections whose clients were asked to connect anew";
     DOWNSTREAM_REQUESTS = Counter "weir.downstream.requests" "{request}" ["dialect"]
         "Requests of clients, acknowledgements included";
-    DOWNSTREAM_REROUTING_TIMEOUTS = Counter "weir.downstream.rerouting_timeouts" "{timeout}" ["dialect"]
-        "Times that clients were sent removals of clusters or endpoints that they still had by name after their routes moved";
+    DOWNSTREAM_REMOVAL_TIMEOUTS = Counter "weir.downstream.removal_timeouts" "{timeout}" ["dialect"]
+        "Times that clients were sent removals of clusters or endpoints that they had not given up by name in time";
     DOWNSTREAM_RESPONSES = Counter "weir.downstream.responses" "{response}" ["dialect", "type"]
         "Responses sent to clients";
     DOWNSTREAM_SENT = Counter "weir.downstream.sent" "By" ["dialect", "type"]

@@ -105,24 +105,24 @@ async fn e01_data_errors_drop_what_is_cached_if_that_is_configured() {
         for downstream in DIALECTS {
             for (code, error) in kinds {
                 for drops in [false, true] {
-                    let eds = type_url("eds");
+                    let rds = type_url("rds");
                     let control_plane = FakeControlPlane::start().await;
                     let configured = [error].into_iter().filter(|_| drops).collect();
                     let adjust =
                         |settings: &mut weir_upstream::Settings| settings.drop_on_errors = configured;
                     let weir = Weir::start_with(control_plane.address(), upstream, Uses::Nodes, adjust).await;
-                    control_plane.set(text("eds", "1"));
+                    control_plane.set(text("rds", "1"));
                     let mut client = weir.client(downstream, "prod").await;
-                    client.subscribe(eds, &["a"]);
-                    client.accept(eds).await;
-                    control_plane.set(failing("eds", code));
-                    let sent = client.accept(eds).await;
+                    client.subscribe(rds, &["a"]);
+                    client.accept(rds).await;
+                    control_plane.set(failing("rds", code));
+                    let sent = client.accept(rds).await;
                     assert_eq!(sent.error_codes(), [("a", code)], "{upstream:?} {downstream:?} {drops}");
                     let removed: &[&str] = if drops && downstream == Dialect::Delta { &["a"] } else { &[] };
                     assert_eq!(sent.removed, removed);
                     let mut late = weir.client(downstream, "prod").await;
-                    late.subscribe(eds, &["a"]);
-                    assert_eq!(late.accept(eds).await.resources.len(), usize::from(!drops));
+                    late.subscribe(rds, &["a"]);
+                    assert_eq!(late.accept(rds).await.resources.len(), usize::from(!drops));
                 }
             }
         }

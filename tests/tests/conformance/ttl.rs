@@ -118,20 +118,20 @@ async fn t02_a_heartbeat_is_passed_on_as_a_heartbeat() {
 #[tokio::test]
 async fn t02_what_is_refreshed_lives() {
     in_each(&["rds"], async |control_plane, weir, mut client, type_url, _| {
-        let eds = weir_testkit::type_url("eds");
+        let sds = weir_testkit::type_url("sds");
         control_plane.set(mortal(type_url, "a", 2 * SHORT));
         client.subscribe(type_url, &["a"]);
         let first = client.accept(type_url).await.resource("a").clone();
         // Each time that this one expires, as much time has passed.
         let mut clock = envoy(&weir, Dialect::Delta).await;
-        control_plane.set(mortal(eds, "clock", SHORT));
-        clock.subscribe(eds, &["clock"]);
+        control_plane.set(mortal(sds, "clock", SHORT));
+        clock.subscribe(sds, &["clock"]);
         for _ in 0..3 {
-            while clock.accept(eds).await.removed.is_empty() {}
+            while clock.accept(sds).await.removed.is_empty() {}
             control_plane.heartbeat(type_url);
             let beat = client.accept(type_url).await;
             assert_eq!((&beat.resource("a").version, &beat.removed), (&first.version, &vec![]));
-            control_plane.send_again(eds);
+            control_plane.send_again(sds);
         }
     })
     .await;

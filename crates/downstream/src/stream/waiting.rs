@@ -49,12 +49,12 @@ impl Stream {
                     );
                     self.shared.metrics.warming_timeout(self.dialect);
                 }
-                Wait::Rerouting => {
+                Wait::Leaving => {
                     tracing::info!(
                         node = %open.client.id,
-                        "clusters or endpoints are removed that the client still has by name after its routes moved"
+                        "clusters or endpoints are removed that the client has not given up by name in time"
                     );
-                    self.shared.metrics.rerouting_timeout(self.dialect);
+                    self.shared.metrics.removal_timeout(self.dialect);
                 }
                 Wait::FirstResponse => {
                     tracing::info!(

@@ -14,10 +14,10 @@
 //! [`ServerStream::poll_timeout`].
 
 mod awaited_endpoints;
+mod held_removals;
 mod initial_versions;
 mod nonce;
 mod order;
-mod rerouting;
 mod response_state;
 mod split;
 mod step;
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use weir_types::{Dialect, DynamicParameters, Kind, Version};
 
 use self::awaited_endpoints::AwaitedEndpoints;
-use self::rerouting::Rerouting;
+use self::held_removals::HeldRemovals;
 use self::waiting::ClusterWarming;
 use crate::error::StreamError;
 use crate::profile::{ClientKind, ClientProfile};
@@ -86,8 +86,8 @@ pub(crate) struct ServerStream {
     awaited_endpoints: AwaitedEndpoints,
     /// Whether what may refer to clusters waits for those that were sent last.
     clusters: ClusterWarming,
-    /// Whether what its routes led to before may still be in use.
-    rerouting: Rerouting,
+    /// Whether removals of what the client has by name stay behind.
+    held_removals: HeldRemovals,
     patience: Arc<Patience>,
     client: ClientKind,
 }
@@ -102,7 +102,7 @@ impl ServerStream {
             types: Vec::new(),
             awaited_endpoints: AwaitedEndpoints::default(),
             clusters: ClusterWarming::default(),
-            rerouting: Rerouting::default(),
+            held_removals: HeldRemovals::default(),
             patience,
             client: client.kind,
         }

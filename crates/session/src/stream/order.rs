@@ -10,7 +10,7 @@
 //! are there or known to be missing, or until that has taken too long (`waiting`). What a client has newly asked for
 //! does not wait: it asks in an order of its own. Clusters and endpoints are removed only after new clusters are
 //! warm: the route that stops using them may not have arrived yet. Those that the client has by name are removed only when
-//! it has got over the last routes (`rerouting`).
+//! it has left them (`held_removals`).
 
 use weir_types::Kind;
 
@@ -123,7 +123,7 @@ impl TypeProgress {
 }
 
 /// Whether resources of this kind determine which clusters requests go to.
-pub(super) fn refers_to_clusters(kind: Kind) -> bool {
+fn refers_to_clusters(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::Listener | Kind::ScopedRouteConfiguration | Kind::RouteConfiguration | Kind::VirtualHost

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use weir_database::{RemovalDelivery, Shape};
 use weir_types::{Cursor, Dialect, Kind, Name, Version};
 
+use super::held_removals::HeldRemovals;
 use super::order::{self, Additions, Portion, Removals, TypeProgress, next_step};
-use super::rerouting::Rerouting;
 use super::split::Split;
 use super::{Mode, Nonce, ServerStream, Step, TypeSubscription};
 use crate::profile::ClientKind;
@@ -42,8 +42,8 @@ impl ServerStream {
             return Some(part);
         }
         self.look_at_endpoints();
-        self.look_at_removals(responses.now);
         loop {
+            self.look_at_removals(responses.now);
             let next = next_step(self.progress(), self.clusters_are_warming())?;
             let index = next.index;
             let mut removals = match next.portion {
@@ -71,16 +71,22 @@ impl ServerStream {
 
     /// How far each type has come.
     fn progress(&self) -> impl Iterator<Item = TypeProgress> + Clone {
-        let (dialect, rerouting) = (self.dialect, self.rerouting);
-        self.types.iter().map(move |type_subscription| type_subscription.progress(dialect, rerouting))
+        let holds = self.holds_removals() && self.held_removals != HeldRemovals::Due;
+        self.types.iter().map(move |type_subscription| type_subscription.progress(self.dialect, holds))
     }
 
-    /// Takes note of removals of what the client may still use.
+    /// Takes note of removals of what the client has by name.
     fn look_at_removals(&mut self, now: Instant) {
-        if self.rerouting.is_under_way() {
-            let in_use = self.progress().any(|progress| progress.removals == Removals::InUse);
-            self.rerouting.look_at_removals(in_use, now);
+        if self.holds_removals() {
+            let there_are = self.types.iter().any(TypeSubscription::removes_what_is_in_use);
+            self.held_removals.look(there_are, now, self.patience.warming);
         }
+    }
+
+    /// Whether removals of what the client has by name stay behind for a time. Another Weir does not know whether its clients
+    /// have left it.
+    fn holds_removals(&self) -> bool {
+        self.mode == Mode::Aggregated && self.client != ClientKind::Weir
     }
 
     /// The next part of a response that takes more than one: nothing comes in between.
@@ -180,14 +186,8 @@ impl ServerStream {
             return None;
         };
         let nonce = Nonce::next(type_subscription.responses.nonce(), response.to);
-        let kind = type_subscription.type_url.kind();
-        if kind == Kind::Cluster {
+        if type_subscription.type_url.kind() == Kind::Cluster {
             self.begin_warming(response.new_clusters, now);
-        }
-        // Another Weir does not know whether its clients have left what they have by name.
-        if order::refers_to_clusters(kind) && self.mode == Mode::Aggregated && self.client != ClientKind::Weir
-        {
-            self.rerouting.begin(now + self.patience.warming);
         }
         let split = response.rest.and_then(|parts| Split::new(parts, version, removals_sent));
         self.types[index].sent(nonce, version, removals_sent, split);
@@ -213,11 +213,9 @@ impl ServerStream {
 
 impl TypeSubscription {
     /// How far it has come, as its turn among the types follows from it.
-    fn progress(&self, dialect: Dialect, rerouting: Rerouting) -> TypeProgress {
-        let kind = self.type_url.kind();
-        let may_be_used = rerouting.is_under_way() && order::is_referred_to(kind);
+    fn progress(&self, dialect: Dialect, holds_removals: bool) -> TypeProgress {
         TypeProgress {
-            kind,
+            kind: self.type_url.kind(),
             additions: match self.has_additions(dialect) {
                 false => Additions::None,
                 true if !self.is_answered() || self.is_asked_for() => Additions::Awaited,
@@ -225,10 +223,15 @@ impl TypeSubscription {
             },
             removals: match self.has_removals() {
                 false => Removals::None,
-                true if may_be_used && self.view.loses_names() => Removals::InUse,
+                true if holds_removals && self.removes_what_is_in_use() => Removals::InUse,
                 true => Removals::Pending,
             },
         }
+    }
+
+    /// Whether something is gone to which the client may send requests, since it has it by name.
+    fn removes_what_is_in_use(&self) -> bool {
+        order::is_referred_to(self.type_url.kind()) && self.has_removals() && self.view.loses_names()
     }
 
     /// Whether the client is to be sent something that it has just asked for: it waits for that, and for nothing else.

@@ -1,4 +1,5 @@
-//! What a stream waits for, and for how long: clusters that warm, routes that move, and names that a first response lacks.
+//! What a stream waits for, and for how long: clusters that warm, clients that leave what is gone, and names that a first
+//! response lacks.
 //!
 //! Owns the deadlines. A deadline is set once and never extended: a response leaves when it has waited for as long as
 //! [`Patience`] allows, even if something newer is still pending. Never knows why something is slow.
@@ -23,7 +24,7 @@ use crate::profile::ClientKind;
 /// For how long a stream waits for what may never come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// What may refer to clusters waits for new ones to warm, and what it referred to before for the client to leave it.
+    /// What may refer to clusters waits for new ones to warm, and removals of what a client has by name for it to leave that.
     pub warming: Duration,
     /// The first state-of-the-world response to explicit names waits for those that are unanswered.
     pub first_response: Duration,
@@ -40,8 +41,8 @@ impl Default for Patience {
 pub enum Wait {
     /// Clusters that are not warm yet.
     Warming,
-    /// Removals of clusters and endpoints: for a client that has them by name to leave them.
-    Rerouting,
+    /// Removals of clusters and endpoints that a client has by name: for it to leave them.
+    Leaving,
     /// First responses: for names that are not answered yet.
     FirstResponse,
 }
@@ -77,8 +78,8 @@ impl ServerStream {
             }
             self.clusters = ClusterWarming::Ready;
         }
-        if self.rerouting.handle_timeout(now) {
-            ended.push(Wait::Rerouting);
+        if self.held_removals.handle_timeout(now) {
+            ended.push(Wait::Leaving);
         }
         let mut lacks_names = false;
         for type_subscription in &mut self.types {
@@ -101,7 +102,7 @@ impl ServerStream {
             _ => None,
         };
         let names = self.types.iter().filter_map(TypeSubscription::waits_for_names_until);
-        names.chain(warming).chain(self.rerouting.deadline()).min()
+        names.chain(warming).chain(self.held_removals.deadline()).min()
     }
 
     /// Notes that a response with clusters has left, at `now`, and which endpoints its new clusters take.

@@ -201,6 +201,7 @@ impl Simulation {
                 let now = self.now();
                 let excuses = self.proxies[*number].receive(set, *role, response, now);
                 self.excuse(&excuses);
+                self.allow_relapses(*number);
                 self.flush(&end);
             }
         }
@@ -227,8 +228,7 @@ impl Simulation {
         for number in 0..self.proxies.len() {
             let known = self.proxies[number].tick(now);
             self.excuse(&known);
-            let relapses = self.proxies[number].relapses();
-            self.peers.iter_mut().for_each(|peer| peer.allow_relapses(&relapses));
+            self.allow_relapses(number);
         }
         self.peers.iter_mut().for_each(|peer| peer.client.pass(now));
         let time = self.agenda.now();
@@ -247,6 +247,11 @@ impl Simulation {
         let now = self.now();
         let mortal = self.origin.change(now, &mut self.rng);
         self.excuse(&mortal);
+    }
+
+    fn allow_relapses(&mut self, number: usize) {
+        let relapses = self.proxies[number].take_relapses();
+        self.peers.iter_mut().for_each(|peer| peer.allow_relapses(&relapses));
     }
 
     /// Sends what a proxy has collected.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_database::{Database, DemandChange, Removed, Settings};
+use weir_protocol::Dialect;
 use weir_protocol::client::Naming;
 use weir_types::{Batch, DynamicParameters, Name, ResourceLocator, TypeUrl};
 
@@ -57,6 +58,7 @@ pub(super) struct Proxy {
     keys: Arc<[Arc<str>]>,
     /// How much has expired.
     expired: u64,
+    relapses: Vec<Excuse>,
     pub(super) sets: BTreeMap<DynamicParameters, LinkSet>,
 }
 
@@ -67,7 +69,7 @@ impl Proxy {
         let rung = Arc::clone(&bell);
         database.on_demand(move || rung.store(true, Ordering::Release));
         let keys = KEYS.map(Arc::from).into_iter().collect();
-        Self { database, bell, number, hop, keys, expired: 0, sets: BTreeMap::new() }
+        Self { database, bell, number, hop, keys, expired: 0, relapses: Vec::new(), sets: BTreeMap::new() }
     }
 
     /// The set of streams that a locator belongs to, and what it is called there.
@@ -182,8 +184,18 @@ impl Proxy {
             true => excuse::ambiguities(&batch, &named, &links.wanted),
             false => Vec::new(),
         };
+        self.note_relapses(&batch);
         self.database.commit(batch);
         excuses
+    }
+
+    /// In state of the world, nothing states what of a type without full state went while there was no stream: it may be the
+    /// next to answer for a name when what is here goes.
+    fn note_relapses(&mut self, batch: &Batch) {
+        if self.hop.dialect == Dialect::Sotw && !batch.type_url.is_full_state() {
+            let names = batch.removals.iter().map(|key| (batch.type_url.clone(), Some(key.name.clone())));
+            self.relapses.extend(names);
+        }
     }
 
     /// Lets time pass on the streams and in the database. Gives what was concluded from silence.
@@ -198,12 +210,13 @@ impl Proxy {
         excuses
     }
 
-    /// The names of which something has expired, so that something else answers for it that may be over, too: the word on
-    /// that is on its way.
-    pub(super) fn relapses(&mut self) -> Vec<Excuse> {
+    /// The names for which something else may answer now that may be over, too: something has expired, and the word on the
+    /// other is on its way, or [`Self::note_relapses`].
+    pub(super) fn take_relapses(&mut self) -> Vec<Excuse> {
+        let noted = std::mem::take(&mut self.relapses);
         let before = std::mem::replace(&mut self.expired, self.database.expired());
         if self.expired == before {
-            return Vec::new();
+            return noted;
         }
         let relapses = |type_url: TypeUrl| {
             let all = self.database.describe(&type_url, &NAMES.map(Name::from)).into_iter();
@@ -213,7 +226,7 @@ impl Proxy {
             });
             split.map(move |resource| (type_url.clone(), Some(resource.name)))
         };
-        types().into_iter().flat_map(relapses).collect()
+        noted.into_iter().chain(types().into_iter().flat_map(relapses)).collect()
     }
 
     /// Every stream.

@@ -93,7 +93,7 @@ fn u10_what_is_held_back_is_not_answered_for_by_accepting_the_rest() {
         batch.removals.push(anyones("b"));
     });
     fixture.commit("rds", &["a"]);
-    let sent = fixture.drain_rerouted();
+    let sent = fixture.drain_later();
     let [additions, _, removals] = &sent[..] else { panic!("{sent:?}") };
     fixture.ack("cds", &additions.nonce);
     assert_eq!(answers(&watch), (0, 0), "the removal is still to be accepted");

@@ -322,10 +322,10 @@ impl Fixture {
         std::iter::from_fn(|| self.transmit()).collect()
     }
 
-    /// Everything that leaves now, and once the client has had the time to leave what its routes led to.
-    pub(super) fn drain_rerouted(&mut self) -> Vec<Response> {
+    /// Everything that leaves now, and once the client has had the time to leave what is gone.
+    pub(super) fn drain_later(&mut self) -> Vec<Response> {
         let mut left = self.drain();
-        assert_eq!(self.passes(1000), [Wait::Rerouting], "{left:?}");
+        assert_eq!(self.passes(1000), [Wait::Leaving], "{left:?}");
         left.extend(self.drain());
         left
     }
@@ -371,7 +371,7 @@ fn failed(name: &str, error: &ResourceError) -> Failed {
     Failed { name: name.into(), scope: Scope::All, error: Arc::new(error.clone()) }
 }
 
-/// A client of `a` and `b` of all these types that has been sent both, and has got over it.
+/// A client of `a` and `b` of all these types that has been sent both.
 pub(super) fn client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
     let mut fixture = Fixture::new(dialect);
     for short in types {
@@ -379,6 +379,5 @@ pub(super) fn client_of(dialect: Dialect, types: &[&'static str]) -> Fixture {
         fixture.subscribe(short, &["a", "b"]);
     }
     assert_eq!(fixture.drain().len(), types.len());
-    fixture.passes(1000);
     fixture
 }

@@ -3,13 +3,13 @@
 mod answers;
 mod errors;
 mod fixture;
+mod held_removals;
 mod known;
 mod memory;
 mod messages;
 mod order;
 mod polls;
 mod requests;
-mod rerouting;
 mod responses;
 mod split;
 mod waiting;
