@@ -24,6 +24,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<()> {
     if let Some(obstacle) = tools::go::missing() {
         bail!("{obstacle}");
     }
+    tools::go::set_up_programs(root)?;
     let rows = root.join(ROWS);
     if rows.exists() {
         fs::remove_dir_all(&rows).with_context(|| format!("remove {ROWS}"))?;

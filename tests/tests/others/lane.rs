@@ -6,13 +6,11 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tempfile::TempDir;
 use weir_testkit::process::{Weir, WeirBuilder, free_port};
-use weir_testkit::resources::{assignment, eds_cluster};
 
-use super::clients::{Client, ClientKind, RATE};
-use super::control_planes::{ControlPlane, ControlPlaneKind};
+use super::clients::{Client, ClientKind, ClientNode, RATE};
+use super::control_planes::{ControlPlane, ControlPlaneKind, XdsServer};
 use super::observed::Expected;
 use super::scenarios::START;
 
@@ -70,9 +68,9 @@ pub struct Measured {
     pub failures: Vec<String>,
 }
 
-pub struct Lane<C> {
+pub struct Lane {
     between: Between,
-    control_plane: C,
+    control_plane: ControlPlane,
     weir: Option<Weir>,
     client: Client,
     /// Failures of [`MAIN`] that are accounted for.
@@ -93,35 +91,36 @@ impl NodeKey {
     }
 }
 
-impl<C: ControlPlane> Lane<C> {
-    /// Starts everything, with a world.
-    pub async fn start(between: Between, cell: Cell, mut control_plane: C) -> Self {
+impl Lane {
+    /// Starts everything.
+    pub async fn start(between: Between, cell: Cell) -> Self {
+        let mut control_plane = ControlPlane::prepare(cell.control_plane, cell.node, between).await;
         control_plane.start().await;
         let store = TempDir::with_prefix("weir-store-").expect("a temporary directory");
         let mut weir = None;
-        let mut server = control_plane.address();
+        let mut server = control_plane.server();
         if between != Between::Nothing {
-            let started = configure(between, cell, server, &store).start().await;
-            server = started.address();
+            let started = configure(between, cell, &server, &store).start().await;
+            server = XdsServer { address: started.address(), tls: None };
             weir = Some(started);
         }
         let targets = TARGETS.map(|target| (target, free_port()));
-        let client = Client::start(cell.client, server, "client", &targets);
+        let node = ClientNode { id: "client", cluster: cell.control_plane.node_cluster() };
+        let client = Client::start(cell.client, &server, node, &targets);
         Self { between, control_plane, weir, client, failures: 0, measured: Vec::new(), _store: store }
     }
 
     /// Has the control plane publish a world, and measures how long it takes to show in answers.
     pub async fn change(&mut self, step: &'static str, world: &World, target: &str, expected: Expected) {
-        let resources = self.resources(world);
-        let published = Instant::now();
-        self.control_plane.publish(&resources).await;
+        let published = self.control_plane.publish(world, &self.client).await;
         self.shows(step, published, target, expected).await;
     }
 
-    /// Starts the control plane again, and measures how long it takes until what it has published shows in answers.
+    /// Starts the control plane again, and measures how long it takes until what it has published shows in answers, from when
+    /// it listens.
     pub async fn recover(&mut self, step: &'static str, target: &str, expected: Expected) {
-        let started = Instant::now();
         self.control_plane.start().await;
+        let started = Instant::now();
         self.shows(step, started, target, expected).await;
     }
 
@@ -145,8 +144,7 @@ impl<C: ControlPlane> Lane<C> {
 
     /// Publishes while the control plane is away.
     pub async fn publish(&mut self, world: &World) {
-        let resources = self.resources(world);
-        self.control_plane.publish(&resources).await;
+        self.control_plane.publish(world, &self.client).await;
     }
 
     /// Takes the control plane away.
@@ -178,23 +176,16 @@ impl<C: ControlPlane> Lane<C> {
     pub async fn dump(&mut self) -> Vec<String> {
         self.client.dump().await
     }
-
-    fn resources(&self, world: &World) -> Vec<Value> {
-        let mut resources = Vec::new();
-        for (target, (cluster, server)) in world {
-            resources.push(eds_cluster(cluster));
-            resources.extend(server.map(|server| assignment(cluster, &[server])));
-            resources.extend(self.client.path(target, cluster));
-        }
-        resources
-    }
 }
 
-fn configure(between: Between, cell: Cell, control_plane: SocketAddr, store: &TempDir) -> WeirBuilder {
+fn configure(between: Between, cell: Cell, server: &XdsServer, store: &TempDir) -> WeirBuilder {
     let mut builder = Weir::builder()
         .log_level("info")
-        .upstream_at(control_plane, cell.protocol, "streams")
-        .section(&format!("backoff_max = \"{RETRY:?}\""));
+        .section(&server.upstream(cell.protocol))
+        .section(&format!("backoff_max = \"{RETRY:?}\""))
+        .section(cell.control_plane.upstream())
+        .section(&server.upstream_tls())
+        .section(cell.control_plane.parameters());
     if between == Between::WeirWithStore {
         builder = builder.section(&format!("[store]\npath = \"{}\"", store.path().join("store").display()));
     }
@@ -204,7 +195,7 @@ fn configure(between: Between, cell: Cell, control_plane: SocketAddr, store: &Te
     builder
 }
 
-impl<C> fmt::Display for Lane<C> {
+impl fmt::Display for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.between)
     }

@@ -1,5 +1,5 @@
 //! Weir between control planes and clients that others made. Each scenario is played in three lanes at once: directly,
-//! through Weir, and through a Weir with a store. Through Weir no request may fail that does not fail directly, no change may
+//! through Weir, and through a Weir with a store; one after another, where only one control plane can run at a time. Through Weir no request may fail that does not fail directly, no change may
 //! come noticeably later, and in the end the clients have to be configured alike.
 //!
 //! A control plane is a file in `control_planes`, a client one in `clients`.
@@ -15,8 +15,7 @@ mod verdict;
 use std::time::{Duration, Instant};
 
 use clients::ClientKind::{Envoy, GrpcGo, GrpcNode, GrpcPython, OldestEnvoy};
-use control_planes::ControlPlaneKind::Go;
-use control_planes::{ControlPlane, Steered};
+use control_planes::ControlPlaneKind::{EnvoyGateway, Go};
 use lane::NodeKey::{Cluster, Id, Metadata};
 use lane::{Cell, LANES, Lane};
 use tokio::sync::Mutex;
@@ -25,6 +24,9 @@ use weir_testkit::Dialect::{Delta, Sotw};
 
 /// How long clients may take until they are configured alike.
 const SETTLED: Duration = Duration::from_secs(10);
+
+/// How long the last change may take until clients hold all of it, where the control plane ends before they are compared.
+const LAST_CHANGE: Duration = Duration::from_secs(2);
 
 /// How often a cell is played once more that was late somewhere.
 const REPEATS: usize = 2;
@@ -55,14 +57,22 @@ async fn run(cell: Cell) {
 /// Plays everything once, and returns what it came to, and what is wrong with it apart from being late.
 async fn play(cell: Cell) -> (Results, Vec<String>) {
     let servers = cell.client.servers(&scenarios::SERVERS).await;
+    let is_alone = cell.control_plane.is_alone();
     let lane = async |between| {
-        let control_plane = Steered::launch(cell.control_plane, cell.node, between).await;
-        let mut lane = Lane::start(between, cell, control_plane).await;
+        let mut lane = Lane::start(between, cell).await;
         scenarios::play(&mut lane, &servers).await;
+        if is_alone {
+            lane.go_on(LAST_CHANGE).await;
+            lane.stop().await;
+        }
         lane
     };
     let [direct, weir, with_store] = LANES;
-    let (mut direct, weir, with_store) = tokio::join!(lane(direct), lane(weir), lane(with_store));
+    let (mut direct, weir, with_store) = if is_alone {
+        (lane(direct).await, lane(weir).await, lane(with_store).await)
+    } else {
+        tokio::join!(lane(direct), lane(weir), lane(with_store))
+    };
     let results = [&direct, &weir, &with_store].map(|lane| lane.measured().to_vec()).to_vec();
     println!("{}", verdict::draw(cell.name, &results));
     let mut problems = verdict::failed(&results);
@@ -74,7 +84,7 @@ async fn play(cell: Cell) -> (Results, Vec<String>) {
 
 /// What the client through Weir has in the end and the other one lacks, or the other way round. The last change shows in
 /// answers before all of it has arrived.
-async fn difference<C: ControlPlane>(direct: &mut Lane<C>, through: &mut Lane<C>) -> Option<String> {
+async fn difference(direct: &mut Lane, through: &mut Lane) -> Option<String> {
     let started = Instant::now();
     while let Some(difference) = verdict::difference(&direct.dump().await, &through.dump().await) {
         if started.elapsed() > SETTLED {
@@ -128,4 +138,6 @@ cells! {
     #[ignore = "cargo xtask ecosystem"] grpc_node_sotw: Go("snapshot"), Cluster, "ads-sotw", GrpcNode;
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_delta: Go("snapshot-ads"), Id, "ads-delta", OldestEnvoy(Delta);
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_sotw: Go("snapshot-ads"), Cluster, "ads-sotw", OldestEnvoy(Sotw);
+    #[ignore = "cargo xtask ecosystem"] envoy_gateway_delta: EnvoyGateway, Cluster, "ads-delta", Envoy(Delta);
+    #[ignore = "cargo xtask ecosystem"] envoy_gateway_sotw: EnvoyGateway, Cluster, "ads-sotw", Envoy(Sotw);
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::clients::Servers;
-use super::control_planes::ControlPlane;
 use super::lane::{Lane, MAIN, OTHER, RETRY, World};
 use super::observed::Expected::{Answer, Failure};
 
@@ -40,7 +39,7 @@ pub const SERVERS: [&str; 2] = ["one", "two"];
 struct Turns([World; 2]);
 
 /// Goes through all of it.
-pub async fn play<C: ControlPlane>(lane: &mut Lane<C>, servers: &Servers) {
+pub async fn play(lane: &mut Lane, servers: &Servers) {
     changes(lane, servers).await;
     let turns = Turns(SERVERS.map(|name| World::from([(MAIN, ("a", Some(servers.address(name))))])));
     away(lane, &turns).await;
@@ -48,7 +47,7 @@ pub async fn play<C: ControlPlane>(lane: &mut Lane<C>, servers: &Servers) {
     killed_while_away(lane, &turns).await;
 }
 
-async fn changes<C: ControlPlane>(lane: &mut Lane<C>, servers: &Servers) {
+async fn changes(lane: &mut Lane, servers: &Servers) {
     let [one, two] = SERVERS.map(|name| Some(servers.address(name)));
     let mut world = World::from([(MAIN, ("a", one))]);
     lane.change(START, &world, MAIN, Answer("one")).await;
@@ -82,7 +81,7 @@ async fn changes<C: ControlPlane>(lane: &mut Lane<C>, servers: &Servers) {
 }
 
 /// The control plane is away for a while, and has something new when it is back.
-async fn away<C: ControlPlane>(lane: &mut Lane<C>, Turns([one, two]): &Turns) {
+async fn away(lane: &mut Lane, Turns([one, two]): &Turns) {
     lane.stop().await;
     lane.go_on(AWAY_FOR).await;
     lane.publish(one).await;
@@ -91,14 +90,14 @@ async fn away<C: ControlPlane>(lane: &mut Lane<C>, Turns([one, two]): &Turns) {
 }
 
 /// Weir is killed and comes back, while the control plane goes on.
-async fn killed<C: ControlPlane>(lane: &mut Lane<C>, Turns([one, two]): &Turns) {
+async fn killed(lane: &mut Lane, Turns([one, two]): &Turns) {
     lane.restart_weir().await;
     lane.change(KILLED, one, MAIN, Answer("one")).await;
     lane.change("Weir back", two, MAIN, Answer("two")).await;
 }
 
 /// Weir is killed and comes back, while the control plane is away.
-async fn killed_while_away<C: ControlPlane>(lane: &mut Lane<C>, Turns([one, two]): &Turns) {
+async fn killed_while_away(lane: &mut Lane, Turns([one, two]): &Turns) {
     lane.stop().await;
     lane.restart_weir().await;
     lane.go_on(BOTH_AWAY).await;

@@ -11,7 +11,11 @@ use super::{TOOLS, is_there, run};
 /// Where the modules are, relative to the workspace: a folder each, with `go.mod` and `go.sum`.
 const MODULES: &str = "tests/go";
 
-/// Builds a program of each module. Go finds out by itself which of them are up to date.
+/// Control planes that are programs of others, with the package to build, a tool of the module: they take minutes, so that
+/// only `cargo xtask ecosystem` builds them.
+const PROGRAMS: [(&str, &str); 1] = [("envoy-gateway", "github.com/envoyproxy/gateway/cmd/envoy-gateway")];
+
+/// Builds a program of each module, but those of [`PROGRAMS`]. Go finds out by itself which of them are up to date.
 pub(super) fn set_up(root: &Path) -> Result<()> {
     if let Some(obstacle) = missing() {
         if std::env::var_os("CI").is_some() {
@@ -20,19 +24,31 @@ pub(super) fn set_up(root: &Path) -> Result<()> {
         println!("tools: no programs in Go: {obstacle}");
         return Ok(());
     }
+    for module in modules(root)? {
+        let name = module.file_name().and_then(|name| name.to_str()).context("a path of a folder")?;
+        if PROGRAMS.iter().all(|(program, _)| *program != name) {
+            build(root, name, ".")?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds [`PROGRAMS`].
+pub(crate) fn set_up_programs(root: &Path) -> Result<()> {
+    PROGRAMS.iter().try_for_each(|(module, package)| build(root, module, package))
+}
+
+fn build(root: &Path, module: &str, package: &str) -> Result<()> {
     let programs = root.join(TOOLS).join("go");
     fs::create_dir_all(&programs).with_context(|| format!("create {}", programs.display()))?;
-    for module in modules(root)? {
-        let name = module.file_name().context("a path of a folder")?;
-        println!("tools: building {}", module.display());
-        run(Command::new("go")
-            .args(["build", "-o"])
-            .arg(programs.join(name))
-            .arg(".")
-            .env("CGO_ENABLED", "0")
-            .current_dir(&module))
-        .with_context(|| format!("build {}", module.display()))?;
-    }
+    println!("tools: building {MODULES}/{module}");
+    run(Command::new("go")
+        .args(["build", "-o"])
+        .arg(programs.join(module))
+        .arg(package)
+        .env("CGO_ENABLED", "0")
+        .current_dir(root.join(MODULES).join(module)))
+    .with_context(|| format!("build {MODULES}/{module}"))?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! A real Envoy that takes its configuration from a discovery server.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,6 +19,8 @@ pub struct EnvoyOptions {
     pub dialect: Dialect,
     /// Its `node.id`.
     pub id: String,
+    /// Its `node.cluster`.
+    pub cluster: String,
     /// Its `node.metadata`.
     pub metadata: Value,
     /// Whether it sends its 61 kB of node once only.
@@ -27,6 +29,21 @@ pub struct EnvoyOptions {
     pub separate: bool,
     /// Which of the tools it is.
     pub program: &'static str,
+    /// How it proves to the discovery server who it is; none for a connection without TLS.
+    pub tls: Option<ClientTls>,
+}
+
+/// TLS to a server that asks for a certificate.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    /// The file of the authority that vouches for the server.
+    pub ca: PathBuf,
+    /// The file of the client's certificate.
+    pub certificate: PathBuf,
+    /// The file of its private key.
+    pub key: PathBuf,
+    /// The name in the server's certificate.
+    pub server_name: &'static str,
 }
 
 impl EnvoyOptions {
@@ -35,10 +52,12 @@ impl EnvoyOptions {
         Self {
             dialect,
             id: id.to_owned(),
+            cluster: "test".to_owned(),
             metadata: json!({}),
             node_once: false,
             separate: false,
             program: "envoy",
+            tls: None,
         }
     }
 
@@ -85,11 +104,37 @@ impl EnvoyOptions {
                 "grpc_services": [{ "envoy_grpc": { "cluster_name": "xds" } }],
             });
         }
+        let mut xds = xds_cluster(server);
+        if let Some(tls) = &self.tls {
+            xds["transport_socket"] = tls.transport_socket();
+        }
         json!({
-            "node": { "id": self.id, "cluster": "test", "metadata": self.metadata },
+            "node": { "id": self.id, "cluster": self.cluster, "metadata": self.metadata },
             "dynamic_resources": dynamic,
-            "static_resources": { "clusters": [xds_cluster(server)] },
+            "static_resources": { "clusters": [xds] },
         })
+    }
+}
+
+impl ClientTls {
+    fn transport_socket(&self) -> Value {
+        json!({ "name": "envoy.transport_sockets.tls", "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            "sni": self.server_name,
+            "common_tls_context": {
+                "tls_params": { "tls_maximum_protocol_version": "TLSv1_3" },
+                "tls_certificates": [{
+                    "certificate_chain": { "filename": self.certificate },
+                    "private_key": { "filename": self.key },
+                }],
+                "validation_context": {
+                    "trusted_ca": { "filename": self.ca },
+                    "match_typed_subject_alt_names": [
+                        { "san_type": "DNS", "matcher": { "exact": self.server_name } },
+                    ],
+                },
+            },
+        }})
     }
 }
 

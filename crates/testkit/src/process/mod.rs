@@ -24,7 +24,7 @@ pub use browser::{Browser, key, no_browser};
 pub use caller::{Caller, grpc_bootstrap};
 pub use certificate::Certificate;
 pub use child::Child;
-pub use envoy::{Envoy, EnvoyOptions, xds_cluster};
+pub use envoy::{ClientTls, Envoy, EnvoyOptions, xds_cluster};
 pub use events::Events;
 pub use go::{go_program, no_go};
 pub use load::{Answers, Load};

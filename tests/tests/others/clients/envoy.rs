@@ -9,8 +9,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use weir_testkit::process::http::{self, Connection};
 use weir_testkit::process::{Envoy, EnvoyOptions};
 
+use super::super::control_planes::XdsServer;
 use super::super::observed::{Observed, Outcome};
-use super::{ClientKind, RATE, without_circumstances};
+use super::{ClientKind, ClientNode, RATE, without_circumstances};
 
 /// How many connections the first target's requests go over: one that waits holds up no other.
 const CONNECTIONS: usize = 3;
@@ -28,8 +29,8 @@ pub(super) struct Loaded {
 impl Loaded {
     pub(super) fn start(
         kind: ClientKind,
-        server: SocketAddr,
-        id: &str,
+        server: &XdsServer,
+        node: ClientNode<'_>,
         metadata: &Value,
         targets: &[(&'static str, u16)],
         observed: &Observed,
@@ -39,9 +40,11 @@ impl Loaded {
             ClientKind::Envoy(dialect) => (dialect, "envoy"),
             other => unreachable!("{other:?} is no Envoy"),
         };
-        let mut options = EnvoyOptions::new(dialect, id).program(program);
+        let mut options = EnvoyOptions::new(dialect, node.id).program(program);
         options.metadata = metadata.clone();
-        let envoy = Envoy::start(server, &options);
+        node.cluster.clone_into(&mut options.cluster);
+        options.tls.clone_from(&server.tls);
+        let envoy = Envoy::start(server.address, &options);
         let mut requests = JoinSet::new();
         for (number, (target, port)) in targets.iter().enumerate() {
             let address = SocketAddr::from(([127, 0, 0, 1], *port));

@@ -13,6 +13,7 @@ use weir_testkit::Dialect;
 use weir_testkit::process::{Backend, GrpcServers};
 use weir_testkit::resources::{api_listener, grpc_routes, listener, routes};
 
+use super::control_planes::XdsServer;
 use super::observed::Observed;
 
 /// Requests a second.
@@ -29,6 +30,13 @@ pub enum ClientKind {
     GrpcPython,
     GrpcGo,
     GrpcNode,
+}
+
+/// What a client states of itself. The cluster of gRPC clients is always `test`.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientNode<'a> {
+    pub id: &'a str,
+    pub cluster: &'a str,
 }
 
 /// A running client.
@@ -81,13 +89,19 @@ impl Servers {
 
 impl Client {
     /// A client of an xDS server. Targets are subscribed to from the start, there or not.
-    pub fn start(kind: ClientKind, server: SocketAddr, id: &str, targets: &[(&'static str, u16)]) -> Self {
+    pub fn start(
+        kind: ClientKind,
+        server: &XdsServer,
+        node: ClientNode<'_>,
+        targets: &[(&'static str, u16)],
+    ) -> Self {
         let observed = Observed::new();
         let metadata = json!({ "env": "prod" });
         let process = if kind.is_envoy() {
-            Process::Envoy(envoy::Loaded::start(kind, server, id, &metadata, targets, &observed))
+            Process::Envoy(envoy::Loaded::start(kind, server, node, &metadata, targets, &observed))
         } else {
-            Process::Grpc(grpc::Loaded::start(kind, server, id, &metadata, targets, &observed))
+            let address = server.address;
+            Process::Grpc(grpc::Loaded::start(kind, address, node.id, &metadata, targets, &observed))
         };
         Self { kind, targets: targets.to_vec(), process, observed }
     }
@@ -107,7 +121,8 @@ impl Client {
         }
     }
 
-    fn port(&self, target: &str) -> u16 {
+    /// The port of a target.
+    pub fn port(&self, target: &str) -> u16 {
         self.targets.iter().find(|(name, _)| *name == target).expect("one of its targets").1
     }
 

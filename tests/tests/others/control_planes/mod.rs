@@ -1,27 +1,64 @@
 //! Control planes that others made. Each has a file of its own.
 
+mod envoy_gateway;
 mod steered;
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Instant;
 
-use serde_json::Value;
-use weir_testkit::process::no_go;
+use weir_testkit::process::{ClientTls, no_go};
 
-pub use steered::Steered;
+use super::clients::Client;
+use super::lane::{Between, NodeKey, World};
+pub use envoy_gateway::{EnvoyGateway, Gateway};
+use steered::Steered;
 
 /// What can be tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlPlaneKind {
     /// go-control-plane with this one of its caches.
     Go(&'static str),
+    EnvoyGateway,
 }
 
 impl ControlPlaneKind {
     /// Why it cannot run here, if so.
     pub fn obstacle(self) -> Option<String> {
         match self {
-            Self::Go(_) => no_go(),
+            Self::Go(_) | Self::EnvoyGateway => no_go(),
+        }
+    }
+
+    /// The `node.cluster` of its clients.
+    pub fn node_cluster(self) -> &'static str {
+        match self {
+            Self::Go(_) => "test",
+            Self::EnvoyGateway => "default/test",
+        }
+    }
+
+    /// What a Weir in front of it is configured with, as keys and tables of its `[[upstream]]`.
+    pub fn upstream(self) -> &'static str {
+        match self {
+            Self::Go(_) => "",
+            Self::EnvoyGateway => envoy_gateway::UPSTREAM,
+        }
+    }
+
+    /// The dynamic parameters that the control plane distinguishes clients by, as rules of Weir.
+    pub fn parameters(self) -> &'static str {
+        match self {
+            Self::Go(_) => "",
+            Self::EnvoyGateway => envoy_gateway::PARAMETERS,
+        }
+    }
+
+    /// Whether only one can run at a time, since its ports are fixed.
+    pub fn is_alone(self) -> bool {
+        match self {
+            Self::Go(_) => false,
+            Self::EnvoyGateway => true,
         }
     }
 }
@@ -30,21 +67,93 @@ impl fmt::Display for ControlPlaneKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Go(cache) => write!(f, "go-control-plane, {cache}"),
+            Self::EnvoyGateway => f.write_str("Envoy Gateway"),
         }
     }
 }
 
-/// A running control plane, which is changed by replacing all that it publishes.
-pub trait ControlPlane {
-    /// Where xDS clients connect to.
-    fn address(&self) -> SocketAddr;
+/// Where xDS clients connect to, and how.
+#[derive(Clone, Debug)]
+pub struct XdsServer {
+    pub address: SocketAddr,
+    pub tls: Option<ClientTls>,
+}
 
-    /// Replaces all resources, also while it is stopped.
-    async fn publish(&mut self, resources: &[Value]);
+impl XdsServer {
+    /// The keys of an `[[upstream]]` of Weir that takes its resources from there.
+    pub fn upstream(&self, protocol: &str) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let address = self.address;
+        format!(
+            "[[upstream]]\nauthority = \"\"\nendpoints = [\"{scheme}://{address}\"]\n\
+             protocol = \"{protocol}\"\ndynamic_parameters = \"streams\""
+        )
+    }
+
+    /// The table of that upstream for TLS, if any.
+    pub fn upstream_tls(&self) -> String {
+        let Some(ClientTls { ca, certificate, key, server_name }) = &self.tls else { return String::new() };
+        let [ca, certificate, key] = [ca, certificate, key].map(|path| path.display());
+        format!(
+            "[upstream.tls]\nca = \"{ca}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n\
+             server_name = \"{server_name}\""
+        )
+    }
+}
+
+/// A control plane, which is changed by replacing all that it publishes.
+pub enum ControlPlane {
+    Steered(Steered),
+    EnvoyGateway(EnvoyGateway),
+}
+
+impl ControlPlane {
+    /// Prepares one that distinguishes nodes in this way, for a lane with this in between. It has to be started then.
+    pub async fn prepare(kind: ControlPlaneKind, node: NodeKey, between: Between) -> Self {
+        match kind {
+            ControlPlaneKind::Go(_) => Self::Steered(Steered::launch(kind, node, between).await),
+            ControlPlaneKind::EnvoyGateway => Self::EnvoyGateway(EnvoyGateway::prepare().await),
+        }
+    }
+
+    /// Where xDS clients connect to.
+    pub fn server(&self) -> XdsServer {
+        match self {
+            Self::Steered(program) => XdsServer { address: program.address(), tls: None },
+            Self::EnvoyGateway(program) => program.server(),
+        }
+    }
+
+    /// Replaces everything that it publishes, for a client, also while it is stopped. The time is when the control plane had
+    /// it all.
+    pub async fn publish(&mut self, world: &World, client: &Client) -> Instant {
+        match self {
+            Self::Steered(program) => {
+                let published = Instant::now();
+                program.publish(world, client).await;
+                published
+            }
+            Self::EnvoyGateway(program) => {
+                let port = |target: &str| client.port(target);
+                program.publish(&[Gateway { name: "test", world, port: &port }]).await;
+                Instant::now()
+            }
+        }
+    }
 
     /// Ends all streams, and listens no more.
-    async fn stop(&mut self);
+    pub async fn stop(&mut self) {
+        match self {
+            Self::Steered(program) => program.stop().await,
+            Self::EnvoyGateway(program) => program.stop().await,
+        }
+    }
 
     /// Listens again.
-    async fn start(&mut self);
+    pub async fn start(&mut self) {
+        match self {
+            Self::Steered(program) => program.start().await,
+            Self::EnvoyGateway(program) => program.start().await,
+        }
+    }
 }

@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use weir_testkit::process::{Child, free_port, go_program, http};
+use weir_testkit::resources::{assignment, eds_cluster};
 
-use super::{ControlPlane, ControlPlaneKind};
-use crate::lane::{Between, NodeKey};
+use super::ControlPlaneKind;
+use crate::clients::Client;
+use crate::lane::{Between, NodeKey, World};
 
 /// A running program.
 pub struct Steered {
@@ -36,6 +38,27 @@ impl Steered {
         Self { address, admin, node: node.of(between), _child: child }
     }
 
+    /// Where xDS clients connect to.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Replaces all resources, also while it is stopped.
+    pub async fn publish(&mut self, world: &World, client: &Client) {
+        let resources = json!(resources(world, client));
+        self.steer("PUT", &format!("/resources?node={}", self.node), &resources.to_string()).await;
+    }
+
+    /// Ends all streams, and listens no more.
+    pub async fn stop(&mut self) {
+        self.steer("POST", "/stop", "").await;
+    }
+
+    /// Listens again.
+    pub async fn start(&mut self) {
+        self.steer("POST", "/start", "").await;
+    }
+
     async fn steer(&self, method: &str, path: &str, body: &str) {
         let answer = http::request(self.admin, method, path, &[("host", "test")], body).await;
         let answer = answer.expect("the control plane answers");
@@ -50,23 +73,16 @@ fn program(kind: ControlPlaneKind) -> Command {
             command.args(["-cache", cache]);
             command
         }
+        ControlPlaneKind::EnvoyGateway => unreachable!("{kind} is not steered over HTTP"),
     }
 }
 
-impl ControlPlane for Steered {
-    fn address(&self) -> SocketAddr {
-        self.address
+fn resources(world: &World, client: &Client) -> Vec<Value> {
+    let mut resources = Vec::new();
+    for (target, (cluster, server)) in world {
+        resources.push(eds_cluster(cluster));
+        resources.extend(server.map(|server| assignment(cluster, &[server])));
+        resources.extend(client.path(target, cluster));
     }
-
-    async fn publish(&mut self, resources: &[Value]) {
-        self.steer("PUT", &format!("/resources?node={}", self.node), &json!(resources).to_string()).await;
-    }
-
-    async fn stop(&mut self) {
-        self.steer("POST", "/stop", "").await;
-    }
-
-    async fn start(&mut self) {
-        self.steer("POST", "/start", "").await;
-    }
+    resources
 }
