@@ -25,6 +25,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<()> {
         bail!("{obstacle}");
     }
     tools::go::set_up_programs(root)?;
+    tools::java::set_up(root)?;
     let rows = root.join(ROWS);
     if rows.exists() {
         fs::remove_dir_all(&rows).with_context(|| format!("remove {ROWS}"))?;

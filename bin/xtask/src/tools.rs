@@ -4,6 +4,7 @@
 //! to change.
 
 pub(crate) mod go;
+pub(crate) mod java;
 
 use std::fs;
 use std::path::Path;

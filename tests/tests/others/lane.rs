@@ -185,7 +185,7 @@ fn configure(between: Between, cell: Cell, server: &XdsServer, store: &TempDir) 
         .section(&format!("backoff_max = \"{RETRY:?}\""))
         .section(cell.control_plane.upstream())
         .section(&server.upstream_tls())
-        .section(cell.control_plane.parameters());
+        .section(cell.control_plane.sections());
     if between == Between::WeirWithStore {
         builder = builder.section(&format!("[store]\npath = \"{}\"", store.path().join("store").display()));
     }

@@ -6,16 +6,18 @@
 
 mod clients;
 mod control_planes;
+mod java_withholds;
 mod lane;
 mod observed;
 mod row;
 mod scenarios;
+mod two_gateways;
 mod verdict;
 
 use std::time::{Duration, Instant};
 
 use clients::ClientKind::{Envoy, GrpcGo, GrpcNode, GrpcPython, OldestEnvoy};
-use control_planes::ControlPlaneKind::{EnvoyGateway, Go};
+use control_planes::ControlPlaneKind::{EnvoyGateway, Go, Java};
 use lane::NodeKey::{Cluster, Id, Metadata};
 use lane::{Cell, LANES, Lane};
 use tokio::sync::Mutex;
@@ -31,14 +33,15 @@ const LAST_CHANGE: Duration = Duration::from_secs(2);
 /// How often a cell is played once more that was late somewhere.
 const REPEATS: usize = 2;
 
+/// One cell at a time: how long a change takes is measured.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
 /// Plays everything, and panics if something is worse through Weir.
 async fn run(cell: Cell) {
     if let Some(obstacle) = cell.control_plane.obstacle() {
         println!("skipped: {obstacle}");
         return;
     }
-    // One cell at a time: how long a change takes is measured.
-    static ALONE: Mutex<()> = Mutex::const_new(());
     let _alone = ALONE.lock().await;
     row::begin(cell);
     let (mut results, mut problems) = play(cell).await;
@@ -68,7 +71,7 @@ async fn play(cell: Cell) -> (Results, Vec<String>) {
         lane
     };
     let [direct, weir, with_store] = LANES;
-    let (mut direct, weir, with_store) = if is_alone {
+    let (mut direct, mut weir, mut with_store) = if is_alone {
         (lane(direct).await, lane(weir).await, lane(with_store).await)
     } else {
         tokio::join!(lane(direct), lane(weir), lane(with_store))
@@ -76,22 +79,23 @@ async fn play(cell: Cell) -> (Results, Vec<String>) {
     let results = [&direct, &weir, &with_store].map(|lane| lane.measured().to_vec()).to_vec();
     println!("{}", verdict::draw(cell.name, &results));
     let mut problems = verdict::failed(&results);
-    for mut through in [weir, with_store] {
-        problems.extend(difference(&mut direct, &mut through).await);
+    problems.extend(difference(&mut weir, &mut with_store).await);
+    if !cell.control_plane.withholds_directly() {
+        problems.extend(difference(&mut direct, &mut weir).await);
     }
     (results, problems)
 }
 
-/// What the client through Weir has in the end and the other one lacks, or the other way round. The last change shows in
-/// answers before all of it has arrived.
-async fn difference(direct: &mut Lane, through: &mut Lane) -> Option<String> {
+/// What the client of one lane has in the end and that of the other one lacks, or the other way round. The last change shows
+/// in answers before all of it has arrived.
+async fn difference(one: &mut Lane, other: &mut Lane) -> Option<String> {
     let started = Instant::now();
-    while let Some(difference) = verdict::difference(&direct.dump().await, &through.dump().await) {
+    while let Some(difference) = verdict::difference(&one.dump().await, &other.dump().await) {
         if started.elapsed() > SETTLED {
-            println!("{through}: {difference}");
-            return Some(format!("in the end the client has other resources through {through}"));
+            println!("{one}, {other}: {difference}");
+            return Some(format!("in the end the clients have other resources: {one}, {other}"));
         }
-        through.go_on(Duration::from_millis(100)).await;
+        other.go_on(Duration::from_millis(100)).await;
     }
     None
 }
@@ -138,6 +142,7 @@ cells! {
     #[ignore = "cargo xtask ecosystem"] grpc_node_sotw: Go("snapshot"), Cluster, "ads-sotw", GrpcNode;
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_delta: Go("snapshot-ads"), Id, "ads-delta", OldestEnvoy(Delta);
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_sotw: Go("snapshot-ads"), Cluster, "ads-sotw", OldestEnvoy(Sotw);
+    #[ignore = "cargo xtask ecosystem"] java_envoy_services: Java, Id, "sotw", Envoy(Delta);
     #[ignore = "cargo xtask ecosystem"] envoy_gateway_delta: EnvoyGateway, Cluster, "ads-delta", Envoy(Delta);
     #[ignore = "cargo xtask ecosystem"] envoy_gateway_sotw: EnvoyGateway, Cluster, "ads-sotw", Envoy(Sotw);
 }

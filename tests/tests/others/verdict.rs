@@ -82,11 +82,11 @@ fn compared(results: &Results) -> impl Iterator<Item = (Between, &Measured, &Mea
 }
 
 /// What one dump has and the other lacks.
-pub fn difference(direct: &[String], through: &[String]) -> Option<String> {
+pub fn difference(first: &[String], second: &[String]) -> Option<String> {
     let only = |one: &[String], other: &[String]| {
         one.iter().filter(|entry| !other.contains(entry)).cloned().collect::<Vec<_>>().join("\n")
     };
-    (direct != through).then(|| {
-        format!("only directly:\n{}\nonly through Weir:\n{}", only(direct, through), only(through, direct))
+    (first != second).then(|| {
+        format!("only the first:\n{}\nonly the second:\n{}", only(first, second), only(second, first))
     })
 }

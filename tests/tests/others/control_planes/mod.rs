@@ -7,18 +7,20 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use weir_testkit::process::{ClientTls, no_go};
+use weir_testkit::process::{ClientTls, no_go, no_java};
 
 use super::clients::Client;
 use super::lane::{Between, NodeKey, World};
 pub use envoy_gateway::{EnvoyGateway, Gateway};
-use steered::Steered;
+pub use steered::Steered;
 
 /// What can be tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlPlaneKind {
     /// go-control-plane with this one of its caches.
     Go(&'static str),
+    /// java-control-plane with its snapshot cache.
+    Java,
     EnvoyGateway,
 }
 
@@ -27,13 +29,14 @@ impl ControlPlaneKind {
     pub fn obstacle(self) -> Option<String> {
         match self {
             Self::Go(_) | Self::EnvoyGateway => no_go(),
+            Self::Java => no_java(),
         }
     }
 
     /// The `node.cluster` of its clients.
     pub fn node_cluster(self) -> &'static str {
         match self {
-            Self::Go(_) => "test",
+            Self::Go(_) | Self::Java => "test",
             Self::EnvoyGateway => "default/test",
         }
     }
@@ -42,22 +45,32 @@ impl ControlPlaneKind {
     pub fn upstream(self) -> &'static str {
         match self {
             Self::Go(_) => "",
+            Self::Java => "node_on_first_message_only = false",
             Self::EnvoyGateway => envoy_gateway::UPSTREAM,
         }
     }
 
-    /// The dynamic parameters that the control plane distinguishes clients by, as rules of Weir.
-    pub fn parameters(self) -> &'static str {
+    /// What else such a Weir is configured with, as tables.
+    pub fn sections(self) -> &'static str {
         match self {
-            Self::Go(_) => "",
+            Self::Go(_) | Self::Java => "",
             Self::EnvoyGateway => envoy_gateway::PARAMETERS,
+        }
+    }
+
+    /// Whether clients that are connected to it directly may miss what clients of a Weir have.
+    pub fn withholds_directly(self) -> bool {
+        match self {
+            Self::Go(_) | Self::EnvoyGateway => false,
+            // See `java_withholds.rs`. Weir is subscribed in state of the world, type by type.
+            Self::Java => true,
         }
     }
 
     /// Whether only one can run at a time, since its ports are fixed.
     pub fn is_alone(self) -> bool {
         match self {
-            Self::Go(_) => false,
+            Self::Go(_) | Self::Java => false,
             Self::EnvoyGateway => true,
         }
     }
@@ -67,6 +80,7 @@ impl fmt::Display for ControlPlaneKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Go(cache) => write!(f, "go-control-plane, {cache}"),
+            Self::Java => f.write_str("java-control-plane"),
             Self::EnvoyGateway => f.write_str("Envoy Gateway"),
         }
     }
@@ -111,7 +125,9 @@ impl ControlPlane {
     /// Prepares one that distinguishes nodes in this way, for a lane with this in between. It has to be started then.
     pub async fn prepare(kind: ControlPlaneKind, node: NodeKey, between: Between) -> Self {
         match kind {
-            ControlPlaneKind::Go(_) => Self::Steered(Steered::launch(kind, node, between).await),
+            ControlPlaneKind::Go(_) | ControlPlaneKind::Java => {
+                Self::Steered(Steered::launch(kind, node, between).await)
+            }
             ControlPlaneKind::EnvoyGateway => Self::EnvoyGateway(EnvoyGateway::prepare().await),
         }
     }

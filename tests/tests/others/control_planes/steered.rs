@@ -1,11 +1,11 @@
 //! Control planes made with libraries, as most are: programs of ours that do nothing but use the library, and that are steered
-//! over HTTP. They are in `tests/go`; `tests/go/go-control-plane/main.go` describes how they are steered.
+//! over HTTP. They are in `tests/go` and `tests/java`; `tests/go/go-control-plane/main.go` describes how they are steered.
 
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
-use weir_testkit::process::{Child, free_port, go_program, http};
+use weir_testkit::process::{Child, free_port, go_program, http, java_program};
 use weir_testkit::resources::{assignment, eds_cluster};
 
 use super::ControlPlaneKind;
@@ -45,8 +45,12 @@ impl Steered {
 
     /// Replaces all resources, also while it is stopped.
     pub async fn publish(&mut self, world: &World, client: &Client) {
-        let resources = json!(resources(world, client));
-        self.steer("PUT", &format!("/resources?node={}", self.node), &resources.to_string()).await;
+        self.put(&resources(world, client)).await;
+    }
+
+    /// Replaces all resources by these.
+    pub async fn put(&self, resources: &[Value]) {
+        self.steer("PUT", &format!("/resources?node={}", self.node), &json!(resources).to_string()).await;
     }
 
     /// Ends all streams, and listens no more.
@@ -73,6 +77,7 @@ fn program(kind: ControlPlaneKind) -> Command {
             command.args(["-cache", cache]);
             command
         }
+        ControlPlaneKind::Java => java_program("java-control-plane"),
         ControlPlaneKind::EnvoyGateway => unreachable!("{kind} is not steered over HTTP"),
     }
 }
