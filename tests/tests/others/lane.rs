@@ -105,7 +105,8 @@ impl Lane {
             weir = Some(started);
         }
         let targets = TARGETS.map(|target| (target, free_port()));
-        let node = ClientNode { id: "client", cluster: cell.control_plane.node_cluster() };
+        let kind = cell.control_plane;
+        let node = ClientNode { id: kind.node_id(), cluster: kind.node_cluster() };
         let client = Client::start(cell.client, &server, node, &targets);
         Self { between, control_plane, weir, client, failures: 0, measured: Vec::new(), _store: store }
     }

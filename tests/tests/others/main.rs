@@ -17,7 +17,7 @@ mod verdict;
 use std::time::{Duration, Instant};
 
 use clients::ClientKind::{Envoy, GrpcGo, GrpcNode, GrpcPython, OldestEnvoy};
-use control_planes::ControlPlaneKind::{EnvoyGateway, Go, Java};
+use control_planes::ControlPlaneKind::{EnvoyGateway, Go, Istiod, Java};
 use lane::NodeKey::{Cluster, Id, Metadata};
 use lane::{Cell, LANES, Lane};
 use tokio::sync::Mutex;
@@ -143,6 +143,8 @@ cells! {
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_delta: Go("snapshot-ads"), Id, "ads-delta", OldestEnvoy(Delta);
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_sotw: Go("snapshot-ads"), Cluster, "ads-sotw", OldestEnvoy(Sotw);
     #[ignore = "cargo xtask ecosystem"] java_envoy_services: Java, Id, "sotw", Envoy(Delta);
+    #[ignore = "cargo xtask ecosystem"] istiod_delta: Istiod, Id, "ads-delta", Envoy(Delta);
+    #[ignore = "cargo xtask ecosystem"] istiod_sotw: Istiod, Id, "ads-sotw", Envoy(Sotw);
     #[ignore = "cargo xtask ecosystem"] envoy_gateway_delta: EnvoyGateway, Cluster, "ads-delta", Envoy(Delta);
     #[ignore = "cargo xtask ecosystem"] envoy_gateway_sotw: EnvoyGateway, Cluster, "ads-sotw", Envoy(Sotw);
 }

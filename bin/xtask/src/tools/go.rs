@@ -13,7 +13,10 @@ const MODULES: &str = "tests/go";
 
 /// Control planes that are programs of others, with the package to build, a tool of the module: they take minutes, so that
 /// only `cargo xtask ecosystem` builds them.
-const PROGRAMS: [(&str, &str); 1] = [("envoy-gateway", "github.com/envoyproxy/gateway/cmd/envoy-gateway")];
+const PROGRAMS: [(&str, &str); 2] = [
+    ("envoy-gateway", "github.com/envoyproxy/gateway/cmd/envoy-gateway"),
+    ("istiod", "istio.io/istio/pilot/cmd/pilot-discovery"),
+];
 
 /// Builds a program of each module, but those of [`PROGRAMS`]. Go finds out by itself which of them are up to date.
 pub(super) fn set_up(root: &Path) -> Result<()> {

@@ -96,7 +96,8 @@ impl Client {
         targets: &[(&'static str, u16)],
     ) -> Self {
         let observed = Observed::new();
-        let metadata = json!({ "env": "prod" });
+        // What control planes read: ours the first, Istio the others.
+        let metadata = json!({ "env": "prod", "NAMESPACE": "default", "CLUSTER_ID": "Kubernetes" });
         let process = if kind.is_envoy() {
             Process::Envoy(envoy::Loaded::start(kind, server, node, &metadata, targets, &observed))
         } else {

@@ -1,6 +1,8 @@
 //! Control planes that others made. Each has a file of its own.
 
 mod envoy_gateway;
+mod istiod;
+mod kubernetes;
 mod steered;
 
 use std::fmt;
@@ -12,6 +14,7 @@ use weir_testkit::process::{ClientTls, no_go, no_java};
 use super::clients::Client;
 use super::lane::{Between, NodeKey, World};
 pub use envoy_gateway::{EnvoyGateway, Gateway};
+use istiod::Istiod;
 pub use steered::Steered;
 
 /// What can be tested.
@@ -22,21 +25,30 @@ pub enum ControlPlaneKind {
     /// java-control-plane with its snapshot cache.
     Java,
     EnvoyGateway,
+    Istiod,
 }
 
 impl ControlPlaneKind {
     /// Why it cannot run here, if so.
     pub fn obstacle(self) -> Option<String> {
         match self {
-            Self::Go(_) | Self::EnvoyGateway => no_go(),
+            Self::Go(_) | Self::EnvoyGateway | Self::Istiod => no_go(),
             Self::Java => no_java(),
+        }
+    }
+
+    /// The `node.id` of its clients.
+    pub fn node_id(self) -> &'static str {
+        match self {
+            Self::Go(_) | Self::Java | Self::EnvoyGateway => "client",
+            Self::Istiod => istiod::CLIENT,
         }
     }
 
     /// The `node.cluster` of its clients.
     pub fn node_cluster(self) -> &'static str {
         match self {
-            Self::Go(_) | Self::Java => "test",
+            Self::Go(_) | Self::Java | Self::Istiod => "test",
             Self::EnvoyGateway => "default/test",
         }
     }
@@ -47,13 +59,14 @@ impl ControlPlaneKind {
             Self::Go(_) => "",
             Self::Java => "node_on_first_message_only = false",
             Self::EnvoyGateway => envoy_gateway::UPSTREAM,
+            Self::Istiod => istiod::UPSTREAM,
         }
     }
 
     /// What else such a Weir is configured with, as tables.
     pub fn sections(self) -> &'static str {
         match self {
-            Self::Go(_) | Self::Java => "",
+            Self::Go(_) | Self::Java | Self::Istiod => "",
             Self::EnvoyGateway => envoy_gateway::PARAMETERS,
         }
     }
@@ -61,7 +74,7 @@ impl ControlPlaneKind {
     /// Whether clients that are connected to it directly may miss what clients of a Weir have.
     pub fn withholds_directly(self) -> bool {
         match self {
-            Self::Go(_) | Self::EnvoyGateway => false,
+            Self::Go(_) | Self::EnvoyGateway | Self::Istiod => false,
             // See `java_withholds.rs`. Weir is subscribed in state of the world, type by type.
             Self::Java => true,
         }
@@ -70,7 +83,7 @@ impl ControlPlaneKind {
     /// Whether only one can run at a time, since its ports are fixed.
     pub fn is_alone(self) -> bool {
         match self {
-            Self::Go(_) | Self::Java => false,
+            Self::Go(_) | Self::Java | Self::Istiod => false,
             Self::EnvoyGateway => true,
         }
     }
@@ -82,6 +95,7 @@ impl fmt::Display for ControlPlaneKind {
             Self::Go(cache) => write!(f, "go-control-plane, {cache}"),
             Self::Java => f.write_str("java-control-plane"),
             Self::EnvoyGateway => f.write_str("Envoy Gateway"),
+            Self::Istiod => f.write_str("istiod"),
         }
     }
 }
@@ -119,6 +133,7 @@ impl XdsServer {
 pub enum ControlPlane {
     Steered(Steered),
     EnvoyGateway(EnvoyGateway),
+    Istiod(Istiod),
 }
 
 impl ControlPlane {
@@ -129,6 +144,7 @@ impl ControlPlane {
                 Self::Steered(Steered::launch(kind, node, between).await)
             }
             ControlPlaneKind::EnvoyGateway => Self::EnvoyGateway(EnvoyGateway::prepare().await),
+            ControlPlaneKind::Istiod => Self::Istiod(Istiod::prepare().await),
         }
     }
 
@@ -137,6 +153,7 @@ impl ControlPlane {
         match self {
             Self::Steered(program) => XdsServer { address: program.address(), tls: None },
             Self::EnvoyGateway(program) => program.server(),
+            Self::Istiod(program) => program.server(),
         }
     }
 
@@ -147,6 +164,11 @@ impl ControlPlane {
             Self::Steered(program) => {
                 let published = Instant::now();
                 program.publish(world, client).await;
+                published
+            }
+            Self::Istiod(program) => {
+                let published = Instant::now();
+                program.publish(world, client);
                 published
             }
             Self::EnvoyGateway(program) => {
@@ -162,6 +184,7 @@ impl ControlPlane {
         match self {
             Self::Steered(program) => program.stop().await,
             Self::EnvoyGateway(program) => program.stop().await,
+            Self::Istiod(program) => program.stop().await,
         }
     }
 
@@ -170,6 +193,7 @@ impl ControlPlane {
         match self {
             Self::Steered(program) => program.start().await,
             Self::EnvoyGateway(program) => program.start().await,
+            Self::Istiod(program) => program.start().await,
         }
     }
 }

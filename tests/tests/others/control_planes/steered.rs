@@ -78,7 +78,9 @@ fn program(kind: ControlPlaneKind) -> Command {
             command
         }
         ControlPlaneKind::Java => java_program("java-control-plane"),
-        ControlPlaneKind::EnvoyGateway => unreachable!("{kind} is not steered over HTTP"),
+        ControlPlaneKind::EnvoyGateway | ControlPlaneKind::Istiod => {
+            unreachable!("{kind} is not steered over HTTP")
+        }
     }
 }
 
