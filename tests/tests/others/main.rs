@@ -1,6 +1,7 @@
 //! Weir between control planes and clients that others made. Each scenario is played in three lanes at once: directly,
-//! through Weir, and through a Weir with a store; one after another, where only one control plane can run at a time. Through Weir no request may fail that does not fail directly, no change may
-//! come noticeably later, and in the end the clients have to be configured alike.
+//! through Weir, and through a Weir with a store; one after another, where only one control plane can run at a time. Through
+//! Weir no request may fail that does not fail directly, no change may come noticeably later, and in the end the clients have
+//! to be configured alike.
 //!
 //! A control plane is a file in `control_planes`, a client one in `clients`.
 
