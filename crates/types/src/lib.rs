@@ -4,6 +4,7 @@
 //! (xRFC TP2). Never reads or writes the wire, never waits, never holds a lock: values only.
 
 mod batch;
+mod client_node;
 mod commit;
 pub mod constraints;
 mod dialect;
@@ -17,6 +18,7 @@ mod locator;
 mod name;
 mod newest;
 mod node_field;
+mod node_part;
 mod parameters;
 mod pattern;
 mod similar;
@@ -26,6 +28,7 @@ mod variant;
 pub mod xdstp;
 
 pub use batch::{Absence, Absent, Answered, Batch, Heartbeat, Provenance, Scope, Undecided};
+pub use client_node::{ClientNode, ClientParameters, NODE_KEY};
 pub use commit::{Commit, Cursor, Head};
 pub use constraints::{ConstraintError, Constraints};
 pub use dialect::Dialect;
@@ -39,6 +42,7 @@ pub use locator::{Breadth, Form, ResourceLocator, Selector, WILDCARD};
 pub use name::Name;
 pub use newest::Newest;
 pub use node_field::{IdentityField, NoSuchField, NodeField};
+pub use node_part::{NoSuchPart, NodePart};
 pub use parameters::DynamicParameters;
 pub use pattern::Pattern;
 pub use similar::similar;

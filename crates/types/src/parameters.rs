@@ -5,6 +5,8 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
+use crate::client_node::{ClientNode, NODE_KEY};
+
 static KEYED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// A set of key/value pairs, sorted by key. Cheap to clone, hash and compare.
@@ -15,19 +17,34 @@ struct Inner {
     /// Keyed per process, so that a client cannot aim for collisions.
     hash: u64,
     pairs: Box<[(Arc<str>, Arc<str>)]>,
+    /// What the value of [`NODE_KEY`] is the digest of, so that equal pairs have equal nodes.
+    node: Option<ClientNode>,
 }
 
 impl DynamicParameters {
     /// The set without parameters.
     pub fn empty() -> Self {
         static EMPTY: LazyLock<DynamicParameters> =
-            LazyLock::new(|| DynamicParameters::from_pairs(BTreeMap::new()));
+            LazyLock::new(|| DynamicParameters::from_pairs(BTreeMap::new(), None));
         EMPTY.clone()
     }
 
-    fn from_pairs(pairs: BTreeMap<Arc<str>, Arc<str>>) -> Self {
-        let pairs: Box<[_]> = pairs.into_iter().collect();
-        Self(Arc::new(Inner { hash: KEYED.hash_one(&pairs), pairs }))
+    fn from_pairs(pairs: BTreeMap<Arc<str>, Arc<str>>, node: Option<&ClientNode>) -> Self {
+        let node = node.filter(|node| pairs.get(NODE_KEY).is_some_and(|digest| **digest == *node.digest()));
+        let (node, pairs): (_, Box<[_]>) = (node.cloned(), pairs.into_iter().collect());
+        Self(Arc::new(Inner { hash: KEYED.hash_one(&pairs), pairs, node }))
+    }
+
+    /// These parameters, with the digest of `node` under [`NODE_KEY`].
+    pub fn with_node(&self, node: &ClientNode) -> Self {
+        let own = self.0.pairs.iter().cloned();
+        let pairs = own.chain([(Arc::from(NODE_KEY), node.shared_digest())]).collect();
+        Self::from_pairs(pairs, Some(node))
+    }
+
+    /// The part of the client's node that goes upstream.
+    pub fn node(&self) -> Option<&ClientNode> {
+        self.0.node.as_ref()
     }
 
     /// The value of `key`, if the client sent it.
@@ -57,7 +74,8 @@ impl DynamicParameters {
             return self.clone();
         }
         let own = self.0.pairs.iter().cloned();
-        Self::from_pairs(defaults.0.pairs.iter().cloned().chain(own).collect())
+        let node = self.node().or(defaults.node());
+        Self::from_pairs(defaults.0.pairs.iter().cloned().chain(own).collect(), node)
     }
 
     /// Only those parameters whose key is in `keys`.
@@ -65,14 +83,15 @@ impl DynamicParameters {
         if self.0.pairs.iter().all(|(key, _)| keys.contains(key)) {
             return self.clone();
         }
-        Self::from_pairs(self.0.pairs.iter().filter(|(key, _)| keys.contains(key)).cloned().collect())
+        let pairs = self.0.pairs.iter().filter(|(key, _)| keys.contains(key)).cloned().collect();
+        Self::from_pairs(pairs, self.node())
     }
 }
 
 impl<K: Into<Arc<str>>, V: Into<Arc<str>>> FromIterator<(K, V)> for DynamicParameters {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let pairs: BTreeMap<_, _> = pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
-        if pairs.is_empty() { Self::empty() } else { Self::from_pairs(pairs) }
+        if pairs.is_empty() { Self::empty() } else { Self::from_pairs(pairs, None) }
     }
 }
 
