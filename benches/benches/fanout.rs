@@ -44,7 +44,8 @@ impl Fleet {
             (0..resources).map(|n| variant(&format!("c{n}"), Expr::All(vec![]), 1024, 0)).collect();
         database.commit(batch);
         let subscriber: Arc<dyn ViewListener> = Arc::new(Asleep);
-        let profile = Arc::new(ClientProfile { parameters: parameters(0), ..ClientProfile::default() });
+        let profile =
+            Arc::new(ClientProfile { parameters: parameters(0).into(), ..ClientProfile::default() });
         let Some(service) = Service::of(ApiVersion::V3, None) else { unreachable!("there is ADS") };
         let statements = Statements::default();
         let now = Instant::now();

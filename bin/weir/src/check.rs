@@ -84,7 +84,9 @@ fn check(args: &Args, report: &mut Report, out: &mut dyn Write) -> Result<bool> 
         writeln!(out, "\nproblem: {problem}")?;
         report.problems.push(problem);
     }
-    for warning in missing_directories(&config).into_iter().chain(keys_without_rules(&config)) {
+    for warning in
+        missing_directories(&config).into_iter().chain(keys_without_rules(&config)).chain(claims(&config))
+    {
         writeln!(out, "\nwarning: {warning}")?;
         report.warnings.push(warning);
     }
@@ -120,6 +122,18 @@ fn keys_without_rules(config: &Config) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Control planes that are sent nodes which no certificate vouches for.
+fn claims(config: &Config) -> Vec<String> {
+    let upstreams = config.upstreams.iter().enumerate().filter(|(_, upstream)| upstream.forwards_claims());
+    let warning = |(i, _)| {
+        format!(
+            "upstream[{i}].node.forward: nothing verifies the node of a client (node.verify), so any client can pose as \
+             another; no secrets are served"
+        )
+    };
+    upstreams.map(warning).collect()
 }
 
 fn write_instance(config: &Config, out: &mut dyn Write) -> Result<()> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use weir_config::{Config, Count, Source};
-use weir_database::{ClientLimits, DemandLimits, ParameterSets};
+use weir_database::{ClientLimits, DemandLimits, NodeIdOf, ParameterSets};
 use weir_store::{Key, Store};
 
 pub(crate) use upstream::source;
@@ -42,8 +42,11 @@ pub(crate) fn client_limits(config: &Config) -> ClientLimits {
 pub(crate) fn limits(upstream: &weir_config::Upstream) -> (Option<ParameterSets>, Option<DemandLimits>) {
     let Source::ControlPlane(control_plane) = &upstream.source else { return (None, None) };
     let parameters = control_plane.parameters.as_ref();
-    let sets = parameters
-        .map(|parameters| ParameterSets { keys: shared(parameters.keys()), max: parameters.max_sets.get() });
+    let sets = parameters.map(|parameters| ParameterSets {
+        keys: shared(parameters.set_keys()),
+        max: parameters.max_sets.get(),
+        node_id: node_id(&parameters.node),
+    });
     let demand = DemandLimits {
         subscriptions: Some(control_plane.general.max_subscriptions.get()),
         new_subscriptions: control_plane.general.new_subscriptions_per_second.map(Count::get),
@@ -54,8 +57,14 @@ pub(crate) fn limits(upstream: &weir_config::Upstream) -> (Option<ParameterSets>
     (sets, Some(demand))
 }
 
-fn shared(keys: &[String]) -> Arc<[Arc<str>]> {
-    keys.iter().map(|key| Arc::from(key.as_str())).collect()
+/// The node id of a set, where no two sets may have one.
+fn node_id(node: &weir_config::NodeTemplate) -> Option<NodeIdOf> {
+    let template = weir_upstream::NodeTemplate::new(node::template(node));
+    (node.forwards() && node.unique_id).then(|| NodeIdOf::new(move |set| template.id_of(set)))
+}
+
+fn shared<'a>(keys: impl Iterator<Item = &'a str>) -> Arc<[Arc<str>]> {
+    keys.map(Arc::from).collect()
 }
 
 /// Opens what outlives the process, if anything does.

@@ -217,12 +217,24 @@ fn announce(config: &Config, path: &Path, addresses: &Addresses) {
         upstream = upstreams.join(","),
         "weir serves"
     );
+    warn_of_claims(config);
     // Meant in an upgrade; else half of those who connect find another Weir than they look for.
     if !addresses.shared.is_empty() {
         let shared = &addresses.shared;
         tracing::warn!(
             addresses = shared,
             "address shared with another process: it gets a part of the connections"
+        );
+    }
+}
+
+/// Warns of control planes that are sent nodes which no certificate vouches for.
+fn warn_of_claims(config: &Config) {
+    for upstream in config.upstreams.iter().filter(|upstream| upstream.forwards_claims()) {
+        tracing::warn!(
+            authority = upstream.authority,
+            "forwarded nodes are not verified: any client can pose as another; no secrets are served \
+             (upstream.node.verify)"
         );
     }
 }

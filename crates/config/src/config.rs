@@ -79,6 +79,9 @@ impl Config {
                 AccessRule::check_identities(access.as_deref().unwrap_or_default(), &mut findings);
             }
         }
+        if let (Ok(downstream), Ok(upstreams)) = (&downstream, &upstreams) {
+            Upstream::check_identities(upstreams, downstream.has_identities(), &mut findings);
+        }
         NodeRule::check_all(rules, &mut findings);
         Export::check_all(exports.as_deref().unwrap_or_default(), &mut findings);
         if let Ok(upstreams) = &mut upstreams {

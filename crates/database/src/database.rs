@@ -1,6 +1,7 @@
 //! The handle: one short lock per type, never held while waiting.
 
 mod long_diff;
+mod make_way;
 mod parts;
 mod slices;
 mod sources;
@@ -164,15 +165,15 @@ impl Database {
         subscriber: Arc<dyn ViewListener>,
     ) -> Result<ViewHandle, Refused> {
         let cache = self.of_type(type_url);
-        let (view, shared, answers) = {
-            let patch = Patch::of(&Subscription::default(), change);
+        let patch = Patch::of(&Subscription::default(), change);
+        let (view, shared, answers) = self.making_way(|| {
             let mut locked = cache.lock();
             let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
             let attached = self.join(&mut locked, None, patch, &asking);
             self.report(&mut locked);
             let (view, shared) = attached?;
-            (view, shared, Answers::from(locked.last()))
-        };
+            Ok((view, shared, Answers::from(locked.last())))
+        })?;
         self.0.demand.announce();
         let slot = shared.enlist(Arc::clone(&subscriber));
         let database = self.clone();

@@ -3,6 +3,7 @@
 //! Keeps it within limits: how much is wanted of each authority, and how fast that grows. Never connects to an upstream.
 
 mod queue;
+mod sets;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use parking_lot::Mutex;
 use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
 
 use self::queue::Queue;
+use self::sets::WantedSets;
+pub use self::sets::{NodeIdOf, ParameterSets};
 use crate::limits::{Bucket, Charge, ClientLimits, DemandLimits, Item, Quota, Refusal};
 
 /// How many characters of a name a message quotes.
@@ -35,15 +38,6 @@ impl DemandChange {
         let (Self::Wanted(_, locator) | Self::Renewed(_, locator) | Self::Dropped(_, locator)) = self;
         locator
     }
-}
-
-/// How many distinct parameter sets an upstream may be asked for.
-#[derive(Clone, Debug)]
-pub struct ParameterSets {
-    /// The keys that matter to the upstream: sets are distinguished by these only.
-    pub keys: Arc<[Arc<str>]>,
-    /// The limit.
-    pub max: usize,
 }
 
 type Callback = Box<dyn Fn() + Send + Sync>;
@@ -75,6 +69,8 @@ struct State {
     refused: BTreeMap<(String, &'static str), u64>,
     /// As far as is known.
     now: Option<Instant>,
+    /// When no set was found idle.
+    no_idle_sets: Option<Instant>,
 }
 
 /// What is wanted of an authority that has limits.
@@ -83,17 +79,9 @@ struct Authority {
     /// Locators.
     subscriptions: usize,
     /// By projected parameter set.
-    sets: HashMap<DynamicParameters, Set>,
+    sets: WantedSets,
     new_subscriptions: Bucket,
     new_sets: Bucket,
-}
-
-/// What is wanted with one parameter set.
-struct Set {
-    /// Locators.
-    subscriptions: usize,
-    /// Who was the first to ask, and pays for it.
-    charge: Option<Charge>,
 }
 
 /// On whose behalf something is wanted.
@@ -153,14 +141,7 @@ impl Limits {
                 return too_fast(what, "new_subscriptions_per_second", limit);
             }
             if let Some(sets) = self.parameter_sets.get(*authority) {
-                self.admit_set(
-                    locator.parameters.projected(&sets.keys),
-                    sets.max,
-                    limits,
-                    state,
-                    quota,
-                    now,
-                )?;
+                self.admit_set(locator.parameters.projected(&sets.keys), (sets, limits), state, quota, now)?;
             }
             state.subscriptions += 1;
             state.new_subscriptions.put();
@@ -204,19 +185,15 @@ impl Limits {
     fn admit_set(
         &self,
         parameters: DynamicParameters,
-        max: usize,
-        limits: DemandLimits,
+        (sets, limits): (&ParameterSets, DemandLimits),
         state: &mut Authority,
         quota: Option<&Arc<Quota>>,
         now: Option<Instant>,
     ) -> Result<(), Refusal> {
-        if let Some(set) = state.sets.get_mut(&parameters) {
-            set.subscriptions += 1;
+        if state.sets.add_to(&parameters) {
             return Ok(());
         }
-        if state.sets.len() >= max {
-            return Err(Refusal::TooManyParameterSets { parameters, max });
-        }
+        state.sets.check(&parameters, sets)?;
         self.check_client(Item::ParameterSet, || format!("parameters {parameters}"), quota, now)?;
         if let Some(limit) = limits.new_parameter_sets {
             if !state.new_sets.has_room(limit, now) {
@@ -226,7 +203,7 @@ impl Limits {
             state.new_sets.put();
         }
         let charge = quota.map(|quota| Charge::new(quota, Item::ParameterSet));
-        state.sets.insert(parameters, Set { subscriptions: 1, charge });
+        state.sets.insert(parameters, sets, charge);
         Ok(())
     }
 }
@@ -289,14 +266,7 @@ impl Demand {
             of.subscriptions = of.subscriptions.saturating_sub(1);
             let keys = limits.parameter_sets.get(authority).map(|sets| &sets.keys);
             let parameters = keys.map(|keys| locator.parameters.projected(keys));
-            if let Some(parameters) = parameters
-                && let Some(set) = of.sets.get_mut(&parameters)
-            {
-                set.subscriptions -= 1;
-                if set.subscriptions == 0 {
-                    of.sets.remove(&parameters);
-                }
-            }
+            parameters.iter().for_each(|parameters| of.sets.drop(parameters));
         }
         changes.drop((type_url.clone(), locator.clone()));
     }
@@ -318,22 +288,45 @@ impl Demand {
         let mut state = self.state.lock();
         let State { limits, changes, authorities, .. } = &mut *state;
         changes.forget(|locator| authority(&locator.name) == of);
-        let keys = limits.parameter_sets.get(of).map(|sets| &sets.keys);
+        let sets = limits.parameter_sets.get(of);
         let counted = authorities.entry(of.to_owned()).or_default();
         let mut before = std::mem::take(&mut counted.sets);
         counted.subscriptions = wanted.len();
         for (type_url, locator) in wanted {
-            if let Some(keys) = keys {
-                let parameters = locator.parameters.projected(keys);
-                let set = counted.sets.entry(parameters).or_insert_with_key(|parameters| {
+            if let Some(sets) = sets {
+                let parameters = locator.parameters.projected(&sets.keys);
+                if !counted.sets.add_to(&parameters) {
                     // Who was the first to ask for it pays on.
-                    let charge = before.remove(parameters).and_then(|set| set.charge);
-                    Set { subscriptions: 0, charge }
-                });
-                set.subscriptions += 1;
+                    let charge = before.take_charge(&parameters);
+                    counted.sets.insert(parameters, sets, charge);
+                }
             }
             changes.want(None, (type_url, locator));
         }
+    }
+
+    /// The parameter set of a locator, where those of the authority `of` are limited.
+    pub(crate) fn set_of(&self, of: &str, locator: &ResourceLocator) -> Option<DynamicParameters> {
+        let state = self.state.lock();
+        let sets = state.limits.parameter_sets.get(of).filter(|_| authority(&locator.name) == of)?;
+        Some(locator.parameters.projected(&sets.keys))
+    }
+
+    /// How many locators are wanted with a parameter set.
+    pub(crate) fn count_of_set(&self, of: &str, set: &DynamicParameters) -> usize {
+        self.state.lock().authorities.get(of).map_or(0, |state| state.sets.count(set))
+    }
+
+    /// Whether it is worth to look for idle sets: who is refused may ask often, and looking takes time.
+    pub(crate) fn may_look_for_idle_sets(&self) -> bool {
+        let state = self.state.lock();
+        state.no_idle_sets.is_none() || state.no_idle_sets != state.now
+    }
+
+    /// No set was found idle.
+    pub(crate) fn note_no_idle_sets(&self) {
+        let mut state = self.state.lock();
+        state.no_idle_sets = state.now;
     }
 
     /// Time has passed.

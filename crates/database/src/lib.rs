@@ -23,7 +23,7 @@ pub use crate::type_cache::{
     Ambiguity, Diff, Errors, Failing, News, Query, Refresh, RemovalDelivery, Removed, Shape, Statistics,
 };
 pub use database::{Applied, Committed, Database, ViewHandle};
-pub use demand::{DemandChange, ParameterSets};
+pub use demand::{DemandChange, NodeIdOf, ParameterSets};
 pub use limits::{ClientLimits, DemandLimits, MOST_REFUSED, Quota, Refusal, Refused};
 pub use settings::Settings;
 pub use split::{Part, Piece};

@@ -67,6 +67,19 @@ pub enum Refusal {
         /// The limit.
         max: usize,
     },
+    /// Control planes take two streams with one node id for one client.
+    #[error(
+        "parameters {parameters} would share the node id {id:?} with {holder}, which is in use; give clients ids of their own, \
+         or allow it (upstream.node.unique_id = false)"
+    )]
+    SharedNodeId {
+        /// The id.
+        id: String,
+        /// The parameters that come later, projected on the upstream's keys.
+        parameters: DynamicParameters,
+        /// Those that have the id.
+        holder: DynamicParameters,
+    },
     /// Upstream is asked for as much as is allowed.
     #[error(
         "{name:?} would be one more than the {max} subscriptions (max_subscriptions) that the upstream of authority \
@@ -100,6 +113,7 @@ impl Refusal {
     pub fn limit(&self) -> &'static str {
         match self {
             Self::TooManyParameterSets { .. } => "max_parameter_sets",
+            Self::SharedNodeId { .. } => "node.unique_id",
             Self::TooManySubscriptions { .. } => "max_subscriptions",
             Self::TooManyOfClient { limit, .. } | Self::TooFast { limit, .. } => limit,
         }

@@ -41,9 +41,13 @@ impl AccessRules {
         let fitting = self.identities.iter().enumerate();
         let fitting =
             fitting.filter(|(_, identities)| identities.as_deref().is_none_or(is_for)).map(|(i, _)| i);
-        let holder = || identity.map_or_else(|| "no certificate".to_owned(), Identity::to_string);
-        Rights::new((&self.grants, fitting.collect()), (keys, enforced), holder)
+        Rights::new((&self.grants, fitting.collect()), (keys, enforced), || holder(identity))
     }
+}
+
+/// The client, for people.
+pub(crate) fn holder(identity: Option<&Identity>) -> String {
+    identity.map_or_else(|| "no certificate".to_owned(), Identity::to_string)
 }
 
 #[cfg(test)]

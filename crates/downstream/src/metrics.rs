@@ -52,6 +52,7 @@ pub(crate) struct Metrics {
     admitted: Counter<u64>,
     refused: Counter<u64>,
     denied: Counter<u64>,
+    nodes_refused: Counter<u64>,
     closed_cold: Counter<u64>,
     stalled: Counter<u64>,
     removal_timeouts: Counter<u64>,
@@ -70,6 +71,7 @@ impl Metrics {
             admitted: weir_metrics::DOWNSTREAM_ADMITTED.counter(),
             refused: weir_metrics::DOWNSTREAM_STREAMS_REJECTED.counter(),
             denied: weir_metrics::DOWNSTREAM_DENIED.counter(),
+            nodes_refused: weir_metrics::DOWNSTREAM_NODES_REFUSED.counter(),
             closed_cold: weir_metrics::DOWNSTREAM_CLOSED_UNAVAILABLE.counter(),
             stalled: weir_metrics::DOWNSTREAM_STALLED.counter(),
             removal_timeouts: weir_metrics::DOWNSTREAM_REMOVAL_TIMEOUTS.counter(),
@@ -152,6 +154,11 @@ impl Metrics {
     /// A request asks for so many names that its client may not have.
     pub(crate) fn denied(&self, type_url: &TypeUrl, count: usize) {
         self.denied.add(count as u64, &[KeyValue::new("type", type_url.short_name())]);
+    }
+
+    /// A node is not forwarded.
+    pub(crate) fn node_refused(&self, reason: &'static str) {
+        self.nodes_refused.add(1, &[KeyValue::new("reason", reason)]);
     }
 
     pub(crate) fn refused(&self, speech: impl Into<Speech>) {

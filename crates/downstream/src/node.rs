@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use prost::Message;
 use weir_tls::Identity;
+use weir_types::ClientParameters;
 use weir_wire::discovery::Node;
 
-use crate::access::AccessRules;
+use crate::access::{self, AccessRules};
+use crate::forwarding::{ForwardError, Forwarding};
 use crate::rules::NodeRules;
 use weir_session::{ClientKind, ClientProfile};
 
@@ -38,6 +40,28 @@ pub struct Client {
     pub profile: Arc<ClientProfile>,
 }
 
+/// What rules make of a client's node.
+#[derive(Clone, Copy, Debug)]
+pub struct Derivation<'a> {
+    /// The rules for its dynamic parameters.
+    pub rules: &'a NodeRules,
+    /// The rules for what it may have.
+    pub access: &'a AccessRules,
+    /// What of its node is forwarded.
+    pub forwarding: &'a Forwarding,
+}
+
+/// Why a client is not identified by its node.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentifyError {
+    /// The node is not a `Node` message.
+    #[error("node is malformed: {0}")]
+    Malformed(#[from] prost::DecodeError),
+    /// It cannot be forwarded.
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
+}
+
 impl Client {
     /// Its node, as far as it is kept: without what it is able to, and without its extensions.
     pub fn node(&self) -> Node {
@@ -54,29 +78,31 @@ impl Client {
     ///
     /// # Errors
     /// When the node is not a `Node` message.
-    pub fn new(node: Option<&[u8]>, rules: &NodeRules) -> Result<Self, prost::DecodeError> {
-        Self::identify(node, None, rules, &AccessRules::default())
+    pub fn new(node: Option<&[u8]>, rules: &NodeRules) -> Result<Self, IdentifyError> {
+        let (access, forwarding) = Default::default();
+        Self::identify(node, None, Derivation { rules, access: &access, forwarding: &forwarding })
     }
 
     /// As [`Self::new`], for a client whose certificate names somebody.
     ///
     /// # Errors
-    /// When the node is not a `Node` message.
+    /// When the node is not a `Node` message, or cannot be forwarded.
     pub fn identify(
         node: Option<&[u8]>,
         identity: Option<&Identity>,
-        rules: &NodeRules,
-        access: &AccessRules,
-    ) -> Result<Self, prost::DecodeError> {
+        Derivation { rules, access, forwarding }: Derivation<'_>,
+    ) -> Result<Self, IdentifyError> {
         let node = Node::decode(node.unwrap_or_default())?;
         let enforced = rules.derive(&node, identity, |rule| rule.enforce);
+        let nodes = forwarding.nodes(&node, identity)?;
+        let rights = access.rights(identity, &rules.enforced, enforced);
         let announces = |feature: &str| node.client_features.iter().any(|announced| announced == feature);
         let kind = ClientKind::of(&node.user_agent_name);
         let profile = ClientProfile {
             kind,
-            parameters: rules.parameters(&node, identity),
+            parameters: ClientParameters::new(rules.parameters(&node, identity), nodes),
             locator_defaults: rules.derive(&node, identity, |rule| rule.fill_locators || rule.enforce),
-            rights: access.rights(identity, &rules.enforced, enforced),
+            rights: rights.without_secrets(forwarding.unverified(), || access::holder(identity)),
             announces_wrapping: WRAPPING_FEATURES.into_iter().any(announces),
             announces_ttl: announces(TTL_FEATURE),
             takes_trace_context: announces(weir_wire::trace::FEATURE),

@@ -24,7 +24,8 @@ fn read(field: &NodeField, node: &Node, identity: Option<&Identity>) -> Vec<Stri
     }
 }
 
-fn read_node(field: &NodeField, node: &Node) -> Option<String> {
+/// The text of `field`, unless that is of a certificate; none where it is empty.
+pub(crate) fn read_node(field: &NodeField, node: &Node) -> Option<String> {
     let locality = || node.locality.as_ref();
     let text = match field {
         NodeField::Id => node.id.clone(),

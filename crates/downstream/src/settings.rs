@@ -6,6 +6,7 @@ use weir_config::{Admission, Cache, ColdStart, ColdStarts, Config, Downstream, D
 use weir_session::{Patience, SessionSettings};
 
 use crate::access::AccessRules;
+use crate::forwarding::Forwarding;
 use crate::rules::NodeRules;
 
 /// How clients are served: the sections of the configuration that are about clients.
@@ -27,6 +28,8 @@ pub struct Settings {
     pub rules: NodeRules,
     /// Who may have what.
     pub access: AccessRules,
+    /// What of a client's node is forwarded to control planes.
+    pub forwarding: Forwarding,
 }
 
 impl From<&Config> for Settings {
@@ -40,6 +43,7 @@ impl From<&Config> for Settings {
             drain: config.drain,
             rules: NodeRules::new(config.node_rules.clone()),
             access: AccessRules::new(config.access.clone()),
+            forwarding: Forwarding::from(config),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::clients::{Interned, Nack, Registry};
 use crate::drain::Phases;
 use crate::known::Statements;
 use crate::metrics::{Metrics, Speech};
-use crate::node::Client;
+use crate::node::{Client, Derivation, IdentifyError};
 use crate::observed::observe;
 use crate::peer::Peer;
 use crate::recent_responses::RecentResponses;
@@ -115,8 +115,10 @@ impl Shared {
     ) -> Result<(Client, Wrapping), Status> {
         let limits = self.limits();
         limits.check_node(node.unwrap_or_default()).map_err(status)?;
-        let mut client = Client::identify(node, peer.identity.as_ref(), &settings.rules, &settings.access)
-            .map_err(|error| Status::invalid_argument(format!("node is malformed: {error}")))?;
+        let Settings { rules, access, forwarding, .. } = settings;
+        let derivation = Derivation { rules, access, forwarding };
+        let mut client = Client::identify(node, peer.identity.as_ref(), derivation)
+            .map_err(|error| self.unidentified(peer, &error))?;
         for (what, text) in [
             ("node.id", &client.id),
             ("node.cluster", &client.cluster),
@@ -128,6 +130,16 @@ impl Shared {
         let wrapped = settings.downstream.wrap_resources.get(&client.user_agent).copied();
         let wrapping = Wrapping::of(&client.profile, wrapped);
         Ok((client, wrapping))
+    }
+
+    /// Makes known that a client cannot be served as what it states to be.
+    fn unidentified(&self, peer: &Peer, error: &IdentifyError) -> Status {
+        let IdentifyError::Forward(refusal) = error else {
+            return Status::invalid_argument(error.to_string());
+        };
+        self.metrics.node_refused(refusal.reason());
+        tracing::warn!(peer = %peer.address, reason = %refusal, "client rejected: its node cannot be forwarded");
+        Status::new(tonic::Code::from(refusal.code().0), refusal.to_string())
     }
 
     /// Makes known that a client asked for what it may not have: one line for a request, however much it names.

@@ -84,6 +84,8 @@ instruments! {
         "Heartbeats sent to clients: responses that only renew times to live";
     DOWNSTREAM_NACKS = Counter "weir.downstream.nacks" "{response}" ["dialect", "type"]
         "Responses that clients rejected";
+    DOWNSTREAM_NODES_REFUSED = Counter "weir.downstream.nodes_refused" "{stream}" ["reason"]
+        "Streams and polls refused since the node of the client cannot be forwarded";
     DOWNSTREAM_OVERSIZED_RESPONSES = Counter "weir.downstream.oversized_responses" "{response}" ["type"]
         "Responses encoded that are larger than clients take, and cannot be split";
     DOWNSTREAM_RECONNECTS_REQUESTED = Counter "weir.downstream.reconnects_requested" "{connection}" ["reason"]

@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 
+use weir_types::NODE_KEY;
 use weir_wire::discovery::ResourceLocator;
 use weir_wire::scan::fields;
 
@@ -113,10 +114,18 @@ impl Limits {
         self.check_length(what, text.len(), text)
     }
 
-    /// Checks the dynamic parameters of a locator.
+    /// Checks the dynamic parameters of a locator, of which one key is reserved.
     pub(crate) fn check_parameters(&self, field: &str, locator: &ResourceLocator) -> Result<(), StreamError> {
         let length = locator.dynamic_parameters.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.check_length(&format_args!("the dynamic parameters of a {field} name"), length, &locator.name)
+        self.check_length(&format_args!("the dynamic parameters of a {field} name"), length, &locator.name)?;
+        if locator.dynamic_parameters.contains_key(NODE_KEY) {
+            return Err(StreamError::invalid_argument(format!(
+                "the locator of {:?} has the dynamic parameter {NODE_KEY:?}, which is reserved: it stands for the node of a \
+                 client",
+                shortened(locator.name.clone())
+            )));
+        }
+        Ok(())
     }
 
     /// Checks the length of `what`, which `text` identifies.

@@ -1,6 +1,6 @@
 //! What a stream has to know of its client: what it may have, and what it understands.
 
-use weir_types::{Dialect, DynamicParameters};
+use weir_types::{ClientParameters, Dialect, DynamicParameters};
 
 use crate::rights::Rights;
 
@@ -43,7 +43,7 @@ pub struct ClientProfile {
     /// Whose implementation it is.
     pub kind: ClientKind,
     /// The parameters of its plain names.
-    pub parameters: DynamicParameters,
+    pub parameters: ClientParameters,
     /// The parameters that its locators are given where they omit the key.
     pub locator_defaults: DynamicParameters,
     /// What it may have.

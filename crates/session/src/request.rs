@@ -181,13 +181,20 @@ impl Reader<'_> {
     ) -> Result<Vec<Selector>, StreamError> {
         self.limits.check_count(self.field, names.len() + locators.len())?;
         let ClientProfile { parameters, locator_defaults, rights, .. } = self.client;
-        let plain = names.into_iter().map(|name| Selector::plain(name, parameters.clone()));
+        let plain = names.into_iter().map(|name| {
+            let parameters = parameters.of(&name).clone();
+            Selector::plain(name, parameters)
+        });
         for locator in &locators {
             self.limits.check_parameters(self.field, locator)?;
         }
         let located = locators.into_iter().map(|locator| {
             let sent = locator.dynamic_parameters.into_iter().collect::<weir_types::DynamicParameters>();
-            let parameters = rights.with_enforced(sent.with_defaults(locator_defaults));
+            let filled = rights.with_enforced(sent.with_defaults(locator_defaults));
+            let parameters = match parameters.node_of(&locator.name) {
+                Some(node) => filled.with_node(node),
+                None => filled,
+            };
             Selector::located(locator.name, parameters)
         });
         let selectors: HashSet<Selector> = plain.chain(located).collect();
@@ -206,7 +213,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use weir_types::Code;
+    use weir_types::{ClientNode, ClientParameters, Code, DynamicParameters, NODE_KEY};
 
     use super::*;
 
@@ -220,7 +227,7 @@ mod tests {
     }
 
     fn read(request: DiscoveryRequest) -> Result<SubscriptionRequest, StreamError> {
-        let parameters = [("env", "prod")].into_iter().collect();
+        let parameters = [("env", "prod")].into_iter().collect::<DynamicParameters>().into();
         let client = ClientProfile { parameters, ..ClientProfile::default() };
         let limits = Limits { name_length: 10, names: 2, ..Limits::default() };
         request.into_subscription_request(&client, &limits, &Anew)
@@ -311,6 +318,33 @@ mod tests {
         };
         names.sort();
         assert_eq!(format!("{names:?}"), "[Plain/a{env=prod}, Located/a{env=test}]");
+    }
+
+    #[test]
+    fn p19_locators_have_the_forwarded_node_and_cannot_choose_it() {
+        let node = ClientNode::new("d", Arc::default());
+        let client = ClientProfile {
+            parameters: ClientParameters::new(DynamicParameters::empty(), [(Box::default(), node)]),
+            ..ClientProfile::default()
+        };
+        let ask = |key: &str| {
+            let dynamic_parameters = [(key.to_owned(), "d".to_owned())].into();
+            let name = "a".to_owned();
+            let request = DiscoveryRequest {
+                type_url: "type.googleapis.com/acme.Widget".into(),
+                resource_names: vec!["a".into()],
+                resource_locators: vec![discovery::ResourceLocator { name, dynamic_parameters }],
+                ..DiscoveryRequest::default()
+            };
+            request.into_subscription_request(&client, &Limits::default(), &Anew)
+        };
+        let Ok(SubscriptionRequest { names: Names::Replace(mut names), .. }) = ask("env") else { panic!() };
+        names.sort();
+        assert_eq!(format!("{names:?}"), "[Located/a{env=d, weir.node=d}, Plain/a{weir.node=d}]");
+        assert!(names.iter().all(|selector| selector.locator.parameters.node().is_some()));
+        let error = ask(NODE_KEY).unwrap_err();
+        assert_eq!(error.code, Code::INVALID_ARGUMENT);
+        assert!(error.message.contains("\"weir.node\", which is reserved"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use weir_types::{
     DynamicParameters, Form, Kind, Name, Pattern, ResourceLocator, Selector, Subscription, TypeUrl, WILDCARD,
+    authority,
 };
 
 use crate::error::StreamError;
@@ -36,7 +37,7 @@ impl Grant {
 #[derive(Clone, Debug, Default)]
 pub struct Rights(Option<Arc<Inner>>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     /// Of all clients; where there is none, everybody may have everything.
     grants: Arc<[Grant]>,
@@ -46,6 +47,8 @@ struct Inner {
     keys: Arc<[String]>,
     /// Its values for them.
     enforced: DynamicParameters,
+    /// Authorities of whose secrets the client may have none.
+    without_secrets: Arc<[Box<str>]>,
     /// The client, for people.
     holder: String,
 }
@@ -75,12 +78,29 @@ impl Rights {
             return Self::default();
         }
         let (grants, keys) = (Arc::clone(grants), Arc::clone(keys));
-        Self(Some(Arc::new(Inner { grants, fitting, keys, enforced, holder: holder() })))
+        let without_secrets = Arc::default();
+        Self(Some(Arc::new(Inner { grants, fitting, keys, enforced, without_secrets, holder: holder() })))
+    }
+
+    /// These rights, but for secrets of `authorities`.
+    #[must_use]
+    pub fn without_secrets(self, authorities: &Arc<[Box<str>]>, holder: impl FnOnce() -> String) -> Self {
+        if authorities.is_empty() {
+            return self;
+        }
+        let (grants, fitting, keys, enforced) = Default::default();
+        let all =
+            || Inner { grants, fitting, keys, enforced, without_secrets: Arc::default(), holder: holder() };
+        let inner = self.0.map_or_else(all, Arc::unwrap_or_clone);
+        Self(Some(Arc::new(Inner { without_secrets: Arc::clone(authorities), ..inner })))
     }
 
     /// Whether the client may have the resources that `name` stands for.
     pub fn may_have(&self, type_url: &TypeUrl, name: &Name) -> bool {
         let Some(inner) = &self.0 else { return true };
+        if inner.withholds(type_url, name) {
+            return false;
+        }
         let mut fitting = inner.fitting.iter().map(|i| &inner.grants[*i]);
         inner.grants.is_empty() || fitting.any(|grant| grant.allows(type_url, name))
     }
@@ -167,6 +187,11 @@ impl Rights {
 }
 
 impl Inner {
+    fn withholds(&self, type_url: &TypeUrl, name: &Name) -> bool {
+        let mut authorities = self.without_secrets.iter();
+        type_url.kind_of_message() == Kind::Secret && authorities.any(|of| **of == *authority(name))
+    }
+
     fn refusal(&self, type_url: &TypeUrl) -> StreamError {
         StreamError::permission_denied(format!(
             "the access rules of this proxy do not give all resources of type {type_url} to this client \
@@ -256,6 +281,25 @@ mod tests {
         }
         let everything = Rights::default();
         assert_eq!(everything.check(&asking(&rights, "cds", &["b"], None), None), (None, Ok(())));
+    }
+
+    #[test]
+    fn p20_secrets_of_an_authority_are_withheld() {
+        let unverified: Arc<[Box<str>]> = Arc::from(["".into()]);
+        let everything = Rights::default().without_secrets(&unverified, String::new);
+        for (rights, of, name, wanted) in [
+            (&everything, "sds", "a", false),
+            (&everything, "sds", "*", false),
+            (&everything, "sds", "xdstp://other/envoy.extensions.transport_sockets.tls.v3.Secret/a", true),
+            (&everything, "cds", "a", true),
+            (&narrow().without_secrets(&unverified, String::new), "cds", "b", false),
+            (&narrow().without_secrets(&unverified, String::new), "cds", "a", true),
+        ] {
+            assert_eq!(rights.may_have(&type_url(of), &name.into()), wanted, "{of} {name}");
+        }
+        assert_eq!(everything.rules(), None);
+        let (denied, _) = everything.check(&asking(&everything, "sds", &["a"], None), None);
+        assert_eq!(denied.map(|denied| denied.count), Some(1));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
-use weir_types::DynamicParameters;
+use weir_types::{ClientNode, DynamicParameters};
 use weir_wire::discovery::{Locality, Node};
 
 /// What Weir truly supports of what clients can announce.
@@ -50,7 +50,25 @@ impl NodeTemplate {
             [region, zone, sub_zone].into_iter().for_each(fill);
         }
         node.metadata = node.metadata.map(|metadata| fill_struct(metadata, parameters));
+        if let Some(forwarded) = parameters.node() {
+            forward(forwarded, &mut node);
+        }
         node
+    }
+}
+
+impl NodeTemplate {
+    /// The node id for clients with `parameters`.
+    pub fn id_of(&self, parameters: &DynamicParameters) -> String {
+        self.fill(parameters).id
+    }
+}
+
+/// Puts what is forwarded of a client's node into `node`, which has nothing of its own there.
+fn forward(forwarded: &ClientNode, node: &mut Node) {
+    // These bytes were made from a `Node`. What is not in them stays; of two entries of the metadata, theirs counts.
+    if let Err(error) = node.merge(forwarded.encoded()) {
+        tracing::error!(%error, "forwarded node cannot be read");
     }
 }
 
@@ -114,15 +132,13 @@ pub fn escape(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// The `Node` as it is sent: with what Weir is and supports, where `node` has no value.
+/// The `Node` as it is sent: with what Weir is, where `node` has no value, and with what Weir supports.
 pub(crate) fn introduce(mut node: Node) -> Bytes {
     if node.user_agent_name.is_empty() {
         "weir".clone_into(&mut node.user_agent_name);
         env!("CARGO_PKG_VERSION").clone_into(&mut node.user_agent_version);
     }
-    if node.client_features.is_empty() {
-        node.client_features = CLIENT_FEATURES.map(str::to_owned).into();
-    }
+    node.client_features.extend(CLIENT_FEATURES.map(str::to_owned));
     node.encode_to_vec().into()
 }
 
@@ -167,6 +183,34 @@ mod tests {
             assert_eq!(fill_text(template, &prod).text, wanted, "{template}");
         }
         assert_eq!(fill_text(&escape("{a}}"), &prod).text, "{a}}");
+    }
+
+    #[test]
+    fn p19_what_is_forwarded_takes_the_place_of_what_is_missing() {
+        let value = |text: &str| Value { kind: Some(Kind::StringValue(text.into())) };
+        let metadata = |key: &str| Struct { fields: [(key.to_owned(), value(key))].into() };
+        let template = Node {
+            id: "weir-{env}".into(),
+            metadata: Some(metadata("own")),
+            locality: Some(Locality { zone: "own".into(), ..Locality::default() }),
+            ..Node::default()
+        };
+        let sent = Node {
+            cluster: "web".into(),
+            metadata: Some(metadata("theirs")),
+            user_agent_name: "envoy".into(),
+            client_features: vec!["envoy.x".into()],
+            ..Node::default()
+        };
+        let set = params(&[("env", "prod")]).with_node(&ClientNode::new("d", sent.encode_to_vec().into()));
+        let node = Node::decode(introduce(NodeTemplate::new(template).fill(&set))).unwrap();
+        assert_eq!((&*node.id, &*node.cluster, &*node.user_agent_name), ("weir-prod", "web", "envoy"));
+        assert_eq!(node.locality.as_ref().map(|locality| &*locality.zone), Some("own"));
+        assert_eq!((text(&node, "own"), text(&node, "theirs")), (Some("own".into()), Some("theirs".into())));
+        assert_eq!(
+            (&*node.client_features[0], &node.client_features[1..]),
+            ("envoy.x", &CLIENT_FEATURES.map(String::from)[..])
+        );
     }
 
     #[test]

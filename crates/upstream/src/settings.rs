@@ -7,7 +7,7 @@ use weir_config::{Debounce, Polling};
 use weir_protocol::client::ShrinkGuard;
 use weir_protocol::{Dialect, client};
 use weir_store::{Origin, Store};
-use weir_types::{ApiVersion, Code, DynamicParameters, TypeUrl};
+use weir_types::{ApiVersion, Code, DynamicParameters, NODE_KEY, TypeUrl};
 use weir_wire::discovery::Node;
 use weir_wire::rest;
 use weir_wire::services::Service;
@@ -92,7 +92,7 @@ pub enum Naming {
     },
     /// By streams of their own for each distinct parameter set.
     Streams {
-        /// The keys that make a difference to it.
+        /// The keys that make a difference to it; with [`NODE_KEY`] where it is sent parts of the node of a client.
         keys: Arc<[Arc<str>]>,
         /// Who asks, for a set.
         node: NodeTemplate,
@@ -163,6 +163,11 @@ impl Settings {
     /// Whether each request has all names that are wanted, and each answer all their resources.
     pub(crate) fn repeats_what_is_wanted(&self) -> bool {
         self.dialect == Dialect::Sotw || matches!(self.services, Services::Rest(_))
+    }
+
+    /// Whether it goes by parts of the node of a client.
+    pub(crate) fn forwards(&self) -> bool {
+        matches!(&self.naming, Naming::Streams { keys, .. } if keys.iter().any(|key| **key == *NODE_KEY))
     }
 
     /// What its streams for a parameter set are called in the store.

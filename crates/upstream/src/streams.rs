@@ -133,6 +133,11 @@ impl Streams {
         if settings.method(&settings.lane(Role::Primary, &type_url)).is_none() {
             return self.refuse(type_url, &locator);
         }
+        if settings.forwards() && locator.parameters.node().is_none() {
+            let message =
+                "the control plane goes by the node of a client, and nobody who asks is one".to_owned();
+            return refuse(&self.context.database, type_url, &locator, message);
+        }
         let (set, addressed) = self.addressed(&locator);
         let context = &mut self.context;
         let set = self.sets.entry(set).or_insert_with_key(|parameters| StreamSet::new(parameters.clone()));

@@ -25,6 +25,7 @@ mod downstream;
 mod errors;
 mod incremental;
 mod manners;
+mod node_forwarding;
 mod on_demand;
 mod ordering;
 mod overload;

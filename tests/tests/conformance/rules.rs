@@ -96,7 +96,7 @@ async fn p13_locators_are_given_defaults_where_configured_and_never_overridden()
 async fn p15_beyond_the_limit_of_parameter_sets_a_client_is_refused_with_the_reason() {
     let rds = type_url("rds");
     let limited = |settings: &mut Settings| {
-        let sets = ParameterSets { keys: Arc::from(["env".into()]), max: 2 };
+        let sets = ParameterSets { keys: Arc::from(["env".into()]), max: 2, node_id: None };
         settings.database.parameter_sets = [(String::new(), sets)].into();
         // The probes of the test itself come without parameters, and are one of the sets.
     };

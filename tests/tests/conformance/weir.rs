@@ -72,7 +72,7 @@ impl Weir {
         let naming = match uses {
             Uses::Locators => Naming::Native { node },
             Uses::Nodes => {
-                let sets = ParameterSets { keys: Arc::clone(&keys), max: 256 };
+                let sets = ParameterSets { keys: Arc::clone(&keys), max: 256, node_id: None };
                 settings.database.parameter_sets = [(String::new(), sets)].into();
                 Naming::Streams { node: NodeTemplate::usual(&node, &keys), keys }
             }
@@ -103,6 +103,11 @@ impl Weir {
     /// A client with this `env` in its metadata.
     pub async fn client(&self, dialect: Dialect, env: &str) -> XdsClient {
         self.proxy.client_of(dialect, &weir_testkit::node("n").metadata("env", env)).await
+    }
+
+    /// Less time passes than what nobody subscribes to is kept for.
+    pub fn let_some_time_pass(&self) {
+        self.proxy.database.sweep(Instant::now());
     }
 
     /// Gives up what nobody has subscribed to, as if the idle time had passed. To be called until it shows.

@@ -21,7 +21,7 @@ pub(super) fn own(node: &weir_config::Node) -> Node {
 
 /// A node whose texts are templates, as they are written.
 pub(super) fn template(node: &weir_config::NodeTemplate) -> Node {
-    let weir_config::NodeTemplate { id, cluster, locality, metadata } = node;
+    let weir_config::NodeTemplate { id, cluster, locality, metadata, .. } = node;
     let text = |template: &Option<Template>| template.as_ref().map(ToString::to_string).unwrap_or_default();
     let locality = locality
         .as_ref()

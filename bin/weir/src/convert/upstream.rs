@@ -46,7 +46,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
     let naming = match &control_plane.parameters {
         None => Naming::Native { node: node::own(&config.node) },
         Some(parameters) => Naming::Streams {
-            keys: shared(parameters.keys()),
+            keys: shared(parameters.set_keys()),
             node: NodeTemplate::new(node::template(&parameters.node)),
         },
     };

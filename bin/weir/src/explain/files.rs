@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use prost::Message;
 use serde_json::{Value, json};
 use weir_config::{Config, NodeRule, Source};
-use weir_downstream::{AccessRules, Client, Derived, NodeRules};
+use weir_downstream::{Client, Derivation, Derived, NodeRules};
 use weir_tls::Identity;
 use weir_types::{DynamicParameters, authority};
 use weir_upstream::files::explain::{Explanation, explain as explain_files};
@@ -47,13 +47,15 @@ fn parameters_of(args: &Args, config: &Config) -> Result<(DynamicParameters, Val
     let (uris, dns) = args.identity.iter().cloned().partition(|name| name.contains('/'));
     let identity = Some(Identity::new(uris, dns)).filter(|_| !args.identity.is_empty());
     let identity = identity.as_ref();
-    let client = Client::identify(Some(&node.encode_to_vec()), identity, &rules, &AccessRules::default())?;
+    let (access, forwarding) = Default::default();
+    let derivation = Derivation { rules: &rules, access: &access, forwarding: &forwarding };
+    let client = Client::identify(Some(&node.encode_to_vec()), identity, derivation)?;
     let sent = parameters(&args.parameters);
     let located = !args.parameters.is_empty();
     let given = if located {
         sent.with_defaults(&client.profile.locator_defaults)
     } else {
-        client.profile.parameters.clone()
+        client.profile.parameters.common().clone()
     };
     let mut origins: Vec<_> = sent
         .iter()

@@ -41,7 +41,7 @@ pub(super) fn sketch(client: &Known, dialect: &'static str) -> Sketch {
         user_agent: client.user_agent.clone(),
         identity: client.identity.as_ref().map(identity),
         dialect,
-        parameters: client.profile.parameters.clone(),
+        parameters: client.profile.parameters.common().clone(),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_types::TypeUrl;
+use weir_types::{NODE_KEY, TypeUrl};
 
+use super::RESERVED;
 use crate::findings::Findings;
 use crate::sections::Section;
 use crate::values::names::names;
@@ -27,7 +28,13 @@ pub struct Export {
     pub to: ExportFile,
 }
 
-impl Section for Export {}
+impl Section for Export {
+    fn check(&self, findings: &mut Findings) {
+        if self.parameters.contains_key(NODE_KEY) {
+            findings.add(format!("parameters.{NODE_KEY}"), format!("{NODE_KEY:?} {RESERVED}"));
+        }
+    }
+}
 
 impl Export {
     /// Reports exports to one file.

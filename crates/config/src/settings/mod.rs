@@ -41,6 +41,7 @@ pub use self::prefetch::Prefetch;
 pub use self::shrink_guard::ShrinkGuard;
 pub use self::store::Store;
 pub use self::telemetry::Telemetry;
+pub(crate) use self::upstream::RESERVED;
 pub use self::upstream::{
     Acknowledge, AfterSubscribers, ControlPlane, DynamicParameters, Exchange, Files, General, Modes,
     NodeTemplate, ParameterStreams, Polling, Source, Streaming, Upstream,

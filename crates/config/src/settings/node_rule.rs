@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use weir_types::NodeField;
+use weir_types::{NODE_KEY, NodeField};
 
+use super::RESERVED;
 use super::downstream_tls::NO_IDENTITIES;
 use crate::findings::Findings;
 use crate::sections::Section;
@@ -36,6 +37,9 @@ impl Section for NodeRule {
     fn check(&self, findings: &mut Findings) {
         if self.key.is_empty() {
             findings.add("key", "must not be empty (got \"\")");
+        }
+        if self.key == NODE_KEY {
+            findings.add("key", format!("{NODE_KEY:?} {RESERVED}"));
         }
         if self.enforce && !self.is_of_identity() {
             let message = "needs from = \"identity.…\": a client chooses what is in its node";

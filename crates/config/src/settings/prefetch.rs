@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weir_types::{TypeUrl, authority};
+use weir_types::{NODE_KEY, TypeUrl, authority};
 
+use super::RESERVED;
 use crate::findings::Findings;
 use crate::values::names::names;
 use crate::values::text;
@@ -34,6 +35,9 @@ impl Prefetch {
         if self.parameter_sets.is_empty() {
             let message = "must have at least one set: leave it out for one without parameters (got [])";
             findings.add(format!("prefetch[{i}].parameter_sets"), message);
+        }
+        for (j, _) in self.parameter_sets.iter().enumerate().filter(|(_, set)| set.contains_key(NODE_KEY)) {
+            findings.add(format!("prefetch[{i}].parameter_sets[{j}]"), format!("{NODE_KEY:?} {RESERVED}"));
         }
         if self.names.is_empty() && !of.is_empty() {
             let message =

@@ -2,6 +2,7 @@ mod deploy;
 mod document;
 mod errors;
 mod examples;
+mod forward;
 mod limits;
 mod mistakes;
 mod prefetch;

@@ -72,6 +72,12 @@ impl fmt::Display for PositiveDuration {
 pub struct ByteSize<const MIN: usize = 1>(usize);
 
 impl<const MIN: usize> ByteSize<MIN> {
+    /// So many KiB.
+    pub const fn kib<const N: usize>() -> Self {
+        const { assert!(N << 10 >= MIN) };
+        Self(N << 10)
+    }
+
     /// So many MiB.
     pub const fn mib<const N: usize>() -> Self {
         const { assert!(N << 20 >= MIN) };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::Uri;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use weir_types::{NoSuchType, NodeField, Pattern, TypeUrl};
+use weir_types::{NoSuchType, NodeField, NodePart, Pattern, TypeUrl};
 
 use super::names::ResourceName;
 use super::{Bytes, CollectorEndpoint, Regex};
@@ -129,6 +129,7 @@ texts!(
     Duration,
     Bytes,
     NodeField,
+    NodePart,
     Pattern,
     Regex,
     ResourceName,
@@ -151,7 +152,7 @@ macro_rules! as_displayed {
     };
 }
 
-as_displayed!(CollectorEndpoint, NodeField, Pattern, Regex, Template);
+as_displayed!(CollectorEndpoint, NodeField, NodePart, Pattern, Regex, Template);
 
 impl Form for TypeUrl {
     fn parse(text: &str) -> Result<Self, String> {

@@ -40,7 +40,8 @@ impl ViewHandle {
     fn patch(&mut self, change: SubscriptionChange<'_>, again: bool) -> Result<(), Refused> {
         let (shared, cache) = (Arc::clone(&self.shared), Arc::clone(&self.cache));
         let patch = Patch::of(&shared.subscription, change);
-        self.step(&mut cache.lock(), patch, again)?;
+        let database = self.database.clone();
+        database.making_way(|| self.step(&mut cache.lock(), patch, again))?;
         self.database.0.demand.announce();
         Ok(())
     }

@@ -7,7 +7,7 @@ fn locator(name: &str, env: &str) -> ResourceLocator {
 }
 
 fn demand(limits: DemandLimits, max_sets: usize) -> Demand {
-    let sets = ParameterSets { keys: Arc::from(["env".into()]), max: max_sets };
+    let sets = ParameterSets { keys: Arc::from(["env".into()]), max: max_sets, node_id: None };
     let (parameter_sets, demand) = ([(String::new(), sets)].into(), [(String::new(), limits)].into());
     let per_client = ClientLimits {
         names: Some(15),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_types::{Commit, Name, Provenance};
+use weir_types::{Commit, Name, Provenance, ResourceLocator};
 
 use super::TypeCache;
 use super::transaction::Transaction;
@@ -35,6 +35,14 @@ impl TypeCache {
         due: &mut Vec<SelectionId>,
     ) -> Option<SelectionId> {
         self.selections.find_idle(after, count, (now, idle), due)
+    }
+
+    /// What is wanted of upstream for a selection.
+    pub(crate) fn wanted_by(&self, id: SelectionId) -> Option<&ResourceLocator> {
+        self.selections
+            .get(id)
+            .filter(|selection| selection.refusal.is_none())
+            .map(|selection| &selection.locator)
     }
 
     /// Drops those of `due` that are idle still, with the variants that only they reached. Returns the views that this

@@ -38,7 +38,7 @@ pub use waiting::{Patience, Wait};
 
 use std::sync::Arc;
 
-use weir_types::{Dialect, DynamicParameters, Kind, Version};
+use weir_types::{ClientParameters, Dialect, Kind, Version};
 
 use self::awaited_endpoints::AwaitedEndpoints;
 use self::held_removals::HeldRemovals;
@@ -79,7 +79,7 @@ pub(crate) struct ServerStream {
     dialect: Dialect,
     mode: Mode,
     /// The parameters of plain names, derived from the client's node.
-    parameters: DynamicParameters,
+    parameters: ClientParameters,
     /// By [`TypeUrl::rank`]: the order in which additions leave.
     types: Vec<TypeSubscription>,
     /// Clusters that were sent before the client has asked for their endpoints.

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use weir_database::RemovalDelivery;
 use weir_types::{
-    Commit, DynamicParameters, Form, Name, RefusalReason, Refusals, Selector, SubscriptionChange, TypeUrl,
+    ClientParameters, Commit, Form, Name, RefusalReason, Refusals, Selector, SubscriptionChange, TypeUrl,
     Version, WILDCARD,
 };
 
@@ -82,7 +82,7 @@ impl TypeSubscription {
     /// The type subscription that a first request opens, whatever nonce it carries.
     pub(super) fn first(
         request: SubscriptionRequest,
-        parameters: &DynamicParameters,
+        parameters: &ClientParameters,
         env: &Env<'_>,
         errors: NameErrors,
     ) -> Result<Self, StreamError> {
@@ -92,7 +92,7 @@ impl TypeSubscription {
             Names::Patch { subscribe, unsubscribe } => without_both(subscribe, &unsubscribe),
         };
         if !named && request.type_url.has_legacy_wildcard() {
-            names.push(Selector::plain(WILDCARD, parameters.clone()));
+            names.push(Selector::plain(WILDCARD, parameters.of(WILDCARD).clone()));
         }
         Ok(Self {
             view: SubscribedView::new(&request.type_url, &names, &request.refused, env, errors)?,
@@ -263,9 +263,9 @@ impl TypeSubscription {
 
     /// Owes those of `names` that the client is subscribed to, and that there are. That there is nothing is sent once: a
     /// client that asks for other locators of the name meanwhile would take it for their answer.
-    pub(super) fn resend_names(&mut self, names: &HashSet<Name>, parameters: &DynamicParameters) {
+    pub(super) fn resend_names(&mut self, names: &HashSet<Name>, parameters: &ClientParameters) {
         let subscription = self.view.subscription();
-        let plain = names.iter().map(|name| Selector::plain(name.clone(), parameters.clone()));
+        let plain = names.iter().map(|name| Selector::plain(name.clone(), parameters.of(name).clone()));
         let mut asked: Vec<_> = plain.filter(|selector| subscription.contains(selector)).collect();
         if asked.len() < names.len() {
             let located = subscription.iter().filter(|s| s.form == Form::Located);

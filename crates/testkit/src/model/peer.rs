@@ -39,7 +39,7 @@ impl Peer {
         parameters: DynamicParameters,
         counts: bool,
     ) -> Self {
-        let profile = ClientProfile { parameters: parameters.clone(), ..ClientProfile::default() };
+        let profile = ClientProfile { parameters: parameters.clone().into(), ..ClientProfile::default() };
         Self {
             client: Client::new(dialect, parameters),
             counts,

@@ -77,7 +77,7 @@ impl Transport {
     ) {
         let kind = if self.proxy { ClientKind::Weir } else { ClientKind::Other };
         let takes_any_size = self.proxy && self.limit.is_none();
-        let parameters = plain.clone();
+        let parameters = plain.clone().into();
         let client = ClientProfile { kind, parameters, takes_any_size, ..ClientProfile::default() };
         self.connection = Some(Connection {
             number,

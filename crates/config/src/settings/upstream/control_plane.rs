@@ -108,7 +108,9 @@ impl ControlPlane {
             check(modes, general, &mut findings);
         }
         if let Ok(Some(parameters)) = &parameters {
+            let prefetch = general.as_ref().map_or(&[][..], |general| &general.prefetch);
             parameters.check_keys(&mut findings);
+            parameters.node.check_forward(prefetch, &mut findings);
         }
         parts.report(findings);
         Ok(Self {

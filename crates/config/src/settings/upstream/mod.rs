@@ -4,6 +4,7 @@ mod control_plane;
 mod credentials;
 mod exchange;
 mod files;
+mod forward;
 mod general;
 mod node_template;
 mod parameters;
@@ -17,6 +18,7 @@ use toml::de::DeValue;
 pub use self::control_plane::{Acknowledge, AfterSubscribers, ControlPlane, DynamicParameters, Modes};
 pub use self::exchange::{Exchange, Polling, Streaming};
 pub use self::files::Files;
+pub(crate) use self::forward::RESERVED;
 pub use self::general::General;
 pub use self::node_template::NodeTemplate;
 pub use self::parameters::ParameterStreams;
@@ -94,6 +96,13 @@ impl Upstream {
         Ok(Self { authority, source })
     }
 
+    /// Whether parts of nodes are forwarded that no certificate vouches for.
+    pub fn forwards_claims(&self) -> bool {
+        let Source::ControlPlane(control_plane) = &self.source else { return false };
+        let node = control_plane.parameters.as_ref().map(|parameters| &parameters.node);
+        node.is_some_and(|node| node.forwards() && node.verify.is_empty())
+    }
+
     /// Fills in what depends on the node of this instance and on the keys that rules give to clients, if both could be
     /// read, and reports what does not go together.
     pub(crate) fn check_all(
@@ -119,6 +128,18 @@ impl Upstream {
         findings.add_duplicates(authorities, |authority, other| {
             format!("must be another authority than {other} (got {authority:?})")
         });
+    }
+
+    /// Reports what needs clients that show certificates, where it is known whether they do.
+    pub(crate) fn check_identities(upstreams: &[Read<Self>], has_identities: bool, findings: &mut Findings) {
+        for (i, upstream) in upstreams.iter().enumerate() {
+            let Ok(Self { source: Source::ControlPlane(control_plane), .. }) = upstream else { continue };
+            if let Some(parameters) = &control_plane.parameters {
+                let mut found = Findings::of_section(&format!("upstream[{i}]"));
+                parameters.node.check_verify(has_identities, &mut found);
+                findings.extend(found);
+            }
+        }
     }
 
     /// Has relative paths start from `directory`.

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weir_types::NodePart;
 
 use crate::findings::Findings;
 use crate::metadata::Metadata;
 use crate::settings::{Locality, Node};
 use crate::template::{Segment, Template};
-use crate::values::text;
+use crate::values::{ByteSize, text};
 
 /// The `Node` for a set of dynamic parameters. What is left out is that of this instance, made different for each set: the
 /// values follow the id, and are in the metadata under their keys. Everything is there once a file has been read.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NodeTemplate {
     /// The node id.
@@ -25,18 +26,53 @@ pub struct NodeTemplate {
     pub locality: Option<Locality<Template>>,
     /// The node metadata.
     pub metadata: Option<BTreeMap<String, Metadata<Template>>>,
+    /// The parts that are taken from the client's node. Clients that differ in them have sets of their own.
+    #[serde(with = "text")]
+    pub forward: Vec<NodePart>,
+    /// The most that may be forwarded of a client's node.
+    pub max_size: ByteSize,
+    /// Whether no two sets in use may have one id.
+    pub unique_id: bool,
+    /// The names of which the client's certificate has to have one: what is forwarded is a claim otherwise. Filled from its
+    /// node, by `{node.FIELD}`.
+    #[serde(with = "text")]
+    pub verify: Vec<Template>,
+}
+
+impl Default for NodeTemplate {
+    fn default() -> Self {
+        let (id, cluster, locality, metadata) = Default::default();
+        Self {
+            id,
+            cluster,
+            locality,
+            metadata,
+            forward: Vec::new(),
+            max_size: ByteSize::kib::<64>(),
+            unique_id: true,
+            verify: Vec::new(),
+        }
+    }
 }
 
 impl NodeTemplate {
     pub(super) fn derive(&mut self, node: &Node, keys: &[String]) {
-        self.id.get_or_insert_with(|| default_id(node, keys));
+        // What is forwarded comes from the client alone.
+        let node = self.without_forwarded(node);
+        let in_metadata: Vec<_> = keys.iter().filter(|key| !self.forwards_metadata(key)).cloned().collect();
+        let id = match self.forward.contains(&NodePart::Id) {
+            true => Template::default(),
+            false => default_id(&node, &self.placeholders(keys)),
+        };
+        self.id.get_or_insert(id);
         self.cluster.get_or_insert_with(|| Template::fixed(&node.cluster));
         self.locality.get_or_insert_with(|| fixed_locality(&node.locality));
-        self.metadata.get_or_insert_with(|| default_metadata(node, keys));
+        self.metadata.get_or_insert_with(|| default_metadata(&node, &in_metadata));
     }
 
     /// Reports placeholders for other keys than `keys`.
     pub(super) fn check(&self, keys: &[String], findings: &mut Findings) {
+        let keys = &*self.placeholders(keys);
         let mut checker = Checker { keys, findings };
         let texts = [("node.id", &self.id), ("node.cluster", &self.cluster)];
         for (key, template) in texts.iter().filter_map(|(key, text)| Some((key, text.as_ref()?))) {

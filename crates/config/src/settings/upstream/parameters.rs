@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use weir_types::NODE_KEY;
 
 use super::NodeTemplate;
+use super::forward::RESERVED;
 use crate::findings::Findings;
 use crate::settings::{Node, Prefetch};
 use crate::values::Count;
@@ -41,6 +43,12 @@ impl ParameterStreams {
         self.parameter_keys.as_deref().unwrap_or_default()
     }
 
+    /// The keys that distinguish sets: [`Self::keys`], and the one that stands for a forwarded node.
+    pub fn set_keys(&self) -> impl Iterator<Item = &str> {
+        let node = self.node.forwards().then_some(NODE_KEY);
+        self.keys().iter().map(String::as_str).chain(node)
+    }
+
     /// Clears what cannot change while the program runs.
     pub(crate) fn clear_fixed(&mut self) {
         (self.parameter_keys, self.node) = Default::default();
@@ -52,6 +60,9 @@ impl ParameterStreams {
         for (i, key) in keys.iter().enumerate() {
             if key.is_empty() {
                 findings.add(format!("parameter_keys[{i}]"), "must not be empty (got \"\")");
+            }
+            if key == NODE_KEY {
+                findings.add(format!("parameter_keys[{i}]"), format!("{key:?} {RESERVED}"));
             }
             if keys[..i].contains(key) {
                 findings.add(format!("parameter_keys[{i}]"), format!("{key:?} is there twice"));
@@ -71,6 +82,7 @@ impl ParameterStreams {
     pub(super) fn check(&self, prefetch: &[Prefetch], findings: &mut Findings) {
         let keys = self.keys();
         self.node.check(keys, findings);
+        self.node.check_unique_id(keys, findings);
         let mut distinct: BTreeSet<&BTreeMap<String, String>> = BTreeSet::new();
         for (i, entry) in prefetch.iter().enumerate() {
             for (j, set) in entry.parameter_sets.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Errors of resources: what they wait for, and what does not wait for them.
 
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Constraints, Selector, Variant, VariantKey, WILDCARD};
+use weir_types::{Absence, Constraints, DynamicParameters, Selector, Variant, VariantKey, WILDCARD};
 
 use super::messages::patch_selectors;
 use super::*;

@@ -117,7 +117,7 @@ impl Fixture {
     /// Opens the stream of a client with these rights in place of this one.
     pub(super) fn reconnect_with(&mut self, rights: Rights) {
         let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
-        let client = ClientProfile { rights, parameters: parameters(), ..ClientProfile::default() };
+        let client = ClientProfile { rights, parameters: parameters().into(), ..ClientProfile::default() };
         self.session = session_of(ClientTransport::Grpc(service, self.dialect), client);
     }
 
@@ -355,7 +355,7 @@ pub(super) fn parameters() -> DynamicParameters {
 }
 
 fn session(transport: ClientTransport, kind: ClientKind) -> Session {
-    session_of(transport, ClientProfile { kind, parameters: parameters(), ..ClientProfile::default() })
+    session_of(transport, ClientProfile { kind, parameters: parameters().into(), ..ClientProfile::default() })
 }
 
 fn session_of(transport: ClientTransport, client: ClientProfile) -> Session {

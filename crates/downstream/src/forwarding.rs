@@ -1,0 +1,342 @@
+//! What of a client's `Node` is forwarded to control planes.
+//!
+//! Owns which parts go to which control plane, and their canonical encoding, which decides whether two clients are one to
+//! it. Never opens a stream: the parts travel with the dynamic parameters of the client.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use prost::Message;
+use prost_types::value::Kind;
+use prost_types::{Struct, Value};
+use ring::digest::{SHA256, digest};
+use weir_config::{Config, Segment, Source, Template};
+use weir_tls::Identity;
+use weir_types::{ClientNode, Code, NodeField, NodePart};
+use weir_wire::discovery::Node;
+
+use crate::clients::Interned;
+use crate::metadata;
+use crate::rules::read_node;
+
+/// Client features with this prefix are about the transport, so Weir announces its own.
+const TRANSPORT_FEATURES: &str = "xds.config.";
+
+/// How many bytes of the hash a digest has: nobody finds two nodes with equal ones.
+const DIGEST_LENGTH: usize = 16;
+
+/// What of a client's node is forwarded, by control plane. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Forwarding {
+    targets: Arc<[Target]>,
+    /// The authorities whose control planes are sent claims that nothing verifies.
+    unverified: Arc<[Box<str>]>,
+    /// The encoded parts: the streams of a client share them.
+    parts: Arc<Interned>,
+}
+
+/// A control plane that is sent parts of the client's node.
+#[derive(Debug)]
+struct Target {
+    authority: Box<str>,
+    parts: Vec<NodePart>,
+    max_size: usize,
+    /// Of these names, filled from the node, the client's certificate has to have one.
+    verify: Vec<Template>,
+}
+
+/// Why a client's node cannot be forwarded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForwardError {
+    /// The parts are too large.
+    #[error(
+        "the forwarded parts of node ({parts}) must have at most {max} bytes (upstream.node.max_size), got {size}"
+    )]
+    TooLarge {
+        /// Which parts.
+        parts: String,
+        /// How many bytes they have.
+        size: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// The certificate of the client does not vouch for its node.
+    #[error(
+        "the certificate of the client ({identity}) has none of the names that its node stands for \
+         (upstream.node.verify): {wanted}"
+    )]
+    Unverified {
+        /// The names in the certificate.
+        identity: String,
+        /// The names of which it needs one.
+        wanted: String,
+    },
+}
+
+impl ForwardError {
+    /// What the client's stream ends with.
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::TooLarge { .. } => Code::INVALID_ARGUMENT,
+            Self::Unverified { .. } => Code::PERMISSION_DENIED,
+        }
+    }
+
+    /// The reason, as a metric label.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "too_large",
+            Self::Unverified { .. } => "unverified",
+        }
+    }
+}
+
+impl From<&Config> for Forwarding {
+    fn from(config: &Config) -> Self {
+        let targets = config.upstreams.iter().filter_map(|upstream| {
+            let Source::ControlPlane(control_plane) = &upstream.source else { return None };
+            let node = &control_plane.parameters.as_ref().filter(|streams| streams.node.forwards())?.node;
+            Some(Target {
+                authority: upstream.authority.as_str().into(),
+                parts: node.forward.clone(),
+                max_size: node.max_size.get(),
+                verify: node.verify.clone(),
+            })
+        });
+        Self::new(targets.collect())
+    }
+}
+
+impl Forwarding {
+    fn new(targets: Arc<[Target]>) -> Self {
+        let unverified = targets.iter().filter(|target| target.verify.is_empty());
+        let unverified = unverified.map(|target| target.authority.clone()).collect();
+        Self { targets, unverified, parts: Arc::default() }
+    }
+
+    /// The authorities whose control planes are sent parts of nodes that nothing verifies.
+    pub(crate) fn unverified(&self) -> &Arc<[Box<str>]> {
+        &self.unverified
+    }
+
+    /// The authorities whose control planes are sent parts of `node`, each with these parts.
+    ///
+    /// # Errors
+    /// When they are too large, or the certificate of the client does not vouch for them.
+    pub(crate) fn nodes(
+        &self,
+        node: &Node,
+        identity: Option<&Identity>,
+    ) -> Result<Vec<(Box<str>, ClientNode)>, ForwardError> {
+        let targets = self.targets.iter().map(|target| {
+            target.verify(node, identity)?;
+            Ok((target.authority.clone(), self.node(target, node)?))
+        });
+        targets.collect()
+    }
+
+    fn node(&self, target: &Target, node: &Node) -> Result<ClientNode, ForwardError> {
+        let encoded = parts_of(node, &target.parts).encode_to_vec();
+        let (size, max) = (encoded.len(), target.max_size);
+        if size > max {
+            let parts: Vec<_> = target.parts.iter().map(ToString::to_string).collect();
+            return Err(ForwardError::TooLarge { parts: parts.join(", "), size, max });
+        }
+        let hash = digest(&SHA256, &encoded);
+        let text = hash.as_ref().iter().take(DIGEST_LENGTH).fold(String::new(), |mut text, byte| {
+            _ = write!(text, "{byte:02x}");
+            text
+        });
+        Ok(ClientNode::new(text, self.parts.share(encoded.into())))
+    }
+}
+
+impl Target {
+    fn verify(&self, node: &Node, identity: Option<&Identity>) -> Result<(), ForwardError> {
+        if self.verify.is_empty() {
+            return Ok(());
+        }
+        let wanted: Vec<_> = self.verify.iter().filter_map(|template| fill(template, node)).collect();
+        let has = |identity: &Identity| {
+            let mut names = identity.uris().iter().chain(identity.dns());
+            names.any(|name| wanted.contains(name))
+        };
+        if identity.is_some_and(has) {
+            return Ok(());
+        }
+        let identity = identity.map_or_else(|| "there is none".to_owned(), ToString::to_string);
+        let wanted = match &wanted[..] {
+            [] => "its node has no usable value for any of them".to_owned(),
+            wanted => wanted.join(", ").escape_debug().to_string(),
+        };
+        Err(ForwardError::Unverified { identity, wanted })
+    }
+}
+
+/// `template` with values of `node`; none where one of them is missing, or could change the meaning of the name.
+fn fill(template: &Template, node: &Node) -> Option<String> {
+    let mut filled = String::new();
+    for segment in &template.0 {
+        match segment {
+            Segment::Text(text) => filled.push_str(text),
+            Segment::Key(key) => {
+                let value = read_node(&key.parse::<NodeField>().ok()?, node)?;
+                filled.push_str(
+                    Some(value).filter(|value| !value.is_empty() && !value.contains('/'))?.as_str(),
+                );
+            }
+        }
+    }
+    Some(filled)
+}
+
+/// `parts` of `node`. Equal parts make equal nodes, whatever their order in the message; extensions are no part.
+fn parts_of(node: &Node, parts: &[NodePart]) -> Node {
+    let mut forwarded = Node::default();
+    for part in parts {
+        match part {
+            NodePart::Id => forwarded.id.clone_from(&node.id),
+            NodePart::Cluster => forwarded.cluster.clone_from(&node.cluster),
+            NodePart::Locality => forwarded.locality.clone_from(&node.locality),
+            NodePart::UserAgent => {
+                forwarded.user_agent_name.clone_from(&node.user_agent_name);
+                forwarded.user_agent_version.clone_from(&node.user_agent_version);
+                forwarded.client_features = features(&node.client_features);
+            }
+            NodePart::Metadata(path) => {
+                let Some(metadata) = &node.metadata else { continue };
+                match path.is_empty() {
+                    true => forwarded.metadata = Some(metadata.clone()),
+                    false => copy_entry(metadata, path, forwarded.metadata.get_or_insert_default()),
+                }
+            }
+        }
+    }
+    forwarded.metadata = forwarded.metadata.filter(|metadata| !metadata.fields.is_empty());
+    forwarded.locality = forwarded.locality.filter(|locality| *locality != Default::default());
+    forwarded
+}
+
+/// Those of a client's features that are not about the transport, sorted.
+fn features(announced: &[String]) -> Vec<String> {
+    let is_own =
+        |feature: &&String| !feature.starts_with(TRANSPORT_FEATURES) && *feature != weir_wire::trace::FEATURE;
+    let mut features: Vec<_> = announced.iter().filter(is_own).cloned().collect();
+    features.sort_unstable();
+    features.dedup();
+    features
+}
+
+/// Copies the entry at `path`, if there is one, with the tables that lead to it.
+fn copy_entry(from: &Struct, path: &[String], to: &mut Struct) {
+    let (Some(value), Some((last, parents))) = (metadata::at(from, path), path.split_last()) else { return };
+    let mut fields = &mut to.fields;
+    for parent in parents {
+        let table = Kind::StructValue(Struct::default());
+        let entry = fields.entry(parent.clone()).or_insert(Value { kind: Some(table) });
+        let Some(Kind::StructValue(inner)) = &mut entry.kind else { return };
+        fields = &mut inner.fields;
+    }
+    fields.insert(last.clone(), value.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::discovery::Locality;
+
+    use super::*;
+    use crate::rules::tests::node;
+
+    fn forwarding(parts: &[&str], max_size: usize) -> Forwarding {
+        let parts = parts.iter().map(|part| part.parse().unwrap()).collect();
+        let target = Target { authority: Box::default(), parts, max_size, verify: Vec::new() };
+        Forwarding::new(Arc::from([target]))
+    }
+
+    fn forwarded(parts: &[&str], node: &Node) -> (String, Node) {
+        let nodes = forwarding(parts, 1 << 10).nodes(node, None).unwrap();
+        let [(_, node)] = &nodes[..] else { panic!("{nodes:?}") };
+        (node.digest().to_owned(), Node::decode(node.encoded()).unwrap())
+    }
+
+    #[test]
+    fn p19_only_the_chosen_parts_are_forwarded() {
+        let locality = Some(Locality { zone: "a".into(), ..Locality::default() });
+        let features = ["xds.config.resource-in-sotw", "z", "a", "weir.trace-context", "a"].map(String::from);
+        let full = Node { locality, client_features: features.into(), ..node() };
+        let (_, sent) = forwarded(&["id", "metadata.labels.tier", "metadata.nowhere"], &full);
+        let metadata = sent.metadata.clone().unwrap();
+        assert_eq!(sent, Node { id: full.id.clone(), metadata: sent.metadata.clone(), ..Node::default() });
+        assert_eq!(metadata.fields.keys().collect::<Vec<_>>(), ["labels"]);
+        let (_, sent) = forwarded(&["user_agent"], &full);
+        assert_eq!(
+            (&*sent.user_agent_name, &sent.client_features[..]),
+            ("envoy", &["a", "z"].map(String::from)[..])
+        );
+        let (_, sent) = forwarded(&["id", "cluster", "locality", "user_agent", "metadata"], &full);
+        assert_eq!(sent, Node { client_features: sent.client_features.clone(), ..full });
+    }
+
+    #[test]
+    fn p19_clients_that_differ_in_a_forwarded_part_have_other_digests() {
+        let digest = |change: fn(&mut Node)| {
+            let mut node = node();
+            change(&mut node);
+            forwarded(&["id", "metadata.labels", "user_agent"], &node).0
+        };
+        let one = digest(|_| ());
+        assert_eq!(one.len(), 2 * DIGEST_LENGTH);
+        assert_eq!(one, digest(|node| node.cluster = "other".into()), "the cluster is not forwarded");
+        assert_eq!(one, digest(|node| node.client_features.push("xds.config.x".into())));
+        assert_ne!(one, digest(|node| node.id.push('x')));
+        assert_ne!(one, digest(|node| node.metadata = None));
+        assert_ne!(one, digest(|node| node.client_features.push("x".into())));
+    }
+
+    #[test]
+    fn p19_the_digest_is_the_same_in_every_process() {
+        // It is part of the store's keys: a change loses what was stored.
+        assert_eq!(forwarded(&["id"], &node()).0, "9d1a3cd76425b83310d19d6e69790688");
+    }
+
+    #[test]
+    fn p20_the_certificate_has_to_vouch_for_the_node() {
+        let verify =
+            ["spiffe://td/{node.metadata.labels.tier}/{node.cluster}", "{node.metadata.env}.{node.cluster}"];
+        let target = Target {
+            authority: Box::default(),
+            parts: vec![NodePart::Id],
+            max_size: 100,
+            verify: verify.map(|template| template.parse().unwrap()).into(),
+        };
+        let forwarding = Forwarding::new(Arc::from([target]));
+        let of = |uri: &str, dns: &str| Some(Identity::new(vec![uri.to_owned()], vec![dns.to_owned()]));
+        let node = |cluster: &str| Node { cluster: cluster.to_owned(), ..node() };
+        for (cluster, identity, passes) in [
+            ("web", of("spiffe://td/edge/web", "x"), true),
+            ("web", of("x", "prod-eu.web"), true),
+            ("web", of("spiffe://td/edge/db", "prod-eu.db"), false),
+            ("web", of("spiffe://td/edge/web/more", "x"), false),
+            ("web/more", of("spiffe://td/edge/web/more", "x"), false),
+            ("", of("spiffe://td/edge/", "prod-eu."), false),
+            ("web", None, false),
+        ] {
+            let nodes = forwarding.nodes(&node(cluster), identity.as_ref());
+            assert_eq!(nodes.is_ok(), passes, "{cluster} {identity:?}: {nodes:?}");
+        }
+        let error = forwarding.nodes(&node("web"), of("a", "b").as_ref()).unwrap_err();
+        assert_eq!(error.code(), Code::PERMISSION_DENIED);
+        let text = error.to_string();
+        assert!(text.contains("(a,b)") && text.ends_with("spiffe://td/edge/web, prod-eu.web"), "{text}");
+        assert!(forwarding.unverified().is_empty());
+    }
+
+    #[test]
+    fn p19_a_node_that_is_too_large_is_refused() {
+        let error = forwarding(&["id", "cluster"], 20).nodes(&node(), None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the forwarded parts of node (id, cluster) must have at most 20 bytes (upstream.node.max_size), got 27"
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! The program between clients and control planes that go by their nodes, of ours and of others.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use weir_store::{Origin, Store};
+use weir_testkit::client::{Connection, DIALECTS};
+use weir_testkit::process::{Child, Weir, WeirBuilder, free_port, go_program, http, no_go};
+use weir_testkit::resources::eds_cluster;
+use weir_testkit::wait::until;
+use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
+use weir_types::{DynamicParameters, NODE_KEY, ResourceLocator, TypeUrl};
+
+use crate::support::pki::Pki;
+
+/// A control plane made with go-control-plane, which has a snapshot for each node id.
+struct GoControlPlane {
+    address: SocketAddr,
+    admin: SocketAddr,
+    _child: Child,
+}
+
+impl GoControlPlane {
+    async fn start() -> Self {
+        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let (address, admin) = (local(free_port()), local(free_port()));
+        let mut command = go_program("go-control-plane");
+        let (listen, steer) = (address.to_string(), admin.to_string());
+        command.args(["-cache", "snapshot", "-hash", "id", "-listen", &listen, "-admin", &steer]);
+        let child = Child::start("go-control-plane", &mut command);
+        child.wait_for_line(&["listening"]).await;
+        let control_plane = Self { address, admin, _child: child };
+        control_plane.steer("POST", "/start", "").await;
+        control_plane
+    }
+
+    async fn publish(&self, node: &str, resources: &[Value]) {
+        self.steer("PUT", &format!("/resources?node={node}"), &json!(resources).to_string()).await;
+    }
+
+    async fn steer(&self, method: &str, path: &str, body: &str) {
+        let answer = http::request(self.admin, method, path, &[("host", "test")], body).await;
+        let answer = answer.expect("the control plane answers");
+        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.body);
+    }
+}
+
+async fn client(weir: &Weir, dialect: Dialect, id: &str) -> XdsClient {
+    XdsClient::connect(dialect, weir.address(), &node(id)).await
+}
+
+/// The names of all clusters that a client is given.
+async fn clusters(client: &mut XdsClient) -> Vec<String> {
+    let received = client.accept(type_url("cds")).await;
+    received.resources.iter().map(|resource| resource.name.clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p19_go_control_plane_serves_each_client_its_own_snapshot() {
+    if let Some(reason) = no_go() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let cds = type_url("cds");
+    for protocol in ["ads-delta", "ads-sotw"] {
+        for dialect in DIALECTS {
+            println!("--- {protocol}, {dialect:?}");
+            let control_plane = GoControlPlane::start().await;
+            for id in ["one", "two"] {
+                control_plane.publish(id, &[eds_cluster(id)]).await;
+            }
+            let weir = Weir::builder().upstream_at(control_plane.address, protocol, "streams");
+            let weir = weir.section("[upstream.node]\nforward = [\"id\"]\n").start().await;
+            let mut clients = Vec::new();
+            for id in ["one", "two"] {
+                let mut client = client(&weir, dialect, id).await;
+                client.subscribe(cds, &[]);
+                assert_eq!(clusters(&mut client).await, [id]);
+                clients.push(client);
+            }
+            control_plane.publish("two", &[eds_cluster("three")]).await;
+            // What is removed goes when what is new is in use.
+            assert!(clusters(&mut clients[1]).await.contains(&"three".to_owned()));
+            control_plane.publish("one", &[eds_cluster("four")]).await;
+            let first_change = clusters(&mut clients[0]).await;
+            assert!(first_change.contains(&"four".to_owned()) && !first_change.contains(&"three".to_owned()));
+        }
+    }
+}
+
+/// A Weir with a store in `directory`.
+fn weir(control_plane: &FakeControlPlane, directory: &Path) -> WeirBuilder {
+    let store = format!("[store]\npath = \"{}\"\n", directory.join("store").display());
+    let weir = Weir::builder().upstream(control_plane, "ads-delta", "streams");
+    weir.section("[upstream.node]\nforward = [\"id\", \"metadata.role\"]\n").section(&store)
+}
+
+async fn text(weir: &Weir, role: &str) -> String {
+    let node = node(role).metadata("role", role);
+    let mut client = XdsClient::connect(Dialect::Delta, weir.address(), &node).await;
+    client.subscribe(type_url("cds"), &["c"]);
+    client.accept(type_url("cds")).await.resource("c").text()
+}
+
+/// Until the file has what came for each node. It is looked at beside the Weir that writes it.
+async fn until_stored(weir: &Weir, directory: &Path) {
+    let settings = weir_config::Store::at(directory.join("store"));
+    let store = Store::open(settings, None).expect("there is a thread");
+    let upstreams: Value = serde_json::from_str(&weir.admin("/upstreams").await.body).expect("JSON");
+    let sets: Vec<BTreeMap<String, String>> = upstreams["items"]
+        .as_array()
+        .expect("streams")
+        .iter()
+        .map(|stream| serde_json::from_value(stream["parameters"].clone()).expect("parameters"))
+        .collect();
+    assert_eq!(sets.len(), 2, "{upstreams}");
+    until("everything to be stored", || {
+        let stored = |set: &BTreeMap<String, String>| {
+            let parameters: DynamicParameters = set.clone().into_iter().collect();
+            let keys = Some(Arc::from([NODE_KEY.into()]));
+            let origin = Arc::new(Origin { authority: String::new(), keys, parameters: parameters.clone() });
+            let cds = TypeUrl::from_short_name("cds").expect("a type");
+            let pasts = store.look_up(&origin, vec![(cds, ResourceLocator::new("c", parameters))]);
+            pasts.iter().any(|past| !past.variants.is_empty())
+        };
+        ready(sets.iter().all(stored).then_some(()))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p19_u09_what_was_stored_for_a_node_is_found_again_after_a_restart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut control_plane = FakeControlPlane::start().await;
+    for role in ["web", "db"] {
+        control_plane.set(Published::text(type_url("cds"), "c", role).for_metadata("role", role));
+    }
+    let mut weir = weir(&control_plane, directory.path()).start().await;
+    for role in ["web", "db"] {
+        assert_eq!(text(&weir, role).await, role);
+    }
+    until_stored(&weir, directory.path()).await;
+    weir.kill().await;
+    control_plane.stop().await;
+    weir.restart().await;
+    for role in ["db", "web"] {
+        assert_eq!(text(&weir, role).await, role);
+    }
+}
+
+/// What a client with this certificate and node is given for a resource, or why it is given nothing.
+async fn ask(
+    weir: &Weir,
+    pki: &Pki,
+    certificate: &str,
+    namespace: &str,
+    kind: &str,
+) -> Result<String, String> {
+    let connection = Connection::secured(weir.address(), &pki.shows(certificate)).await?;
+    let mut client = connection.ads(Dialect::Delta, &node("a").metadata("NAMESPACE", namespace));
+    client.subscribe(type_url(kind), &["r"]);
+    match client.try_receive(weir_testkit::wait::PATIENCE).await {
+        Some(Ok(received)) if received.resources.is_empty() => Err(format!("{:?}", received.errors)),
+        Some(Ok(received)) => Ok(received.resource("r").text()),
+        Some(Err(status)) => Err(format!("{:?}: {}", status.code(), status.message())),
+        None => panic!("neither an answer nor a refusal"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p20_a_client_has_the_node_that_its_certificate_vouches_for_and_only_then_secrets() {
+    const VERIFY: &str = "verify = [\"spiffe://prod.example/ns/{node.metadata.NAMESPACE}/sa/web\"]\n";
+    const SHOP: &str = "spiffe://prod.example/ns/shop/sa/web";
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start().await);
+    for kind in ["cds", "sds"] {
+        let published = Published::text(type_url(kind), "r", "of the shop");
+        control_plane.set(published.for_metadata("NAMESPACE", "shop"));
+    }
+    let weir = |verify: &str| {
+        let builder = Weir::builder().upstream(&control_plane, "ads-delta", "streams");
+        let node = format!("[upstream.node]\nforward = [\"id\", \"metadata\"]\n{verify}");
+        builder.section(&node).section(&pki.tls("downstream.tls", ""))
+    };
+    let verified = weir(VERIFY).start().await;
+    for kind in ["cds", "sds"] {
+        assert_eq!(ask(&verified, &pki, SHOP, "shop", kind).await, Ok("of the shop".to_owned()));
+    }
+    for (certificate, namespace) in
+        [(SHOP, "bank"), (SHOP, "shop/sa/web"), (SHOP, ""), ("spiffe://prod.example/x", "shop")]
+    {
+        let refused = ask(&verified, &pki, certificate, namespace, "cds").await.expect_err("it is refused");
+        assert!(
+            refused.starts_with("PermissionDenied: the certificate of the client (spiffe://"),
+            "{refused}"
+        );
+    }
+    let metrics = verified.admin("/metrics").await.body;
+    let refused = metrics.lines().find(|line| line.starts_with("weir_downstream_nodes_refused_total{"));
+    assert!(refused.is_some_and(|line| line.contains("unverified") && line.ends_with(" 4")), "{refused:?}");
+
+    let claimed = weir("").start().await;
+    claimed.child().wait_for_line(&["forwarded nodes are not verified"]).await;
+    assert_eq!(ask(&claimed, &pki, SHOP, "shop", "cds").await, Ok("of the shop".to_owned()));
+    assert!(ask(&claimed, &pki, SHOP, "shop", "sds").await.is_err());
+    control_plane.look(|state| {
+        assert!(state.requests.iter().filter(|request| request.type_url.ends_with("Secret")).count() <= 2)
+    });
+}
