@@ -212,3 +212,33 @@ async fn p20_a_client_has_the_node_that_its_certificate_vouches_for_and_only_the
         assert!(state.requests.iter().filter(|request| request.type_url.ends_with("Secret")).count() <= 2)
     });
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p19_operators_see_what_a_set_forwards_and_by_which_field_two_sets_differ() {
+    let control_plane = FakeControlPlane::start().await;
+    control_plane.set(Published::text(type_url("cds"), "c", "web").for_metadata("role", "web"));
+    let weir = Weir::builder().upstream(&control_plane, "ads-delta", "streams");
+    let weir = weir.section("[upstream.node]\nforward = [\"id\", \"metadata.role\"]\n").start().await;
+    let mut clients = Vec::new();
+    for role in ["web", "db"] {
+        let node = node(role).metadata("role", role);
+        let mut client = XdsClient::connect(Dialect::Delta, weir.address(), &node).await;
+        client.subscribe(type_url("cds"), &["c"]);
+        client.accept(type_url("cds")).await;
+        clients.push(client);
+    }
+    let upstreams: Value = serde_json::from_str(&weir.admin("/upstreams").await.body).expect("JSON");
+    let forwarded: Vec<_> =
+        upstreams["items"].as_array().expect("streams").iter().map(|s| &s["forwarded"]).collect();
+    let web = forwarded.iter().find(|node| node["id"] == "web").expect("the set of the first client");
+    assert_eq!((&web["metadata"], &web["cluster"]), (&json!({ "role": "web" }), &json!("")), "{upstreams}");
+    let served = weir.run(&["explain", "c", "--type", "cds", "--client", "web"]).await;
+    assert!(served.stdout.contains("stands for the forwarded part of its node"), "{}", served.stdout);
+    assert!(served.stdout.contains("\nserved"), "{}", served.stdout);
+    let other = weir.run(&["explain", "c", "--type", "cds", "--client", "db"]).await.stdout;
+    for part in
+        ["node.id is \"db\" here, and \"web\" there", "node.metadata.role is \"db\" here, and \"web\" there"]
+    {
+        assert!(other.contains(part), "{other}");
+    }
+}

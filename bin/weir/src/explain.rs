@@ -3,6 +3,7 @@
 mod files;
 mod instance;
 mod render;
+mod sets;
 
 use std::io::Write;
 use std::path::PathBuf;

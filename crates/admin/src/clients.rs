@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use weir_types::NODE_KEY;
 
 use crate::blocking::run_blocking;
 use crate::page::{Page, Part};
@@ -78,7 +79,10 @@ impl Filter {
     /// Whether it admits what is known of a client from its first message on.
     fn knows(&self, sketch: &Sketch) -> bool {
         let is = |wanted: &Option<String>, value: &str| wanted.as_ref().is_none_or(|wanted| *wanted == value);
-        let has = |(key, value): (&str, &str)| sketch.parameters.get(key) == Some(value);
+        let has = |(key, value): (&str, &str)| match key {
+            NODE_KEY => sketch.parameters.nodes().any(|(_, node)| node.digest() == value),
+            _ => sketch.parameters.common().get(key) == Some(value),
+        };
         self.node.as_ref().is_none_or(|prefix| sketch.node.starts_with(prefix))
             && is(&self.cluster, &sketch.cluster)
             && is(&self.user_agent, &sketch.user_agent)

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use crate::page::{Page, Part};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::{Shared, TAG};
+use crate::{Node, Shared, TAG};
 
 pub(crate) use removals::{__path_confirm_removals, confirm_removals};
 
@@ -29,6 +29,8 @@ pub struct Upstream {
     pub state: UpstreamState,
     /// The dynamic parameters that it is for; null where one stream serves all.
     pub parameters: Option<BTreeMap<String, String>>,
+    /// The part of a client's node that is forwarded on it; null where none is.
+    pub forwarded: Option<Node>,
     /// What it carries.
     pub carries: String,
     /// Where it is connected to; for files, where they are.

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use weir_admin::{Client, Given, Located, TypeState};
 
-use super::Args;
+use super::{Args, sets};
 use crate::inputs::parameters;
 use crate::operate::admin::{Admin, part, query};
 use crate::operate::client;
@@ -27,6 +27,7 @@ pub(super) fn explain(args: &Args) -> Result<Value> {
     }
     document["parameters"] = asking.parameters.into();
     document["client"] = asking.client;
+    sets::compare(&admin, &mut document)?;
     Ok(document)
 }
 

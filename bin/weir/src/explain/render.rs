@@ -106,8 +106,10 @@ fn write_parameters(parameters: &[Value], out: &mut dyn Write) -> Result<()> {
 
 /// What a rule gave, and from what.
 fn origin(origin: &Value, given: bool) -> String {
-    if origin["source"] != "rule" {
-        return "sent by the client".to_owned();
+    match origin["source"].as_str() {
+        Some("rule") => {}
+        Some("node") => return "stands for the forwarded part of its node".to_owned(),
+        _ => return "sent by the client".to_owned(),
     }
     let (from, defaulted) = (shown(&origin["from"]), origin["defaulted"] == true);
     let whose = origin["node"].as_str().filter(|node| !node.is_empty());
@@ -159,7 +161,9 @@ fn reason(mismatch: &Value) -> String {
     });
     let given: Vec<_> = given.collect();
     let has = if given.is_empty() { String::new() } else { format!(", the client has {}", given.join(", ")) };
-    format!("needs {}{has}", shown(&mismatch["requirement"]))
+    let differs: Vec<_> = list(&mismatch["differs"]).iter().map(shown).collect();
+    let differs = if differs.is_empty() { String::new() } else { format!("; {}", differs.join(", ")) };
+    format!("needs {}{has}{differs}", shown(&mismatch["requirement"]))
 }
 
 fn write_overlaps(overlaps: &[Value], out: &mut dyn Write) -> Result<()> {

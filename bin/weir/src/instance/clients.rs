@@ -1,5 +1,6 @@
 //! Streams of clients.
 
+use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use weir_admin::{
@@ -10,15 +11,17 @@ use weir_database::Database;
 use weir_downstream::clients::{Condition as Standing, Held, Nack as Rejection, Snapshot, TypeStatus};
 use weir_downstream::{Client as Known, NodeRules};
 use weir_tls::Identity;
-use weir_types::{DynamicParameters, Form};
+use weir_types::{ClientNode, ClientParameters, DynamicParameters, Form, NODE_KEY};
 use weir_wire::discovery;
 
 /// As the admin server shows it.
 pub(super) fn shown(snapshot: &Snapshot) -> Client {
     let (node, rules) = (snapshot.client.node(), &snapshot.client.rules);
+    let mut parameters = parameters(&node, snapshot.client.identity.as_ref(), rules);
+    parameters.extend(forwarded_parameters(&snapshot.client.profile.parameters));
     Client {
         id: snapshot.id,
-        parameters: parameters(&node, snapshot.client.identity.as_ref(), rules),
+        parameters,
         node: shown_node(node),
         peer: snapshot.peer,
         identity: snapshot.client.identity.as_ref().map(identity),
@@ -41,7 +44,7 @@ pub(super) fn sketch(client: &Known, dialect: &'static str) -> Sketch {
         user_agent: client.user_agent.clone(),
         identity: client.identity.as_ref().map(identity),
         dialect,
-        parameters: client.profile.parameters.common().clone(),
+        parameters: client.profile.parameters.clone(),
     }
 }
 
@@ -91,6 +94,22 @@ fn identity(identity: &Identity) -> weir_admin::Identity {
         uris: identity.uris().to_vec(),
         dns: identity.dns().to_vec(),
     }
+}
+
+/// The part of a node that is forwarded, as the admin server shows it.
+pub(super) fn forwarded(node: &ClientNode) -> Node {
+    // These bytes were made from a `Node`.
+    shown_node(discovery::Node::decode(node.encoded()).unwrap_or_default())
+}
+
+/// What stands for the parts of a client's node that are forwarded.
+fn forwarded_parameters(parameters: &ClientParameters) -> impl Iterator<Item = Parameter> {
+    parameters.nodes().map(|(authority, node)| Parameter {
+        key: NODE_KEY.to_owned(),
+        value: node.digest().to_owned(),
+        origin: Origin::Node { authority: authority.to_owned() },
+        fills_locators: true,
+    })
 }
 
 fn shown_node(node: discovery::Node) -> Node {

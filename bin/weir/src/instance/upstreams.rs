@@ -6,6 +6,8 @@ use weir_admin::{
 use weir_types::{DynamicParameters, TypeUrl};
 use weir_upstream::{Role, StreamState};
 
+use super::clients;
+
 /// As the admin server shows it.
 pub(super) fn shown(stream: StreamState) -> Upstream {
     let carries = match (stream.lane.role, stream.lane.type_url) {
@@ -21,6 +23,7 @@ pub(super) fn shown(stream: StreamState) -> Upstream {
         authority: stream.authority,
         state: UpstreamState::of(stream.endpoint.is_some(), stream.in_sync),
         parameters: stream.parameters.as_ref().map(DynamicParameters::to_pairs),
+        forwarded: stream.parameters.as_ref().and_then(DynamicParameters::node).map(clients::forwarded),
         carries,
         endpoint: stream.endpoint,
         since: stream.since,

@@ -60,6 +60,7 @@ function parameter({ key, value, origin }) {
 /** Where a parameter comes from, in a sentence. */
 function why(origin) {
   if (origin.source === "locator") return "Stated by the client in its locators.";
+  if (origin.source === "node") return "Stands for the part of its node that goes upstream.";
   const rule = `Rule ${origin.rule + 1} of [[dynamic_parameters]] reads ${origin.from}`;
   if (origin.defaulted) return `${rule}${origin.value === null ? ", which is not there" : `, which is “${origin.value}”`}; so its default has to do.`;
   return origin.value === null ? `${rule}.` : `${rule}, which is “${origin.value}”.`;

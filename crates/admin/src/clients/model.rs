@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use weir_types::{DynamicParameters, Pattern};
+use weir_types::{ClientParameters, Pattern};
 
 use crate::unavailable::Lacking;
 
@@ -63,7 +63,7 @@ pub struct Sketch {
     /// `sotw`, `delta` or `rest`.
     pub dialect: &'static str,
     /// The dynamic parameters of the names that it asks for without a locator.
-    pub parameters: DynamicParameters,
+    pub parameters: ClientParameters,
 }
 
 /// Whom a client's certificate names.
@@ -142,6 +142,11 @@ pub enum Origin {
     },
     /// Stated by the client, in a locator.
     Locator,
+    /// It stands for the part of the client's node that is forwarded to a control plane.
+    Node {
+        /// The authority of the control plane.
+        authority: String,
+    },
 }
 
 /// How a client stands with a type, or with all of them.

@@ -179,7 +179,7 @@ fn asking(
         Some(false) => Some(DENIED),
         _ => barred(instance, id, type_url, name),
     };
-    Ok((client.parameters, obstacle))
+    Ok((client.parameters.of(name).clone(), obstacle))
 }
 
 /// Why a client is not given a name that it is subscribed to.

@@ -217,6 +217,7 @@ impl Instance for Fake {
                 .then(|| LastError { at: at(), message: "connection refused".to_owned() }),
             unconfirmed: if endpoint.is_none() { vec![unconfirmed(7)] } else { Vec::new() },
             problems: 0,
+            forwarded: endpoint.map(|_| Node::default()),
             withheld: if endpoint.is_some() { self.withheld() } else { Vec::new() },
         };
         vec![upstream(3, "", Some("http://10.0.0.1:18000")), upstream(5, "other", None)]
@@ -256,7 +257,8 @@ impl Instance for Fake {
     fn client_sketch(&self, id: u64) -> Option<Sketch> {
         let Client { node, identity, .. } = self.made_up(id)?;
         let dialect = if id == 1 { "sotw" } else { "delta" };
-        let parameters = [("env", "prod")].into_iter().collect();
+        let parameters: DynamicParameters = [("env", "prod")].into_iter().collect();
+        let parameters = parameters.into();
         let Node { id: node, cluster, user_agent, .. } = node;
         Some(Sketch { node, cluster, user_agent, identity, dialect, parameters })
     }

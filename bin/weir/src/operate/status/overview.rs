@@ -126,7 +126,7 @@ pub(super) mod tests {
         let mut shown = json!({
             "id": 1, "authority": "", "state": "in-sync", "parameters": null, "carries": "", "endpoint": null,
             "since": "2026-03-02T09:12:44Z", "age_seconds": 3.0, "last_error": null, "problems": 0,
-            "unconfirmed": [], "withheld": [],
+            "unconfirmed": [], "withheld": [], "forwarded": null,
         });
         changes.as_object().unwrap().iter().for_each(|(key, value)| shown[key] = value.clone());
         from_value(shown).unwrap()
