@@ -5,6 +5,7 @@ pub(crate) mod tls;
 mod upstream;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use weir_config::{Config, Count, Source};
@@ -21,6 +22,7 @@ pub(crate) fn database(config: &Config) -> weir_database::Settings {
         ..weir_database::Settings::default()
     };
     for upstream in &config.upstreams {
+        settings.idle_by_authority.extend(idle(upstream).map(|idle| (upstream.authority.clone(), idle)));
         let (sets, demand) = limits(upstream);
         settings.parameter_sets.extend(sets.map(|sets| (upstream.authority.clone(), sets)));
         settings.demand.extend(demand.map(|demand| (upstream.authority.clone(), demand)));
@@ -36,6 +38,12 @@ pub(crate) fn client_limits(config: &Config) -> ClientLimits {
         new_names: config.limits.new_names_per_client.map(Count::get),
         new_parameter_sets: config.limits.new_parameter_sets_per_client.map(Count::get),
     }
+}
+
+/// How long subscriptions at an upstream outlive their subscribers, if not as long as all others.
+pub(crate) fn idle(upstream: &weir_config::Upstream) -> Option<Duration> {
+    let Source::ControlPlane(control_plane) = &upstream.source else { return None };
+    control_plane.general.idle_timeout
 }
 
 /// How much an upstream may be asked for; files have no limits.

@@ -16,6 +16,7 @@ use parking_lot::RwLock;
 use weir_types::{Batch, Commit, Cursor, Subscription, SubscriptionChange, TypeUrl};
 
 use crate::demand::{Asking, Demand, DemandChange, Limits};
+use crate::idle::IdleTimes;
 use crate::introspect::Ambiguities;
 use crate::limits::Refused;
 use crate::lock::{Held, HoldTimes, Locked};
@@ -31,7 +32,7 @@ pub use view_handle::ViewHandle;
 pub struct Database(Arc<Inner>);
 
 struct Inner {
-    settings: Settings,
+    idle: RwLock<IdleTimes>,
     demand: Demand,
     types: RwLock<HashMap<TypeUrl, Arc<Locked>>>,
     hold_times: HoldTimes,
@@ -74,7 +75,7 @@ impl Database {
             per_client: settings.per_client,
         });
         Self(Arc::new(Inner {
-            settings,
+            idle: RwLock::new(IdleTimes::new(settings.idle, settings.idle_by_authority)),
             demand,
             types: RwLock::default(),
             hold_times: HoldTimes::default(),
@@ -166,7 +167,7 @@ impl Database {
     ) -> Result<ViewHandle, Refused> {
         let cache = self.of_type(type_url);
         let patch = Patch::of(&Subscription::default(), change);
-        let (view, shared, answers) = self.making_way(|| {
+        let (view, shared, answers) = self.making_way(false, || {
             let mut locked = cache.lock();
             let asking = Asking { demand: &self.0.demand, quota: subscriber.quota(), again: false };
             let attached = self.join(&mut locked, None, patch, &asking);
@@ -224,7 +225,7 @@ impl Database {
     }
 
     fn sweep_type(&self, cache: &Locked, now: Instant) {
-        let (idle, demand) = (self.0.settings.idle, &self.0.demand);
+        let (idle, demand) = (&self.0.idle.read().clone(), &self.0.demand);
         let mut cache = cache.lock();
         let (mut touched, expired) = cache.expire_overdue(now, || self.next_commit());
         cache.pause();

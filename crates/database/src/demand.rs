@@ -15,7 +15,7 @@ use weir_types::{DynamicParameters, ResourceLocator, TypeUrl, authority};
 use self::queue::Queue;
 use self::sets::WantedSets;
 pub use self::sets::{NodeIdOf, ParameterSets};
-use crate::limits::{Bucket, Charge, ClientLimits, DemandLimits, Item, Quota, Refusal};
+use crate::limits::{Bucket, Charge, ClientLimits, DemandLimits, Item, Quota, Refusal, Refused};
 
 /// How many characters of a name a message quotes.
 const SHOWN: usize = 100;
@@ -321,6 +321,18 @@ impl Demand {
     pub(crate) fn may_look_for_idle_sets(&self) -> bool {
         let state = self.state.lock();
         state.no_idle_sets.is_none() || state.no_idle_sets != state.now
+    }
+
+    /// What was refused is tried again, and does not count.
+    pub(crate) fn take_back(&self, Refused(refused): &Refused) {
+        let mut state = self.state.lock();
+        let State { limits, refused: counts, .. } = &mut *state;
+        for (selector, refusal) in refused {
+            let authority = limits.authority(&selector.locator).unwrap_or_default();
+            if let Some(count) = counts.get_mut(&(authority.to_owned(), refusal.limit())) {
+                *count = count.saturating_sub(1);
+            }
+        }
     }
 
     /// No set was found idle.

@@ -7,6 +7,7 @@
 mod database;
 mod demand;
 pub mod explain;
+mod idle;
 pub mod introspect;
 mod limits;
 pub mod lint;

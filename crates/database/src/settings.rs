@@ -11,6 +11,8 @@ use crate::limits::{ClientLimits, DemandLimits};
 pub struct Settings {
     /// How long a locator is still wanted from upstream after its last subscriber has gone.
     pub idle: Duration,
+    /// Per authority with a time of its own: the same of its locators.
+    pub idle_by_authority: HashMap<String, Duration>,
     /// Per authority for which each distinct parameter set costs an upstream stream: the limit on them.
     pub parameter_sets: HashMap<String, ParameterSets>,
     /// Per authority: how much may be wanted of it.
@@ -21,7 +23,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let (parameter_sets, demand, per_client) = Default::default();
-        Self { idle: Duration::from_secs(60), parameter_sets, demand, per_client }
+        let (idle_by_authority, parameter_sets, demand, per_client) = Default::default();
+        Self { idle: Duration::from_secs(60), idle_by_authority, parameter_sets, demand, per_client }
     }
 }

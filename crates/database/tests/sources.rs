@@ -6,7 +6,7 @@ mod support;
 use weir_database::{DemandChange, DemandLimits, Refusal};
 use weir_types::{Provenance, ResourceLocator, SubscriptionChange};
 
-use support::{Fixture, anyone, cds, located, plain, prod, test, wildcard};
+use support::{Fixture, IDLE, anyone, cds, located, plain, prod, test, wildcard};
 
 const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/x";
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/*";
@@ -95,4 +95,22 @@ fn u12_limits_that_change_count_what_is_wanted_already() {
     let refused = attach(&format!("{NAME}5")).err().expect("those that are there stay, and no more come");
     assert!(matches!(&refused.0[..], [(_, Refusal::TooManySubscriptions { max: 1, .. })]), "{refused}");
     drop((third, fourth));
+}
+
+#[test]
+fn u02_an_authority_may_keep_what_nobody_subscribes_to_for_a_time_of_its_own() {
+    let fixture = Fixture::new();
+    fixture.database.keep_idle("a", Some(3 * IDLE));
+    drop(fixture.attach(&[plain("x"), plain(NAME)]));
+    assert_eq!(wanted(&fixture).len(), 2);
+    let dropped = |times: u32| {
+        fixture.database.sweep(fixture.now + times * IDLE);
+        let changes = fixture.database.take_demand().into_iter();
+        changes.map(|change| change.locator().name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(dropped(0), [""; 0]);
+    assert_eq!(dropped(1), ["x"]);
+    assert_eq!(dropped(2), [""; 0]);
+    fixture.database.keep_idle("a", Some(2 * IDLE));
+    assert_eq!(dropped(2), [NAME], "a change counts at once");
 }

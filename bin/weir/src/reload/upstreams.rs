@@ -58,11 +58,13 @@ impl Upstreams {
         for change in &changes {
             if let Change::Remove(authority) = change {
                 self.database.limit(authority, None, None);
+                self.database.keep_idle(authority, None);
             }
         }
         for upstream in &next.upstreams {
             let (sets, demand) = convert::limits(upstream);
             self.database.limit(&upstream.authority, sets, demand);
+            self.database.keep_idle(&upstream.authority, convert::idle(upstream));
         }
         self.database.limit_clients(convert::client_limits(next));
         self.readiness.follow(next);

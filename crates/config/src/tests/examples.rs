@@ -202,6 +202,7 @@ fn the_reference_shows_the_defaults() {
     // Examples, by the comments beside them.
     let general = General {
         shrink_guard: None,
+        idle_timeout: None,
         new_subscriptions_per_second: None,
         prefetch: Vec::new(),
         ..of_reference.general.clone()

@@ -4,26 +4,34 @@
 //! room.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir_types::{DynamicParameters, authority};
 
 use super::{Database, slices};
+use crate::idle::IdleTimes;
 use crate::limits::{Refusal, Refused};
 
 /// How often idle sets are looked for on behalf of one change: for the number of sets, and for their ids.
 const ATTEMPTS: usize = 3;
 
 impl Database {
-    /// Does what may be refused. Where idle sets can give way to it, they do, and it is done again.
+    /// Does what may be refused, and may have been refused before where nobody asks for it `again`. Where idle sets can give
+    /// way to it, they do, and it is done again.
     pub(super) fn making_way<T>(
         &self,
+        again: bool,
         mut attempt: impl FnMut() -> Result<T, Refused>,
     ) -> Result<T, Refused> {
         let mut outcome = attempt();
         for _ in 0..ATTEMPTS {
             match &outcome {
-                Err(refused) if self.make_way(refused) => outcome = attempt(),
+                Err(refused) if self.make_way(refused) => {
+                    if !again {
+                        self.0.demand.take_back(refused);
+                    }
+                    outcome = attempt();
+                }
                 _ => break,
             }
         }
@@ -72,7 +80,7 @@ impl Database {
     fn idle_sets(&self, of: &str) -> HashMap<DynamicParameters, usize> {
         let mut idle = HashMap::new();
         self.each_type(|cache| {
-            for id in slices::due(cache, Instant::now(), Duration::ZERO) {
+            for id in slices::due(cache, Instant::now(), &IdleTimes::default()) {
                 let Some(set) = cache.wanted_by(id).and_then(|locator| self.0.demand.set_of(of, locator))
                 else {
                     continue;
@@ -86,14 +94,15 @@ impl Database {
     fn give_up_sets(&self, of: &str, sets: &HashMap<DynamicParameters, usize>) {
         self.each_type(|cache| {
             let (now, demand) = (Instant::now(), &self.0.demand);
-            let mut due = slices::due(cache, now, Duration::ZERO);
+            let at_once = IdleTimes::default();
+            let mut due = slices::due(cache, now, &at_once);
             due.retain(|id| {
                 let set = cache.wanted_by(*id).and_then(|locator| demand.set_of(of, locator));
                 set.is_some_and(|set| sets.contains_key(&set))
             });
             for slice in due.chunks(slices::SLICE) {
                 cache.pause();
-                let touched = cache.give_up_idle(slice, (now, Duration::ZERO), demand, || self.next_commit());
+                let touched = cache.give_up_idle(slice, (now, &at_once), demand, || self.next_commit());
                 cache.unlocked(|| touched.iter().for_each(|view| view.wake_all()));
             }
         });

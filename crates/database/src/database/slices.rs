@@ -5,12 +5,13 @@
 //! what it has already.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir_types::Subscription;
 
 use super::Database;
 use crate::demand::Asking;
+use crate::idle::IdleTimes;
 use crate::limits::{MOST_REFUSED, Refused};
 use crate::lock::Held;
 use crate::type_cache::{Patch, Standing, Statistics, TypeCache};
@@ -106,8 +107,8 @@ pub(super) fn leave(cache: &mut Held<'_>, standing: Standing) {
     }
 }
 
-/// The selections that nobody has asked for since `idle` before `now`.
-pub(super) fn due(cache: &mut Held<'_>, now: Instant, idle: Duration) -> Vec<SelectionId> {
+/// The selections that nobody has asked for since their times of `idle` before `now`.
+pub(super) fn due(cache: &mut Held<'_>, now: Instant, idle: &IdleTimes) -> Vec<SelectionId> {
     let mut due = Vec::new();
     in_steps(cache, None, |cache, after| cache.find_idle(after, SLICE, (now, idle), &mut due).map(Some));
     due

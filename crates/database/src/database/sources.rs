@@ -1,6 +1,7 @@
 //! What the database and the sources have to know of each other: limits, and who comes and goes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use weir_types::{Batch, Provenance, TypeUrl, authority};
 
@@ -25,6 +26,12 @@ impl Database {
     /// stays.
     pub fn limit(&self, authority: &str, sets: Option<ParameterSets>, demand: Option<DemandLimits>) {
         self.0.demand.limit(authority, sets, demand);
+    }
+
+    /// For how long locators of `authority` are still wanted after their last subscriber, from now on; as long as all others
+    /// where there is no time.
+    pub fn keep_idle(&self, authority: &str, time: Option<Duration>) {
+        self.0.idle.write().set(authority, time);
     }
 
     /// How much each client may be the first to ask for from now on. What it has asked for already stays.

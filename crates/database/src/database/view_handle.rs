@@ -41,7 +41,7 @@ impl ViewHandle {
         let (shared, cache) = (Arc::clone(&self.shared), Arc::clone(&self.cache));
         let patch = Patch::of(&shared.subscription, change);
         let database = self.database.clone();
-        database.making_way(|| self.step(&mut cache.lock(), patch, again))?;
+        database.making_way(again, || self.step(&mut cache.lock(), patch, again))?;
         self.database.0.demand.announce();
         Ok(())
     }

@@ -231,6 +231,7 @@ mod tests {
     use super::super::{Patch, Standing};
     use super::*;
     use crate::demand::{Asking, Demand, Limits};
+    use crate::idle::IdleTimes;
 
     const KINDS: usize = 3;
 
@@ -312,7 +313,8 @@ mod tests {
                 }
                 Step::Sweep => {
                     self.now += Duration::from_secs(1);
-                    let (mut due, idle, at) = (Vec::new(), Duration::from_secs(1), self.next());
+                    let idle = &IdleTimes::new(Duration::from_secs(1), Default::default());
+                    let (mut due, at) = (Vec::new(), self.next());
                     self.cache.find_idle(None, usize::MAX, (self.now, idle), &mut due);
                     self.cache.give_up_idle(&due, (self.now, idle), &self.demand, || at);
                 }

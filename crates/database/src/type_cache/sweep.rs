@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir_types::{Commit, Name, Provenance, ResourceLocator};
 
 use super::TypeCache;
 use super::transaction::Transaction;
 use crate::demand::Demand;
+use crate::idle::IdleTimes;
 use crate::view::{SelectionId, Shared};
 
 impl TypeCache {
@@ -31,7 +32,7 @@ impl TypeCache {
         &mut self,
         after: Option<SelectionId>,
         count: usize,
-        (now, idle): (Instant, Duration),
+        (now, idle): (Instant, &IdleTimes),
         due: &mut Vec<SelectionId>,
     ) -> Option<SelectionId> {
         self.selections.find_idle(after, count, (now, idle), due)
@@ -50,7 +51,7 @@ impl TypeCache {
     pub(crate) fn give_up_idle(
         &mut self,
         due: &[SelectionId],
-        (now, idle): (Instant, Duration),
+        (now, idle): (Instant, &IdleTimes),
         demand: &Demand,
         at: impl FnOnce() -> Commit,
     ) -> Vec<Arc<Shared>> {

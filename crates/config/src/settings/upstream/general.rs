@@ -32,6 +32,9 @@ pub struct General {
     pub max_subscriptions: Count,
     /// How many new ones a second.
     pub new_subscriptions_per_second: Option<Count<u32>>,
+    /// How long a subscription stays after the last subscriber has gone; as `cache.idle_timeout` where there is none.
+    #[serde(with = "text")]
+    pub idle_timeout: Option<Duration>,
     /// How long connecting may take.
     pub connect_timeout: PositiveDuration,
     /// How long a resource may take to come before it is taken not to exist.
@@ -73,6 +76,7 @@ impl Default for General {
             token_over_plaintext: false,
             max_subscriptions: Count::of::<1_000_000>(),
             new_subscriptions_per_second: None,
+            idle_timeout: None,
             connect_timeout: PositiveDuration::seconds::<5>(),
             does_not_exist_timeout: PositiveDuration::seconds::<15>(),
             drop_on_errors: vec![DataError::NotFound],

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, Index, IndexMut};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use indexmap::IndexMap;
 use slab::Slab;
@@ -13,6 +13,7 @@ use weir_types::xdstp::collections_of;
 use weir_types::{DynamicParameters, Name, RefusalReason, ResourceLocator, Variant, VariantKey, authority};
 
 use super::SelectionSet;
+use crate::idle::IdleTimes;
 use crate::selection::Selection;
 use crate::view::SelectionId;
 
@@ -190,25 +191,27 @@ impl SelectionTable {
         self.idle.contains_key(&id)
     }
 
-    /// Whether a selection was idle for `idle` at `now`.
-    pub(crate) fn is_idle_for(&self, id: SelectionId, (now, idle): (Instant, Duration)) -> bool {
+    /// Whether a selection was idle for its time of `idle` at `now`.
+    pub(crate) fn is_idle_for(&self, id: SelectionId, (now, idle): (Instant, &IdleTimes)) -> bool {
         let since = self.idle.get(&id).copied().flatten();
-        since.is_some_and(|since| now.saturating_duration_since(since) >= idle)
+        since.is_some_and(|since| now.saturating_duration_since(since) >= idle.of(&self[id].locator))
     }
 
-    /// Finds those of the next `count` idle selections after one that have been so for `idle` at `now`. Returns the last
-    /// one that was looked at, if there may be more.
+    /// Finds those of the next `count` idle selections after one that have been so for their times of `idle` at `now`. Returns
+    /// the last one that was looked at, if there may be more.
     pub(crate) fn find_idle(
         &mut self,
         after: Option<SelectionId>,
         count: usize,
-        (now, idle): (Instant, Duration),
+        (now, idle): (Instant, &IdleTimes),
         due: &mut Vec<SelectionId>,
     ) -> Option<SelectionId> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut last = None;
         for (id, since) in self.idle.range_mut((from, Bound::Unbounded)).take(count) {
-            if now.saturating_duration_since(*since.get_or_insert(now)) >= idle {
+            let since = *since.get_or_insert(now);
+            let idle = self.slots.get(id.0).map(|selection| idle.of(&selection.locator));
+            if idle.is_some_and(|idle| now.saturating_duration_since(since) >= idle) {
                 due.push(*id);
             }
             last = Some(*id);
