@@ -44,6 +44,8 @@ pub struct Settings {
     pub debounce: Option<Debounce>,
     /// How long to wait between attempts to connect.
     pub backoff: Backoff,
+    /// How many streams connect in a second, those of all parameter sets together; without a limit where there is none.
+    pub connects_per_second: Option<u32>,
     /// What it takes for an endpoint to be a good one.
     pub trial: Trial,
     /// Whether a version means the same at all endpoints. Where it does not, all is asked for again after a move to
@@ -137,6 +139,7 @@ impl Settings {
             shrink_guard: None,
             debounce: None,
             backoff: Backoff::default(),
+            connects_per_second: None,
             trial: Trial::default(),
             shared_versions: false,
             tls: None,

@@ -21,6 +21,7 @@ use crate::contact::Contact;
 use crate::driver::{Archive, DatabaseSink, Destinations, Driver, StreamName};
 use crate::metrics::Metrics;
 use crate::node::introduce;
+use crate::pace::ConnectPace;
 use crate::prefetch::Prefetcher;
 use crate::propagation::Propagation;
 use crate::refusal::refuse;
@@ -47,6 +48,8 @@ struct Context {
     tasks: JoinSet<()>,
     /// Notified when a stream is open, or could not be opened.
     tried: Arc<Notify>,
+    /// When its streams may connect.
+    pace: Arc<ConnectPace>,
 }
 
 // === impl Streams ===
@@ -54,8 +57,8 @@ struct Context {
 impl Streams {
     pub(crate) fn new(database: Database, settings: Arc<Settings>, status: Status) -> Self {
         let metrics = Metrics::new(&settings.authority, settings.speech());
-        let (tasks, tried) = (JoinSet::new(), Arc::default());
-        let context = Context { database, settings, status, metrics, tasks, tried };
+        let (tasks, tried, pace) = Default::default();
+        let context = Context { database, settings, status, metrics, tasks, tried, pace };
         Self { context, sets: HashMap::new(), unserved: HashSet::new(), contact: None }
     }
 
@@ -230,7 +233,8 @@ impl Context {
         let session = UpstreamSession::new(machine);
         let stream = UpstreamStream::new(session, Arc::clone(settings), archive.is_some(), sink);
         let writer = Writer { form, node: introduce(node), node_always: false };
-        let driver = Driver { stream, method, writer, commands: receiver, subscribers_done, archive };
+        let pace = Arc::clone(&self.pace);
+        let driver = Driver { stream, method, writer, commands: receiver, subscribers_done, pace, archive };
         self.tasks.spawn(driver.run());
         commands
     }

@@ -1,7 +1,9 @@
 //! Where resources come from.
 
 use anyhow::Result;
-use weir_config::{Config, ControlPlane, DataError, Exchange, Protocol, Streaming, Transport, Upstream};
+use weir_config::{
+    Config, ControlPlane, Count, DataError, Exchange, Protocol, Streaming, Transport, Upstream,
+};
 use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
@@ -67,6 +69,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         drop_on_errors: general.drop_on_errors.iter().map(|error| code(*error)).collect(),
         debounce: general.debounce,
         shrink_guard: general.shrink_guard.map(shrink_guard),
+        connects_per_second: connects_per_second(control_plane),
         backoff: Backoff { base: general.backoff_base.get(), max: general.backoff_max },
         trial: Trial { answer: general.answer_timeout().get(), lasting: general.stable_after },
         shared_versions: general.shared_versions,
@@ -76,6 +79,12 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         prefetch: general.prefetch.iter().flat_map(prefetch).collect(),
         ..Settings::new(authority, endpoints, naming)
     }
+}
+
+/// Sets that come back after an outage cost the control plane as much as new ones.
+fn connects_per_second(control_plane: &ControlPlane) -> Option<u32> {
+    let parameters = control_plane.parameters.as_ref()?;
+    parameters.new_parameter_sets_per_second.map(Count::get)
 }
 
 /// Over which services, in which dialect, and on which terms streams are opened; polls go by the defaults of those.

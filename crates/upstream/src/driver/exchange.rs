@@ -14,9 +14,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::probe::Probe;
 use super::{Driver, End, Place, chain, describe, now};
+use crate::Settings;
 use crate::codec::Writer;
+use crate::pace::ConnectPace;
 use crate::stream::{EventSink, Needs};
-use crate::transport::{self, Open, Peer};
+use crate::transport::{self, Method, Open, Peer};
 
 /// How long a growing list of subscriptions is collected before it is sent.
 const COLLECT: Duration = Duration::from_millis(3);
@@ -31,10 +33,10 @@ impl<S: EventSink + Send> Driver<S> {
     /// Connects to an endpoint, unless there is a connection, and exchanges messages until its end.
     pub(super) async fn connect(&mut self, index: usize, endpoint: &Arc<str>, peer: Option<Peer>) -> End {
         let settings = Arc::clone(self.stream.settings());
-        let method = self.method.clone();
+        let (method, pace) = (self.method.clone(), Arc::clone(&self.pace));
         let peer = match peer {
             Some(peer) => peer,
-            None => match self.meanwhile(transport::connect(&settings, endpoint, &method)).await {
+            None => match self.meanwhile(connect_in_turn(&pace, &settings, endpoint, &method)).await {
                 Err(end) => return end,
                 Ok(Err(error)) => return End::Failed(chain(&*error)),
                 Ok(Ok(peer)) => peer,
@@ -140,6 +142,17 @@ impl<S: EventSink + Send> Driver<S> {
             }
         }
     }
+}
+
+/// A connection to `endpoint`, when it is the turn of this stream.
+async fn connect_in_turn(
+    pace: &ConnectPace,
+    settings: &Settings,
+    endpoint: &str,
+    method: &Method,
+) -> Result<Peer, Box<dyn std::error::Error + Send + Sync>> {
+    pace.turn(settings.connects_per_second).await;
+    transport::connect(settings, endpoint, method).await
 }
 
 async fn outcome(probing: &mut Option<Probing>) -> (usize, Result<Peer, String>) {
