@@ -228,6 +228,19 @@ async fn p15_each_parameter_set_has_a_stream_with_a_node_of_its_own() {
 }
 
 #[tokio::test]
+async fn p19_a_control_plane_that_goes_by_nodes_has_nothing_for_who_has_none() {
+    for dialect in BOTH {
+        let upstream = FakeControlPlane::start().await;
+        upstream.set(cluster("a", "prod"));
+        let world = World::start(vec![streams(&upstream, dialect, &["env", "weir.node"])]);
+        let view = world.view("cds", &["*{env=prod}", "a{env=prod}"]);
+        world.until("it is known that nothing comes", |_| view.is_settled()).await;
+        view.until_shows(&[]).await;
+        upstream.look(|state| assert_eq!(state.streams.len(), 0));
+    }
+}
+
+#[tokio::test]
 async fn p14_a_control_plane_that_speaks_tp2_gets_locators_on_one_stream() {
     for dialect in BOTH {
         let upstream = FakeControlPlane::start_tp2().await;

@@ -11,6 +11,7 @@ use weir_types::{DynamicParameters, authority};
 use super::{Database, slices};
 use crate::idle::IdleTimes;
 use crate::limits::{Refusal, Refused};
+use crate::view::SelectionId;
 
 /// How often idle sets are looked for on behalf of one change: for the number of sets, and for their ids.
 const ATTEMPTS: usize = 3;
@@ -43,6 +44,11 @@ impl Database {
         let (mut sets, mut holders) = (HashSet::new(), HashSet::new());
         let mut of = None;
         for (selector, refusal) in refused {
+            let authority = authority(&selector.locator.name);
+            // Sets of other authorities have their turn with the next attempt.
+            if of.is_some_and(|of| of != authority) {
+                continue;
+            }
             match refusal {
                 Refusal::TooManyParameterSets { parameters, .. } => _ = sets.insert(parameters),
                 Refusal::SharedNodeId { holder, .. } => _ = holders.insert(holder),
@@ -52,8 +58,7 @@ impl Database {
                     continue;
                 }
             }
-            // Sets of other authorities have their turn with the next attempt.
-            of.get_or_insert_with(|| authority(&selector.locator.name));
+            of = Some(authority);
         }
         let Some(of) = of else { return false };
         if !self.0.demand.may_look_for_idle_sets() {
@@ -80,29 +85,29 @@ impl Database {
     fn idle_sets(&self, of: &str) -> HashMap<DynamicParameters, usize> {
         let mut idle = HashMap::new();
         self.each_type(|cache| {
-            for id in slices::due(cache, Instant::now(), &IdleTimes::default()) {
-                let Some(set) = cache.wanted_by(id).and_then(|locator| self.0.demand.set_of(of, locator))
-                else {
-                    continue;
-                };
-                *idle.entry(set).or_default() += 1;
+            let due = slices::due(cache, Instant::now(), &IdleTimes::default());
+            for slice in due.chunks(slices::SLICE) {
+                cache.pause();
+                let locators = slice.iter().filter_map(|id| cache.wanted_by(*id));
+                let sets = locators.filter_map(|locator| self.0.demand.set_of(of, locator));
+                sets.for_each(|set| *idle.entry(set).or_default() += 1);
             }
         });
         idle
     }
 
     fn give_up_sets(&self, of: &str, sets: &HashMap<DynamicParameters, usize>) {
+        let (demand, at_once) = (&self.0.demand, &IdleTimes::default());
         self.each_type(|cache| {
-            let (now, demand) = (Instant::now(), &self.0.demand);
-            let at_once = IdleTimes::default();
-            let mut due = slices::due(cache, now, &at_once);
-            due.retain(|id| {
-                let set = cache.wanted_by(*id).and_then(|locator| demand.set_of(of, locator));
-                set.is_some_and(|set| sets.contains_key(&set))
-            });
-            for slice in due.chunks(slices::SLICE) {
+            let now = Instant::now();
+            for slice in slices::due(cache, now, at_once).chunks(slices::SLICE) {
                 cache.pause();
-                let touched = cache.give_up_idle(slice, (now, &at_once), demand, || self.next_commit());
+                let is_of = |id: &SelectionId| {
+                    let set = cache.wanted_by(*id).and_then(|locator| demand.set_of(of, locator));
+                    set.is_some_and(|set| sets.contains_key(&set))
+                };
+                let due: Vec<_> = slice.iter().copied().filter(is_of).collect();
+                let touched = cache.give_up_idle(&due, (now, at_once), demand, || self.next_commit());
                 cache.unlocked(|| touched.iter().for_each(|view| view.wake_all()));
             }
         });
