@@ -90,10 +90,10 @@ instruments! {
         "Responses encoded that are larger than clients take, and cannot be split";
     DOWNSTREAM_RECONNECTS_REQUESTED = Counter "weir.downstream.reconnects_requested" "{connection}" ["reason"]
         "Connections whose clients were asked to connect anew";
-    DOWNSTREAM_REQUESTS = Counter "weir.downstream.requests" "{request}" ["dialect"]
-        "Requests of clients, acknowledgements included";
     DOWNSTREAM_REMOVAL_TIMEOUTS = Counter "weir.downstream.removal_timeouts" "{timeout}" ["dialect"]
         "Times that clients were sent removals of clusters or endpoints that they had not given up by name in time";
+    DOWNSTREAM_REQUESTS = Counter "weir.downstream.requests" "{request}" ["dialect"]
+        "Requests of clients, acknowledgements included";
     DOWNSTREAM_RESPONSES = Counter "weir.downstream.responses" "{response}" ["dialect", "type"]
         "Responses sent to clients";
     DOWNSTREAM_SENT = Counter "weir.downstream.sent" "By" ["dialect", "type"]

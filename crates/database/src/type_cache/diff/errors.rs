@@ -14,9 +14,12 @@ impl<'a> DiffBuilder<'a> {
     pub(super) fn collect_error(&mut self, form: Form, selection: &'a Selection) {
         let after = self.query.after;
         let Some(Failure { since, .. }) = selection.failure() else { return };
-        let news = match selection.members.live().next() {
-            None => *since > after.additions,
-            Some(_) => !self.query.defers_removals() && *since > after.removals,
+        // Beside what the client has, or why it has that no longer: with the removals.
+        let with_removals =
+            !selection.members.is_empty() || selection.members.gone().any(|old| self.is_unsent(old));
+        let news = match with_removals {
+            false => *since > after.additions,
+            true => !self.query.defers_removals() && *since > after.removals,
         };
         if news {
             self.add_error(form, selection);

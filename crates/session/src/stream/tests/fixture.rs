@@ -367,7 +367,7 @@ pub(super) fn anyones(name: &str) -> VariantKey {
     VariantKey::new(name, Constraints::unconstrained())
 }
 
-fn failed(name: &str, error: &ResourceError) -> Failed {
+pub(super) fn failed(name: &str, error: &ResourceError) -> Failed {
     Failed { name: name.into(), scope: Scope::All, error: Arc::new(error.clone()) }
 }
 

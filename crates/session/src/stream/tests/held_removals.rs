@@ -1,7 +1,9 @@
 //! Removals of clusters and endpoints that a client has by name.
 
 use weir_database::Settings;
-use weir_types::{Absence, Dialect, Selector};
+use weir_types::{Absence, Code, Dialect, ResourceError, Selector};
+
+use super::fixture::{anyones, failed};
 
 use super::messages::patch_selectors;
 use super::*;
@@ -114,6 +116,22 @@ fn o05_a_wait_is_not_prolonged_by_removals_that_come_meanwhile() {
     assert_eq!(fixture.due_in(), Some(400));
     fixture.passes(400);
     assert_eq!(types_of(&fixture.drain()), ["eds", "cds"]);
+}
+
+#[test]
+fn o05_why_something_is_gone_is_sent_with_its_removal() {
+    for (dialect, short) in [(Delta, "cds"), (Sotw, "cds"), (Delta, "eds"), (Sotw, "eds")] {
+        let mut fixture = client_of(dialect, &[short]);
+        fixture.commit_batch(short, |_, batch| {
+            batch.removals.push(anyones("b"));
+            batch.errors.push(failed("b", &ResourceError::new(Code::NOT_FOUND, "gone")));
+        });
+        assert_eq!(fixture.drain(), [], "{dialect} {short}");
+        assert_eq!(fixture.passes(1000), [Wait::Leaving], "{dialect} {short}");
+        let sent = fixture.only();
+        assert_eq!(sent.errors.len(), 1, "{dialect} {short}: {sent:?}");
+        assert!(!sent.resources.contains(&"b".to_owned()), "{dialect} {short}");
+    }
 }
 
 #[test]

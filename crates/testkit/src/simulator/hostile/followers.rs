@@ -1,6 +1,6 @@
 //! The clients, whose streams are always open and empty.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use weir_database::Database;
@@ -12,12 +12,15 @@ use super::super::{NAMES, parameter_sets};
 use super::{ENDLESS, TYPES, type_of};
 use crate::model::{Client, Identity};
 
+/// Longer than a stream waits for anything.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// A client with its stream.
 pub struct Follower {
     pub(super) client: Client,
     pub(super) transport: Transport,
     form: Form,
-    /// Time stands still for it.
+    /// Time passes for it only where its stream may wait for something.
     now: Instant,
 }
 
@@ -59,8 +62,14 @@ impl Follower {
         request.into_iter().for_each(|request| self.transport.handle(&request, self.now));
     }
 
-    /// Takes in what there is for it, and accepts it.
+    /// Takes in what there is for it, also after it has waited, and accepts it.
     pub fn settle(&mut self) {
+        self.receive();
+        self.now += PATIENCE;
+        self.receive();
+    }
+
+    fn receive(&mut self) {
         let mut responses = 0;
         while let Some(response) = self.transport.answer(self.now) {
             let verdict = self.client.receive(&response, None);
