@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -24,17 +25,21 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<()> {
     if let Some(obstacle) = tools::go::missing() {
         bail!("{obstacle}");
     }
-    tools::go::set_up_programs(root)?;
-    tools::java::set_up(root)?;
+    let names = names(root, only)?;
+    let plays =
+        |program: &str| names.iter().any(|name| name.split("::").any(|part| part.starts_with(program)));
+    tools::go::set_up_programs(root, |module| plays(&module.replace('-', "_")))?;
+    if plays("java") {
+        tools::java::set_up(root)?;
+    }
     let rows = root.join(ROWS);
     if rows.exists() {
         fs::remove_dir_all(&rows).with_context(|| format!("remove {ROWS}"))?;
     }
     fs::create_dir_all(&rows).with_context(|| format!("create {ROWS}"))?;
-    let mut cargo = steps::cargo();
-    cargo.args(["test", "--package", "weir-tests", "--test", "others"]).args(only);
-    cargo.args(["--", "--include-ignored", "--nocapture"]).env("WEIR_ECOSYSTEM", &rows).current_dir(root);
-    let status = cargo.status().context("start cargo test")?;
+    let mut cargo = tests(root, only);
+    let status =
+        cargo.arg("--nocapture").env("WEIR_ECOSYSTEM", &rows).status().context("start cargo test")?;
     let mut new = BTreeMap::new();
     for entry in fs::read_dir(&rows).with_context(|| format!("read {ROWS}"))? {
         let text = fs::read_to_string(entry?.path()).with_context(|| format!("read a row of {ROWS}"))?;
@@ -47,6 +52,25 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<()> {
         bail!("not every combination passed: see {PAGE}");
     }
     Ok(())
+}
+
+/// The names of the tests that are to run.
+fn names(root: &Path, only: Option<&str>) -> Result<Vec<String>> {
+    let output =
+        tests(root, only).arg("--list").stderr(Stdio::inherit()).output().context("start cargo test")?;
+    if !output.status.success() {
+        bail!("cargo test lists nothing");
+    }
+    let list = String::from_utf8(output.stdout).context("the list of tests")?;
+    Ok(list.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+}
+
+/// The command that runs the tests, for further arguments.
+fn tests(root: &Path, only: Option<&str>) -> Command {
+    let mut cargo = steps::cargo();
+    cargo.args(["test", "--package", "weir-tests", "--test", "others"]).args(only);
+    cargo.args(["--", "--include-ignored"]).current_dir(root);
+    cargo
 }
 
 /// The page with rows replaced and added; none if it has no place for them.

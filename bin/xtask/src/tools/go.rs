@@ -36,9 +36,10 @@ pub(super) fn set_up(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds [`PROGRAMS`].
-pub(crate) fn set_up_programs(root: &Path) -> Result<()> {
-    PROGRAMS.iter().try_for_each(|(module, package)| build(root, module, package))
+/// Builds those of [`PROGRAMS`] that `is_needed` names.
+pub(crate) fn set_up_programs(root: &Path, is_needed: impl Fn(&str) -> bool) -> Result<()> {
+    let mut needed = PROGRAMS.iter().filter(|(module, _)| is_needed(module));
+    needed.try_for_each(|(module, package)| build(root, module, package))
 }
 
 fn build(root: &Path, module: &str, package: &str) -> Result<()> {
