@@ -10,6 +10,7 @@ use crate::settings::{
     AccessRule, Admin, Admission, Cache, Downstream, Drain, Export, Limits, Log, Node, NodeRule, Store,
     Telemetry, Upstream,
 };
+use crate::values::VirtualHosts;
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -107,6 +108,12 @@ impl Config {
         };
         config.resolve(directory);
         Ok(config)
+    }
+
+    /// What a wildcard of virtual hosts asks for: such a name has no authority.
+    pub fn virtual_hosts(&self) -> VirtualHosts {
+        let of = self.upstreams.iter().find(|upstream| upstream.authority.is_empty());
+        of.map_or_else(VirtualHosts::default, |upstream| upstream.virtual_hosts)
     }
 
     /// Has relative paths start from `directory`, and fills in the defaults that depend on other values.

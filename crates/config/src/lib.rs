@@ -45,7 +45,7 @@ pub use template::{Segment, Template};
 pub use values::{
     ByteSize, ClientCertificate, ColdStart, CollectorEndpoint, CollectorProtocol, Count, Csds, DataError,
     ExportFile, Level, LogFormat, NackUpstream, NonEmptyString, Percent, PositiveDuration, Protocol, Ratio,
-    ReadyWhen, Regex, Transport,
+    ReadyWhen, Regex, Transport, VirtualHosts,
 };
 
 use sections::Sections;

@@ -167,6 +167,7 @@ settings! {
     + admin::READ;
     + admin::CHANGE;
     + upstream::ALL;
+    + upstream::VIRTUAL_HOSTS;
     + upstream::FILES;
     + upstream::POLL_INTERVAL;
     + upstream::PROTOCOL;

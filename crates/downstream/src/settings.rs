@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use weir_config::{Admission, Cache, ColdStart, ColdStarts, Config, Downstream, Drain, Limits};
-use weir_session::{Patience, SessionSettings};
+use weir_config::{Admission, Cache, ColdStart, ColdStarts, Config, Downstream, Drain, Limits, VirtualHosts};
+use weir_session::{Patience, SessionSettings, VirtualHostWildcard};
 
 use crate::access::AccessRules;
 use crate::forwarding::Forwarding;
@@ -30,6 +30,8 @@ pub struct Settings {
     pub access: AccessRules,
     /// What of a client's node is forwarded to control planes.
     pub forwarding: Forwarding,
+    /// What a wildcard of virtual hosts asks for.
+    pub virtual_hosts: VirtualHosts,
 }
 
 impl From<&Config> for Settings {
@@ -44,6 +46,7 @@ impl From<&Config> for Settings {
             rules: NodeRules::new(config.node_rules.clone()),
             access: AccessRules::new(config.access.clone()),
             forwarding: Forwarding::from(config),
+            virtual_hosts: config.virtual_hosts(),
         }
     }
 }
@@ -68,6 +71,10 @@ impl Settings {
                 first_response: downstream.first_response_timeout,
             }),
             retry_after: self.admission.retry_after,
+            virtual_hosts: match self.virtual_hosts {
+                VirtualHosts::OnDemand => VirtualHostWildcard::Ignored,
+                VirtualHosts::Wildcard => VirtualHostWildcard::Honoured,
+            },
         }
     }
 }

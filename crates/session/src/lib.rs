@@ -16,6 +16,7 @@ mod scope;
 mod session;
 mod stream;
 mod subscribed_view;
+mod virtual_hosts;
 mod wrapping;
 
 pub use cold::{ColdStart, ColdStarts};
@@ -30,4 +31,5 @@ pub use stream::{
     Nack, Names, Nonce, OutgoingResponse, Patience, SubscriptionRequest, TypeSubscription, Verdict, Wait,
 };
 pub use subscribed_view::SubscribedView;
+pub use virtual_hosts::VirtualHostWildcard;
 pub use wrapping::Wrapping;

@@ -162,7 +162,7 @@ impl Rights {
         let type_url = &request.type_url;
         let wildcard = Name::from(WILDCARD);
         // A first request without names stands for the wildcard.
-        let nameless = subscribed.is_none() && request.names.is_empty() && type_url.has_legacy_wildcard();
+        let nameless = subscribed.is_none() && request.names.is_empty() && request.has_legacy_wildcard;
         if nameless && !self.may_have(type_url, &wildcard) {
             return vec![ResourceLocator::new(wildcard, DynamicParameters::empty())];
         }
@@ -170,12 +170,9 @@ impl Rights {
             Names::Replace(_) => &[][..],
             Names::Patch { unsubscribe, .. } => unsubscribe,
         };
-        // What is unsubscribed by the same request counts as not asked for, and so does the wildcard that Envoy states for
-        // virtual hosts.
-        let ignored = |selector: &Selector| {
-            type_url.kind() == Kind::VirtualHost && selector.locator.is_wildcard()
-                || subscribed.is_some_and(|subscribed| subscribed.contains(selector))
-        };
+        // What is unsubscribed by the same request counts as not asked for.
+        let ignored =
+            |selector: &Selector| subscribed.is_some_and(|subscribed| subscribed.contains(selector));
         let mut denied: Vec<&Selector> =
             request.refused.keys().filter(|selector| !ignored(selector)).collect();
         if !denied.is_empty() && !unsubscribed.is_empty() {
@@ -250,6 +247,7 @@ mod tests {
             Some(gone) => Names::Patch { subscribe: names, unsubscribe: vec![selector(gone)] },
         };
         SubscriptionRequest {
+            has_legacy_wildcard: type_url.has_legacy_wildcard(),
             type_url,
             nonce: String::new(),
             nack: None,
@@ -273,7 +271,6 @@ mod tests {
             ("cds", &[], None, 1, false),
             ("rds", &["a"], None, 1, true),
             ("rds", &[], None, 0, true),
-            ("vhds", &["*"], None, 0, true),
         ] {
             let (found, verdict) = rights.check(&asking(&rights, of, names, unsubscribe), None);
             assert_eq!(found.map_or(0, |denied| denied.count), denied, "{of} {names:?}");

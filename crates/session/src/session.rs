@@ -158,7 +158,8 @@ impl Session {
             limits.check_text(&"type_url", request.type_url_mut())?;
             scope.admit(request.type_url_mut())?;
         }
-        let request = request.into_subscription_request(&self.client, limits, env.initial_versions)?;
+        let mut request = request.into_subscription_request(&self.client, limits, env.initial_versions)?;
+        self.settings.virtual_hosts.apply(&mut request);
         if self.scope.is_some() {
             stream_limits::check(&self.machine, &request, limits)?;
         }

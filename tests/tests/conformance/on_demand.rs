@@ -1,12 +1,14 @@
-//! On demand: i10, i14 and i15, with what i09, i12, i13 and w01 have to do with it, through a whole Weir.
+//! On demand: i10, i14, i15 and i17, with what i09, i12, i13 and w01 have to do with it, through a whole Weir.
 
 use std::time::Duration;
 
+use weir_config::VirtualHosts;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::constraints::locator;
 use weir_testkit::control_plane::{Missing, Request, State};
 use weir_testkit::{Dialect, FakeControlPlane, Published, type_url};
 
+use crate::proxy::Settings as ProxySettings;
 use crate::weir::{Uses, Weir, in_each_dialect};
 
 /// When silence is taken for absence in these tests.
@@ -58,6 +60,39 @@ async fn i10_a_virtual_host_is_fetched_when_it_is_asked_for_and_no_other() {
                 break;
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn i17_a_wildcard_of_virtual_hosts_may_bring_all_of_them() {
+    let vhds = type_url("vhds");
+    for uses in [Uses::Nodes, Uses::Locators] {
+        let control_plane = uses.control_plane().await;
+        let all = |settings: &mut ProxySettings| settings.server.virtual_hosts = VirtualHosts::Wildcard;
+        let upstream = control_plane.address();
+        let weir = Weir::start_serving(upstream, Dialect::Delta, uses, |_| (), all).await;
+        control_plane.set_all([
+            Published::text(vhds, "r/vh1", "1").alias("r/one.test"),
+            Published::text(vhds, "s/vh2", "1").alias("s/two.test"),
+            Published::text(vhds, "r/none.test", "").alias("r/none.test").without_body().unlisted(),
+        ]);
+        let mut client = weir.client(Dialect::Delta, "prod").await;
+        client.subscribe(vhds, &[]);
+        assert_eq!(client.accept(vhds).await.names(), ["r/vh1", "s/vh2"], "of two route configurations");
+        assert_eq!(control_plane.look(|state| asked(state, vhds)), ["*"]);
+
+        client.subscribe(vhds, &["r/none.test"]);
+        assert_eq!(client.accept(vhds).await.resource("r/none.test").body, None, "i14");
+        assert_eq!(control_plane.look(|state| asked(state, vhds)), ["*", "r/none.test"]);
+        control_plane.set(Published::text(vhds, "r/vh3", "1").alias("r/three.test"));
+        assert_eq!(client.accept(vhds).await.names(), ["r/vh3"]);
+        control_plane.remove(vhds, "s/vh2");
+        assert_eq!(client.accept(vhds).await.removed, ["s/vh2"]);
+
+        // As Envoy comes back.
+        let mut back = weir.client(Dialect::Delta, "prod").await;
+        back.subscribe(vhds, &["*", "r/none.test"]);
+        assert_eq!(back.accept(vhds).await.names(), ["r/none.test", "r/vh1", "r/vh3"]);
     }
 }
 

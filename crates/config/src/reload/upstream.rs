@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{Counts, Setting};
 use crate::Config;
 use crate::settings::{DynamicParameters, Exchange, NodeTemplate, Polling, Source, Streaming, Upstream};
-use crate::values::{PositiveDuration, Protocol, Transport};
+use crate::values::{PositiveDuration, Protocol, Transport, VirtualHosts};
 
 /// Everything that has no row of its own, and which upstreams there are.
 pub(super) const ALL: Setting = Setting {
@@ -18,6 +18,13 @@ pub(super) const ALL: Setting = Setting {
     counts: Counts::AtOnce,
     differs: differs!(config, config.upstreams.iter().map(without_fixed).collect::<Vec<_>>()),
     keep,
+};
+
+pub(super) const VIRTUAL_HOSTS: Setting = Setting {
+    key: "upstream.virtual_hosts",
+    counts: Counts::NewStreams,
+    differs: differs!(config, config.virtual_hosts()),
+    keep: |_, _| (),
 };
 
 /// A setting that cannot change. All of them are kept together.
@@ -82,6 +89,7 @@ fn of_each<'a, T>(config: &'a Config, value: impl Fn(Fixed<'a>) -> T) -> BTreeMa
 fn without_fixed(upstream: &Upstream) -> (Upstream, Streaming, Polling) {
     let (mut upstream, mut streaming, mut polling) =
         (upstream.clone(), Streaming::default(), Polling::default());
+    upstream.virtual_hosts = VirtualHosts::default();
     match &mut upstream.source {
         Source::Files(files) => {
             files.path.clear();

@@ -63,7 +63,7 @@ fn the_shape() {
         ),
         (
             &[HEAD, FILES, "file = 'x'\n"],
-            "4: upstream[0].file: unknown key `file`; did you mean `files`? expected one of `authority`, `files`, `poll_interval`, `endpoints`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `max_subscriptions`, `new_subscriptions_per_second`, `idle_timeout`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `debounce`, `shrink_guard`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `max_response_size`, `nack_upstream`, `prefetch`, `protocol`, `dynamic_parameters`, `acknowledge`, `transport`, `keepalive_interval`, `keepalive_timeout`, `node_on_first_message_only`, `refresh_interval`, `refresh_jitter`, `request_timeout`, `parameter_keys`, `max_parameter_sets`, `new_parameter_sets_per_second`, `node`, `acknowledge_share`, `acknowledge_deadline`",
+            "4: upstream[0].file: unknown key `file`; did you mean `files`? expected one of `authority`, `virtual_hosts`, `files`, `poll_interval`, `endpoints`, `tls`, `headers`, `token_file`, `token_over_plaintext`, `max_subscriptions`, `new_subscriptions_per_second`, `idle_timeout`, `connect_timeout`, `does_not_exist_timeout`, `drop_on_errors`, `debounce`, `shrink_guard`, `backoff_base`, `backoff_max`, `answer_timeout`, `stable_after`, `shared_versions`, `max_response_size`, `nack_upstream`, `prefetch`, `protocol`, `dynamic_parameters`, `acknowledge`, `transport`, `keepalive_interval`, `keepalive_timeout`, `node_on_first_message_only`, `refresh_interval`, `refresh_jitter`, `request_timeout`, `parameter_keys`, `max_parameter_sets`, `new_parameter_sets_per_second`, `node`, `acknowledge_share`, `acknowledge_deadline`",
         ),
         (
             &[HEAD, PLANE, "dynamic_parameters = 'yes'\n"],
@@ -134,6 +134,10 @@ fn rules_between_values() {
         (
             &[HEAD, FILES, FILES],
             "4: upstream[1].authority: must be another authority than upstream[0].authority (got \"\")",
+        ),
+        (
+            &[HEAD, FILES, "authority = 'a'\nvirtual_hosts = 'wildcard'\n"],
+            "5: upstream[0].virtual_hosts: applies only to names without an authority (the upstream has \"a\")",
         ),
         (
             &[HEAD, FILES, "[admin]\nlisten = '127.0.0.1:1'\n"],

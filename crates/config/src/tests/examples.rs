@@ -104,7 +104,7 @@ fn the_warm_start_has_a_store() {
 /// The keys of every table, from the structs that they are read into.
 fn keys_of_structs() -> Vec<(&'static str, Vec<&'static str>)> {
     let upstream = [
-        &["authority"],
+        &["authority", "virtual_hosts"],
         fields::<Files>(),
         fields::<General>(),
         fields::<Modes>(),

@@ -142,6 +142,7 @@ fn a_row_notices_its_key_and_no_other() {
             "dynamic_parameters = \"native\"\nheaders = {",
             &["upstream", "upstream.dynamic_parameters", "upstream.parameter_keys", "upstream.node"],
         ),
+        ("virtual_hosts = \"on-demand\"", "virtual_hosts = \"wildcard\"", &["upstream.virtual_hosts"]),
         ("files = \"resources\"", "files = \"others\"", &["upstream.files"]),
         ("poll_interval = \"30s\"", "poll_interval = \"31s\"", &["upstream.poll_interval"]),
     ] {

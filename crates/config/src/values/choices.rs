@@ -45,6 +45,17 @@ pub enum NackUpstream {
     Percent(Percent),
 }
 
+/// What a wildcard of virtual hosts asks for: Envoy's first request of VHDS, and the `*` of its reconnect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VirtualHosts {
+    /// Nothing: virtual hosts come for those who name them.
+    #[default]
+    OnDemand,
+    /// All of them.
+    Wildcard,
+}
+
 /// What becomes of clients that ask for what nobody knows yet, while there is nobody to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -130,7 +130,6 @@ impl ServerStream {
         env: &Env<'_>,
         errors: NameErrors,
     ) -> Result<Option<Verdict>, StreamError> {
-        let request = self.without_virtual_host_wildcard(request);
         if let Some(type_subscription) = self.types.iter_mut().find(|l| l.type_url == request.type_url) {
             return type_subscription.handle(request);
         }
@@ -159,20 +158,5 @@ impl ServerStream {
             let now = type_subscription.view.retry();
             type_subscription.resend.extend(now);
         }
-    }
-
-    /// Envoy states a wildcard for VHDS when it reconnects; taking it at its word would send every virtual
-    /// host there is, and nothing would be on demand any more.
-    fn without_virtual_host_wildcard(&self, mut request: SubscriptionRequest) -> SubscriptionRequest {
-        if request.type_url.kind() == Kind::VirtualHost {
-            match &mut request.names {
-                Names::Replace(names) => names.retain(|s| !s.locator.is_wildcard()),
-                Names::Patch { subscribe, unsubscribe } => {
-                    subscribe.retain(|s| !s.locator.is_wildcard());
-                    unsubscribe.retain(|s| !s.locator.is_wildcard());
-                }
-            }
-        }
-        request
     }
 }

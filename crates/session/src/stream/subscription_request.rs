@@ -17,6 +17,8 @@ pub struct SubscriptionRequest {
     pub nack: Option<Nack>,
     /// What to subscribe to.
     pub names: Names,
+    /// Whether no names, in the first request for the type, mean all resources.
+    pub has_legacy_wildcard: bool,
     /// What of that the client may not have.
     pub refused: Refusals,
     /// State of the world: the version that the client has, if Weir could have given it.

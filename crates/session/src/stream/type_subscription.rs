@@ -91,7 +91,7 @@ impl TypeSubscription {
             Names::Replace(names) => names,
             Names::Patch { subscribe, unsubscribe } => without_both(subscribe, &unsubscribe),
         };
-        if !named && request.type_url.has_legacy_wildcard() {
+        if !named && request.has_legacy_wildcard {
             names.push(Selector::plain(WILDCARD, parameters.of(WILDCARD).clone()));
         }
         Ok(Self {

@@ -27,12 +27,15 @@ use crate::findings::Findings;
 use crate::parts::Parts;
 use crate::sections::{Broken, Read, Sections};
 use crate::settings::Node;
+use crate::values::VirtualHosts;
 
 /// Where the resources of one authority come from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Upstream {
     /// The authority; empty for names without one.
     pub authority: String,
+    /// What a wildcard of virtual hosts asks for; for names without an authority only.
+    pub virtual_hosts: VirtualHosts,
     /// Where they come from.
     #[serde(flatten)]
     pub source: Source,
@@ -53,6 +56,7 @@ pub enum Source {
 #[serde(deny_unknown_fields, default)]
 struct Identity {
     authority: String,
+    virtual_hosts: VirtualHosts,
 }
 
 impl Upstream {
@@ -91,9 +95,17 @@ impl Upstream {
                 Err(Broken)
             }
         };
+        if let Ok(Identity { authority, virtual_hosts: VirtualHosts::Wildcard }) = &identity
+            && !authority.is_empty()
+        {
+            let mut findings = parts.findings();
+            let message = format!("applies only to names without an authority (the upstream has {authority:?})");
+            findings.add("virtual_hosts", message);
+            parts.report(findings);
+        }
         parts.finish();
-        let (Identity { authority }, source) = (identity?, source?);
-        Ok(Self { authority, source })
+        let (Identity { authority, virtual_hosts }, source) = (identity?, source?);
+        Ok(Self { authority, virtual_hosts, source })
     }
 
     /// Whether parts of nodes are forwarded that no certificate vouches for.

@@ -23,7 +23,7 @@ use super::messages::Response;
 use super::*;
 use crate::{
     ClientKind, ClientProfile, ClientTransport, EncodedResponse, Encoding, Env, Handled, ResponseCache,
-    ResponseKey, Responses, Rights, Session, StreamError, TypeSubscription, Wrapping,
+    ResponseKey, Responses, Rights, Session, SessionSettings, StreamError, TypeSubscription, Wrapping,
 };
 
 pub(super) fn type_url(short: &str) -> TypeUrl {
@@ -33,6 +33,8 @@ pub(super) fn type_url(short: &str) -> TypeUrl {
 pub(super) fn types_of(responses: &[Response]) -> Vec<&'static str> {
     responses.iter().map(|response| response.short).collect()
 }
+
+const WRAPPING: Wrapping = Wrapping { always: true, for_ttl: true };
 
 struct Nobody;
 
@@ -119,6 +121,14 @@ impl Fixture {
         let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
         let client = ClientProfile { rights, parameters: parameters().into(), ..ClientProfile::default() };
         self.session = session_of(ClientTransport::Grpc(service, self.dialect), client);
+    }
+
+    /// Opens a stream with these settings in place of this one.
+    pub(super) fn reconnect_under(&mut self, settings: SessionSettings) {
+        let service = Service::of(ApiVersion::V3, None).expect("there is ADS");
+        let transport = ClientTransport::Grpc(service, self.dialect);
+        let client = ClientProfile { parameters: parameters().into(), ..ClientProfile::default() };
+        self.session = Session::new(transport, Arc::new(client), WRAPPING, Arc::new(settings), 0);
     }
 
     /// Polls by REST in place of this stream.
@@ -359,8 +369,7 @@ fn session(transport: ClientTransport, kind: ClientKind) -> Session {
 }
 
 fn session_of(transport: ClientTransport, client: ClientProfile) -> Session {
-    let wrapping = Wrapping { always: true, for_ttl: true };
-    Session::new(transport, Arc::new(client), wrapping, Arc::default(), 0)
+    Session::new(transport, Arc::new(client), WRAPPING, Arc::default(), 0)
 }
 
 pub(super) fn anyones(name: &str) -> VariantKey {

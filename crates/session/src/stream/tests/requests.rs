@@ -3,9 +3,10 @@
 use weir_database::{DemandLimits, Settings};
 use weir_types::{Code, Content, DynamicParameters, Form, Selector};
 
+use super::fixture::type_url;
 use super::messages::patch_selectors;
 use super::*;
-use crate::ClientKind;
+use crate::{ClientKind, Grant, Rights, SessionSettings, VirtualHostWildcard};
 
 const NOTHING: [&str; 0] = [];
 
@@ -77,6 +78,40 @@ fn i13_a_wildcard_of_virtual_hosts_is_not_taken_at_its_word() {
     let mut fixture = Fixture::new(Delta);
     fixture.sends(patch("vhds", "", &["*", "r/a"], &[]));
     assert_eq!(fixture.subscribed("vhds"), ["r/a"]);
+}
+
+#[test]
+fn i13_a_wildcard_of_virtual_hosts_that_asks_for_nothing_needs_no_right() {
+    let mut fixture = Fixture::new(Delta);
+    let rights = || {
+        let one = Grant { types: vec![type_url("vhds")], names: vec!["r/a".parse().expect("a pattern")] };
+        let none = (&Arc::default(), DynamicParameters::empty());
+        Rights::new((&Arc::from([one]), [0].into()), none, String::new)
+    };
+    fixture.reconnect_with(rights());
+    fixture.sends(patch("vhds", "", &[], &[]));
+    fixture.sends(patch("vhds", "", &["*", "r/a"], &[]));
+    assert_eq!(fixture.subscribed("vhds"), ["r/a"]);
+}
+
+#[test]
+fn i17_a_wildcard_of_virtual_hosts_may_ask_for_all_of_them() {
+    let all = || SessionSettings { virtual_hosts: VirtualHostWildcard::Honoured, ..SessionSettings::default() };
+    for (subscribe, wanted) in
+        [(&[][..], &["*"][..]), (&["*", "r/a"], &["*", "r/a"]), (&["r/a"], &["r/a"])]
+    {
+        let mut fixture = Fixture::new(Delta);
+        fixture.reconnect_under(all());
+        fixture.sends(patch("vhds", "", subscribe, &[]));
+        assert_eq!(fixture.subscribed("vhds"), wanted, "{subscribe:?}");
+    }
+    let mut fixture = Fixture::new(Delta);
+    fixture.reconnect_under(all());
+    fixture.sends(patch("vhds", "", &[], &[]));
+    fixture.sends(patch("vhds", "", &["r/a"], &[]));
+    assert_eq!(fixture.subscribed("vhds"), ["*", "r/a"], "names beside it");
+    fixture.sends(patch("rds", "", &[], &[]));
+    assert_eq!(fixture.subscribed("rds"), NOTHING, "no other type");
 }
 
 #[test]
