@@ -125,7 +125,6 @@ const SHARED_NAMES: &[&str] = &[
     "Telemetry",
     "Upstream",
     "Watch",
-    "WithheldRemovals",
 ];
 
 fn root() -> PathBuf {

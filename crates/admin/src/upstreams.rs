@@ -98,7 +98,7 @@ pub struct Unconfirmed {
     pub resources: usize,
 }
 
-/// Removals of a type that wait to be confirmed.
+/// Losses of a type that wait to be confirmed.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Withheld)]
 pub struct WithheldRemovals {
@@ -108,11 +108,14 @@ pub struct WithheldRemovals {
     pub short_name: Cow<'static, str>,
     /// The type's URL.
     pub type_url: String,
+    /// `removals`: resources; `endpoints`: assignments that would lose all endpoints.
+    #[schema(value_type = String)]
+    pub loss: Cow<'static, str>,
     /// How many.
     pub removals: usize,
     /// Of how many resources that the stream held.
     pub of: usize,
-    /// The first names of those that would be removed.
+    /// The first names of these.
     pub names: Vec<String>,
     /// When the last of them were withheld.
     #[serde(with = "crate::time")]

@@ -37,9 +37,9 @@ pub use reload::{Counts, SETTINGS, Setting, in_force};
 pub use secret::Secret;
 pub use settings::{
     AccessRule, Acknowledge, Admin, AdminTls, Admission, AfterSubscribers, Cache, ColdStarts, ControlPlane,
-    Debounce, Downstream, DownstreamTls, Drain, DynamicParameters, Exchange, Export, Files, General, Limits,
-    Locality, Log, Modes, Node, NodeRule, NodeTemplate, ParameterStreams, Polling, Prefetch, ShrinkGuard,
-    Source, Store, Streaming, Telemetry, Upstream, UpstreamTls,
+    Debounce, Downstream, DownstreamTls, Drain, DynamicParameters, Exchange, Export, Files, General,
+    GuardedEndpoints, Limits, Locality, Log, Modes, Node, NodeRule, NodeTemplate, ParameterStreams, Polling,
+    Prefetch, ShrinkGuard, Source, Store, Streaming, Telemetry, Upstream, UpstreamTls,
 };
 pub use template::{Segment, Template};
 pub use values::{

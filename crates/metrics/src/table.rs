@@ -176,8 +176,8 @@ instruments! {
         "Errors of single resources that control planes reported";
     UPSTREAM_RESPONSES = Counter "weir.upstream.responses" "{response}" ["authority", "dialect", "type"]
         "Responses of control planes";
-    UPSTREAM_SHRINKS = Counter "weir.upstream.shrinks" "{resource}" ["authority", "dialect", "outcome", "type"]
-        "Removals that were too many at once, and what became of them";
+    UPSTREAM_SHRINKS = Counter "weir.upstream.shrinks" "{resource}" ["authority", "dialect", "loss", "outcome", "type"]
+        "Removals, and assignments without endpoints, that were too many at once, and what became of them";
     UPSTREAM_STALENESS = Gauge "weir.upstream.staleness" "s" ["authority"]
         "How long the oldest stream that is not connected has been away; 0 while all are connected";
     UPSTREAM_STREAMS = Gauge "weir.upstream.streams" "{stream}" ["authority", "state"]
@@ -186,6 +186,6 @@ instruments! {
         "Resources that are served from the store, and not yet vouched for by their control plane";
     UPSTREAM_UNFIT = Counter "weir.upstream.unfit" "{connection}" ["authority", "dialect"]
         "Endpoints that were tried beside the one in use, in vain";
-    UPSTREAM_WITHHELD_REMOVALS = Gauge "weir.upstream.withheld_removals" "{resource}" ["authority", "type"]
-        "Removals that wait to be confirmed, since they were too many at once";
+    UPSTREAM_WITHHELD_REMOVALS = Gauge "weir.upstream.withheld_removals" "{resource}" ["authority", "loss", "type"]
+        "Removals, and assignments without endpoints, that wait to be confirmed, since they were too many at once";
 }

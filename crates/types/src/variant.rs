@@ -80,6 +80,8 @@ pub struct Content {
     pub upstream_version: Arc<str>,
     /// For a Cluster with EDS: the name of the ClusterLoadAssignment that it waits for.
     pub eds_name: Option<Name>,
+    /// For a ClusterLoadAssignment: whether it has endpoints.
+    pub has_endpoints: Option<bool>,
 }
 
 impl Content {

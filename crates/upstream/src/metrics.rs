@@ -80,11 +80,12 @@ impl Metrics {
         self.unfit.add(1, &self.labels);
     }
 
-    /// Removals were withheld, or are not any more.
+    /// Losses were withheld, or are not any more.
     pub(crate) fn shrunk(&self, shrink: &Shrink) {
         let [authority, dialect, type_label] = self.of_type(&shrink.type_url);
+        let loss = KeyValue::new("loss", shrink.loss.as_str());
         let outcome = KeyValue::new("outcome", shrink.outcome.as_str());
-        self.shrinks.add(shrink.count as u64, &[authority, dialect, type_label, outcome]);
+        self.shrinks.add(shrink.count as u64, &[authority, dialect, type_label, loss, outcome]);
     }
 
     /// A response has become part of a burst.

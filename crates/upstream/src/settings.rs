@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_config::{Debounce, Polling};
-use weir_protocol::client::ShrinkGuard;
+use weir_protocol::client::{EndpointGuard, ShrinkGuard};
 use weir_protocol::{Dialect, client};
 use weir_store::{Origin, Store};
 use weir_types::{ApiVersion, Code, DynamicParameters, NODE_KEY, TypeUrl};
@@ -39,6 +39,8 @@ pub struct Settings {
     pub drop_on_errors: Arc<[Code]>,
     /// How much it may remove at once, if not everything.
     pub shrink_guard: Option<ShrinkGuard>,
+    /// How many assignments it may empty at once, if not all.
+    pub endpoint_guard: Option<EndpointGuard>,
     /// How bursts are recognized, which are made one change; none where nothing waits. Not where subscribers are
     /// waited for.
     pub debounce: Option<Debounce>,
@@ -111,6 +113,7 @@ impl Settings {
             polled: matches!(self.services, Services::Rest(_)),
             drop_on_errors: Arc::clone(&self.drop_on_errors),
             shrink_guard: self.shrink_guard,
+            endpoint_guard: self.endpoint_guard,
         }
     }
 
@@ -137,6 +140,7 @@ impl Settings {
             does_not_exist: Duration::from_secs(15),
             drop_on_errors: Arc::from([Code::NOT_FOUND]),
             shrink_guard: None,
+            endpoint_guard: None,
             debounce: None,
             backoff: Backoff::default(),
             connects_per_second: None,

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
-use weir_protocol::client::{Outcome, Shrink};
+use weir_protocol::client::{Loss, Outcome, Shrink};
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use self::readiness::Start;
@@ -45,13 +45,13 @@ pub struct StreamState {
     pub problems: usize,
     /// How many resources of each type are served from the store, and not yet vouched for by the control plane.
     pub unconfirmed: BTreeMap<TypeUrl, usize>,
-    /// The removals that wait to be confirmed, by type.
-    pub withheld: BTreeMap<TypeUrl, WithheldRemovals>,
+    /// What waits to be confirmed, by type.
+    pub withheld: BTreeMap<(TypeUrl, Loss), WithheldLosses>,
 }
 
-/// Removals of one type that are too many to be believed at first sight.
+/// Losses of one type that are too many to be believed at first sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WithheldRemovals {
+pub struct WithheldLosses {
     /// How many.
     pub count: usize,
     /// Of how many that the stream held when the last of them were withheld.
@@ -108,10 +108,11 @@ impl Status {
         registry.states.values().filter(shown).cloned().collect()
     }
 
-    /// Believes the removals of a type that a stream withholds. False where there are none.
+    /// Accepts the losses of a type that a stream withholds. False where there are none.
     pub fn confirm_removals(&self, id: u64, type_url: &TypeUrl) -> bool {
         let registry = self.registry.lock();
-        let waits = registry.states.get(&id).is_some_and(|stream| stream.withheld.contains_key(type_url));
+        let waits = |stream: &StreamState| stream.withheld.keys().any(|(of, _)| of == type_url);
+        let waits = registry.states.get(&id).is_some_and(waits);
         let stream = registry.commands.get(&id).filter(|_| waits).and_then(WeakUnboundedSender::upgrade);
         stream.is_some_and(|stream| stream.send(Command::ConfirmRemovals(type_url.clone())).is_ok())
     }
@@ -234,14 +235,15 @@ impl StreamStatus {
     }
 
     pub(crate) fn shrunk(&self, shrink: Shrink) {
-        let Shrink { type_url, outcome, of, names, withheld: count, .. } = shrink;
-        self.change(|state| match (count, outcome, state.withheld.get_mut(&type_url)) {
-            (0, ..) => drop(state.withheld.remove(&type_url)),
+        let Shrink { type_url, loss, outcome, of, names, withheld: count, .. } = shrink;
+        let key = (type_url, loss);
+        self.change(|state| match (count, outcome, state.withheld.get_mut(&key)) {
+            (0, ..) => drop(state.withheld.remove(&key)),
             (_, Outcome::Withheld, _) | (_, _, None) => {
-                let removals = WithheldRemovals { count, of, names, since: SystemTime::now() };
-                state.withheld.insert(type_url, removals);
+                let losses = WithheldLosses { count, of, names, since: SystemTime::now() };
+                state.withheld.insert(key, losses);
             }
-            (_, _, Some(removals)) => removals.count = count,
+            (_, _, Some(losses)) => losses.count = count,
         });
     }
 

@@ -259,7 +259,7 @@ async fn u11_an_operator_sees_what_is_withheld_and_confirms_it() {
     world.until("they are withheld", |w| !w.status.streams()[0].withheld.is_empty()).await;
     view.shows(&names.map(|name| (name, "1")));
     let stream = world.status.streams().remove(0);
-    let (cds, removals) = stream.withheld.first_key_value().expect("they wait");
+    let ((cds, _), removals) = stream.withheld.first_key_value().expect("they wait");
     assert_eq!((removals.count, removals.of, removals.names.len()), (3, 4, 3));
     let others = weir_types::TypeUrl::new(type_url("eds"));
     assert!(!world.status.confirm_removals(stream.id, &others) && !world.status.confirm_removals(99, cds));

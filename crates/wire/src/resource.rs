@@ -1,8 +1,10 @@
 //! Resources from the wire: the wrapper is taken apart, the body is not.
 //!
-//! Only what the transport defines is read, with one exception: the name of the endpoints that an EDS cluster
-//! waits for. Everything else stays byte for byte as upstream sent it, and is copied out of the receive
+//! Only what the transport defines is read, with two exceptions: the name of the endpoints that an EDS cluster
+//! waits for, and whether an assignment has endpoints. Everything else stays byte for byte as upstream sent it, and is copied out of the receive
 //! buffer, which would otherwise live as long as its smallest resource.
+
+mod endpoints;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,6 +16,7 @@ use prost::Message;
 use weir_types::xdstp::{self, MalformedName};
 use weir_types::{Breadth, ConstraintError, Constraints, Content, Kind, Name, TypeUrl, Variant, VariantKey};
 
+use self::endpoints::{eds_name, has_endpoints};
 use crate::discovery::ResourceName;
 use crate::locator;
 use crate::scan::{Field, ScanError, fields};
@@ -175,6 +178,7 @@ pub fn decode_any_among(
                 body: Some(bodies.copy(&name, any)),
                 upstream_version: version.into(),
                 eds_name: eds_name(type_url, value),
+                has_endpoints: has_endpoints(type_url, value),
                 ..Content::default()
             };
             Ok(Variant::new(VariantKey::new(name, Constraints::unconstrained()), content))
@@ -236,39 +240,6 @@ fn checked_name(name: &str) -> Result<Name, Reason> {
     }
 }
 
-/// The name of the ClusterLoadAssignment that an EDS cluster waits for: `eds_cluster_config.service_name`, or
-/// else the cluster's own name. None for other clusters, other types, and what cannot be read.
-pub fn eds_name(type_url: &TypeUrl, value: &[u8]) -> Option<Name> {
-    const EDS: u64 = 3;
-    if type_url.kind() != Kind::Cluster {
-        return None;
-    }
-    let (mut name, mut service_name, mut discovery_type) = ("", "", None);
-    for field in fields(value) {
-        let field = field.ok()?;
-        match field.number {
-            1 => name = field.text().ok()?,
-            2 => discovery_type = Some(field.varint().ok()?),
-            3 => service_name = eds_service_name(field.bytes().ok()?)?,
-            38 => discovery_type = None,
-            _ => {}
-        }
-    }
-    let wanted = if service_name.is_empty() { name } else { service_name };
-    (discovery_type == Some(EDS) && !wanted.is_empty()).then(|| wanted.into())
-}
-
-fn eds_service_name(config: &[u8]) -> Option<&str> {
-    let mut name = "";
-    for field in fields(config) {
-        let field = field.ok()?;
-        if field.number == 2 {
-            name = field.text().ok()?;
-        }
-    }
-    Some(name)
-}
-
 /// The fields of a `Resource` message.
 #[derive(Default)]
 struct Wrapper<'a> {
@@ -324,6 +295,7 @@ impl<'a> Wrapper<'a> {
             do_not_cache: self.do_not_cache,
             upstream_version: version.into(),
             eds_name: value.and_then(|value| eds_name(type_url, value)),
+            has_endpoints: value.and_then(|value| has_endpoints(type_url, value)),
         };
         Ok(Variant::new(key, content))
     }

@@ -1,12 +1,15 @@
-//! What clients see of an upstream that fails: u03, u04, u11 and u13.
+//! What clients see of an upstream that fails: u03, u04, u11, u13 and u16.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use weir_config::{Debounce, PositiveDuration};
 use weir_testkit::client::DIALECTS;
 use weir_testkit::control_plane::Request;
+use weir_testkit::resources::{assignment, published};
 use weir_testkit::{Dialect, FakeControlPlane, Fault, FaultProxy, Published, XdsClient, type_url};
-use weir_upstream::{ShrinkGuard, Trial};
+use weir_types::TypeUrl;
+use weir_upstream::{EndpointGuard, ShrinkGuard, Trial};
 
 use crate::observed;
 use crate::weir::{Uses, Weir};
@@ -189,5 +192,43 @@ async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
         }
         assert_eq!(client.accept(cds).await.resource("a").text(), "10", "the first that comes is the last");
         client.expect_nothing().await;
+    }
+}
+
+#[tokio::test]
+async fn u16_endpoints_that_all_vanish_stay_until_it_is_confirmed() {
+    let eds = type_url("eds");
+    let names: Vec<String> = (0..20).map(|i| format!("e{i:02}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let all = |endpoints: &[SocketAddr]| -> Vec<Published> {
+        names.iter().map(|name| published(&assignment(name, endpoints))).collect()
+    };
+    let server = SocketAddr::from(([10, 0, 0, 1], 80));
+    for dialect in DIALECTS {
+        let control_plane = FakeControlPlane::start().await;
+        control_plane.set_all(all(&[server]));
+        let guard = EndpointGuard { percent: 50, minimum: 10, window: NEVER, confirm_after: NEVER };
+        let weir = Weir::start_with(control_plane.address(), dialect, Uses::Nodes, |settings| {
+            settings.endpoint_guard = Some(guard);
+        });
+        let weir = weir.await;
+        let mut client = weir.client(dialect, "prod").await;
+        client.subscribe(eds, &names);
+        let first = client.accept(eds).await;
+        assert_eq!(first.names(), names);
+        control_plane.wait_for_ack(eds).await;
+
+        control_plane.set_all(all(&[]));
+        control_plane.wait_for_ack(eds).await;
+        client.expect_nothing().await;
+        let mut late = weir.client(dialect, "prod").await;
+        late.subscribe(eds, &names);
+        assert_eq!(late.accept(eds).await.resource("e00").body, first.resource("e00").body);
+
+        let stream = weir.status.streams().remove(0);
+        assert!(weir.status.confirm_removals(stream.id, &TypeUrl::new(eds)), "{dialect:?}");
+        let emptied = client.accept(eds).await;
+        assert_eq!(emptied.names(), names);
+        assert_ne!(emptied.resource("e00").body, first.resource("e00").body);
     }
 }

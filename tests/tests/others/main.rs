@@ -7,6 +7,7 @@
 
 mod clients;
 mod control_planes;
+mod emptied;
 mod java_withholds;
 mod lane;
 mod observed;

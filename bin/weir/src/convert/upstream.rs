@@ -8,8 +8,8 @@ use weir_protocol::Dialect;
 use weir_store::Store;
 use weir_types::{ApiVersion, Code};
 use weir_upstream::{
-    Acknowledge, AcknowledgePolicy, Backoff, Naming, NodeTemplate, Prefetch, Services, Settings, ShrinkGuard,
-    Source, Trial,
+    Acknowledge, AcknowledgePolicy, Backoff, EndpointGuard, Naming, NodeTemplate, Prefetch, Services,
+    Settings, ShrinkGuard, Source, Trial,
 };
 
 use super::{node, shared, tls};
@@ -69,6 +69,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         drop_on_errors: general.drop_on_errors.iter().map(|error| code(*error)).collect(),
         debounce: general.debounce,
         shrink_guard: general.shrink_guard.map(shrink_guard),
+        endpoint_guard: general.shrink_guard.and_then(|guard| guard.endpoints).map(endpoint_guard),
         connects_per_second: connects_per_second(control_plane),
         backoff: Backoff { base: general.backoff_base.get(), max: general.backoff_max },
         trial: Trial { answer: general.answer_timeout().get(), lasting: general.stable_after },
@@ -122,6 +123,16 @@ fn acknowledge(control_plane: &ControlPlane) -> Acknowledge {
 }
 
 fn shrink_guard(guard: weir_config::ShrinkGuard) -> ShrinkGuard {
-    let weir_config::ShrinkGuard { percent, minimum, confirm_after } = guard;
+    let weir_config::ShrinkGuard { percent, minimum, confirm_after, .. } = guard;
     ShrinkGuard { percent: percent.get(), minimum: minimum.get(), confirm_after: confirm_after.get() }
+}
+
+fn endpoint_guard(guard: weir_config::GuardedEndpoints) -> EndpointGuard {
+    let weir_config::GuardedEndpoints { percent, minimum, window, confirm_after } = guard;
+    EndpointGuard {
+        percent: percent.get(),
+        minimum: minimum.get(),
+        window: window.get(),
+        confirm_after: confirm_after.get(),
+    }
 }

@@ -4,7 +4,7 @@ use weir_admin::{
     LastError, Propagated, Unconfirmed, Upstream, UpstreamState, WithheldRemovals, seconds, seconds_since,
 };
 use weir_types::{DynamicParameters, TypeUrl};
-use weir_upstream::{Role, StreamState};
+use weir_upstream::{Loss, Role, StreamState, WithheldLosses};
 
 use super::clients;
 
@@ -42,8 +42,9 @@ fn unconfirmed((type_url, resources): (TypeUrl, usize)) -> Unconfirmed {
     Unconfirmed { short_name: type_url.short_name().into(), type_url: type_url.to_string(), resources }
 }
 
-fn withheld((type_url, held): (TypeUrl, weir_upstream::WithheldRemovals)) -> WithheldRemovals {
+fn withheld(((type_url, loss), held): ((TypeUrl, Loss), WithheldLosses)) -> WithheldRemovals {
     WithheldRemovals {
+        loss: loss.as_str().into(),
         short_name: type_url.short_name().into(),
         type_url: type_url.to_string(),
         removals: held.count,

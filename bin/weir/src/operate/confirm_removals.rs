@@ -1,4 +1,4 @@
-//! `weir confirm-removals`: believe removals that a running instance withholds.
+//! `weir confirm-removals`: accept losses that a running instance withholds.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::admin::{Admin, query};
 use super::output::{Format, colour, show, table};
 use crate::output::whether;
 
-/// Accept removals that a running instance withholds
+/// Accept removals, and assignments without endpoints, that a running instance withholds
 ///
 /// See shrink_guard in docs/availability.md. `weir status` shows what is withheld.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     output: Format,
 }
 
-/// Removals of a type, and who withholds them.
+/// Losses of a type, and the upstream stream that withholds them.
 #[derive(Serialize)]
 struct Row {
     upstream: u64,
@@ -81,12 +81,13 @@ fn write(confirmed: bool, found: &[Row], out: &mut dyn Write) -> Result<()> {
     }
     let verb = if confirmed { "believed" } else { "withheld" };
     writeln!(out, "{verb}:")?;
-    let mut rows = table(["UPSTREAM", "AUTHORITY", "TYPE", "REMOVALS", "OF", "NAMES"], colour());
+    let mut rows = table(["UPSTREAM", "AUTHORITY", "TYPE", "LOSS", "COUNT", "OF", "NAMES"], colour());
     for Row { upstream, authority, removals } in found {
         rows.row([
             upstream.to_string(),
             format!("{authority:?}"),
             removals.short_name.to_string(),
+            removals.loss.to_string(),
             removals.removals.to_string(),
             removals.of.to_string(),
             removals.names.join(", "),

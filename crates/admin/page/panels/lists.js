@@ -40,9 +40,10 @@ function upstream(one) {
       h("pre", { class: "quote" }, one.last_error.message)]);
 }
 
-/** Removals that are too many to be believed at once. */
+/** Losses that are too many to be believed at once. */
 function withheld(of) {
-  return h("div", { class: "notice" }, glyph("behind"), h("p", {}, `${counted(of.removals, "removal")} of ${count(of.of)} ${typeName(of.type, of.type_url)}, withheld since ${time(of.since)}: `,
+  const what = of.loss === "endpoints" ? "assignment without endpoints" : "removal";
+  return h("div", { class: "notice" }, glyph("behind"), h("p", {}, `${counted(of.removals, what)} of ${count(of.of)} ${typeName(of.type, of.type_url)}, withheld since ${time(of.since)}: `,
     code(of.names.join(", ")), of.removals > of.names.length ? ", …" : ""));
 }
 

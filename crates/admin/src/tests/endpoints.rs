@@ -71,7 +71,8 @@ async fn upstreams_are_listed_with_what_went_wrong() {
     assert_eq!((&second["authority"], &second["state"]), (&json!("other"), &json!("disconnected")));
     assert_eq!(second["last_error"]["message"], "connection refused");
     let withheld = json!([{
-        "type": "cds", "type_url": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "removals": 40, "of": 100,
+        "type": "cds", "type_url": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "loss": "removals",
+        "removals": 40, "of": 100,
         "names": ["a", "b"], "since": "2023-11-14T22:13:20Z",
     }]);
     assert_eq!((&first["id"], &first["withheld"], &first["unconfirmed"]), (&json!(3), &withheld, &json!([])));

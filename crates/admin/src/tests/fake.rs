@@ -59,6 +59,7 @@ impl Fake {
         let withheld = WithheldRemovals {
             short_name: "cds".into(),
             type_url: CDS.to_owned(),
+            loss: "removals".into(),
             removals: 40,
             of: 100,
             names: vec!["a".to_owned(), "b".to_owned()],

@@ -38,7 +38,7 @@ pub use self::log::Log;
 pub use self::node::{Locality, Node};
 pub use self::node_rule::NodeRule;
 pub use self::prefetch::Prefetch;
-pub use self::shrink_guard::ShrinkGuard;
+pub use self::shrink_guard::{GuardedEndpoints, ShrinkGuard};
 pub use self::store::Store;
 pub use self::telemetry::Telemetry;
 pub(crate) use self::upstream::RESERVED;

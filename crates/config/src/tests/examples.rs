@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::parts::fields;
 use crate::{
     AccessRule, Admin, AdminTls, Admission, AfterSubscribers, Cache, ColdStarts, Config, Debounce,
-    Downstream, DownstreamTls, Drain, Export, Files, General, Limits, Locality, Log, Modes, Node, NodeRule,
-    NodeTemplate, ParameterStreams, Polling, Prefetch, ShrinkGuard, Source, Store, Streaming, Telemetry,
-    UpstreamTls,
+    Downstream, DownstreamTls, Drain, Export, Files, General, GuardedEndpoints, Limits, Locality, Log, Modes,
+    Node, NodeRule, NodeTemplate, ParameterStreams, Polling, Prefetch, ShrinkGuard, Source, Store, Streaming,
+    Telemetry, UpstreamTls,
 };
 
 pub(super) fn repository() -> PathBuf {
@@ -134,6 +134,7 @@ fn keys_of_structs() -> Vec<(&'static str, Vec<&'static str>)> {
         ("upstream.node.locality", fields::<Locality>().into()),
         ("upstream.tls", fields::<UpstreamTls>().into()),
         ("upstream.shrink_guard", fields::<ShrinkGuard>().into()),
+        ("upstream.shrink_guard.endpoints", fields::<GuardedEndpoints>().into()),
         ("upstream.debounce", fields::<Debounce>().into()),
         ("upstream.prefetch", fields::<Prefetch>().into()),
         ("dynamic_parameters", fields::<NodeRule>().into()),

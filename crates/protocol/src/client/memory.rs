@@ -55,7 +55,11 @@ impl UpstreamSession {
             let (key, aliases) = (variant.key(), &variant.content().aliases);
             let wanted = upstream_type.reaches(naming, &key.name, aliases, &key.constraints);
             if wanted && !upstream_type.cache.contains(key) && variant.content().body.is_some() {
-                upstream_type.cache.insert_remembered(&variant, statable);
+                upstream_type.cache.insert_remembered(
+                    &variant,
+                    statable,
+                    self.settings.endpoint_guard.is_some(),
+                );
                 upstream_type.note_answer(naming, &variant);
                 upstream_type.version = None;
                 batch.upserts.push(variant);

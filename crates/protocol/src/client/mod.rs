@@ -35,6 +35,7 @@
 //! [`poll_transmit`]: UpstreamSession::poll_transmit
 
 mod collections;
+mod emptied;
 mod errors;
 mod in_flight_removals;
 mod locator_state;
@@ -70,11 +71,12 @@ use weir_types::{
     TypeUrl, VariantKey,
 };
 
+pub use self::emptied::EndpointGuard;
 pub use self::errors::Reported;
 pub use self::memory::Memory;
 pub use self::message::{Applied, Rejected, Request, Response};
 pub use self::per_stream::ReopenReason;
-pub use self::shrink::{Outcome, Shrink, ShrinkGuard};
+pub use self::shrink::{Loss, Outcome, Shrink, ShrinkGuard};
 pub use self::subscriptions::Handover;
 pub use self::verdicts::Ticket;
 
@@ -173,6 +175,8 @@ pub struct Settings {
     pub drop_on_errors: Arc<[Code]>,
     /// How much may go at once, if not everything.
     pub shrink_guard: Option<ShrinkGuard>,
+    /// How many assignments may be emptied at once, if not all.
+    pub endpoint_guard: Option<EndpointGuard>,
 }
 
 type Types = BTreeMap<TypeUrl, UpstreamType>;
@@ -213,15 +217,19 @@ impl UpstreamSession {
     }
 
     /// Goes by other settings from now on, on a new stream; the dialect and the naming stay. Returns the batches to
-    /// commit: withheld removals are accepted where the shrink guard is off now.
+    /// commit: withheld losses are accepted where the guard is off now.
     pub fn apply_settings(&mut self, settings: Settings) -> Vec<Batch> {
         let Settings { dialect, naming, .. } = self.settings.clone();
         self.settings = Settings { dialect, naming, ..settings };
-        if self.settings.shrink_guard.is_some() {
-            return Vec::new();
-        }
         let types: Vec<_> = self.types.keys().cloned().collect();
-        types.iter().filter_map(|type_url| self.confirm_removals(type_url)).collect()
+        let mut batches = Vec::new();
+        if self.settings.shrink_guard.is_none() {
+            batches.extend(types.iter().filter_map(|of| self.accept_removals(of, Outcome::Confirmed)));
+        }
+        if self.settings.endpoint_guard.is_none() {
+            batches.extend(types.iter().filter_map(|of| self.accept_emptied(of, Outcome::Confirmed)));
+        }
+        batches
     }
 
     /// A new stream is open. Everything that is wanted will be requested on it.
@@ -279,7 +287,8 @@ impl UpstreamSession {
 
     /// When [`Self::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let next = [self.next_deadline(), self.next_completion(), self.next_belief(), self.next_deferred()];
+        let next =
+            [self.next_deadline(), self.next_completion(), self.next_acceptance(), self.next_deferred()];
         next.into_iter().flatten().min()
     }
 }

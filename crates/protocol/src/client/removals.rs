@@ -70,6 +70,7 @@ impl ResponseApplication<'_> {
     /// Forgets a variant that the server has no more.
     pub(super) fn drop_held(&mut self, key: VariantKey) {
         if let Some(held) = self.upstream_type.cache.remove(&key) {
+            self.upstream_type.emptied.forget(&key);
             for name in std::iter::once(&key.name).chain(&*held.aliases) {
                 self.doubtful.entry(name.clone()).or_default().gone.push(key.constraints.clone());
             }

@@ -33,6 +33,7 @@ impl UpstreamSession {
         let mut application = ResponseApplication::new(&self.settings, upstream_type, batch);
         let mut parsed = ParsedResponse::parse(response, &self.settings);
         application.refresh(&parsed, self.settings.dialect);
+        application.guard_endpoints(&mut parsed, now, &mut self.shrinks);
         application.upsert(&mut parsed);
         match self.settings.dialect {
             Dialect::Delta => application.sweep_before(&parsed),
@@ -114,7 +115,7 @@ impl<'a> ResponseApplication<'a> {
         for variant in parsed.variants.drain(..) {
             let (name, aliases) = (variant.name(), &variant.content().aliases);
             if self.upstream_type.reaches(&self.settings.naming, name, aliases, &variant.key().constraints) {
-                self.upstream_type.cache.insert(&variant);
+                self.upstream_type.cache.insert(&variant, self.settings.endpoint_guard.is_some());
                 self.answers |= self.upstream_type.note_answer(&self.settings.naming, &variant);
                 self.batch.upserts.push(variant);
             }
@@ -182,7 +183,7 @@ impl<'a> ResponseApplication<'a> {
         let nack = parsed.nack();
         if nack.is_none() {
             // What is withheld is more than what the version stands for.
-            let stands = self.upstream_type.withheld.is_empty();
+            let stands = self.upstream_type.withheld.is_empty() && self.upstream_type.emptied.is_empty();
             self.upstream_type.version = stands.then(|| Arc::clone(&parsed.version));
         } else if !self.batch.is_empty() {
             // What is held is neither what the last accepted version stood for, nor what this one stands for.

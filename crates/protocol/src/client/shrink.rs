@@ -31,11 +31,35 @@ pub struct ShrinkGuard {
 
 impl ShrinkGuard {
     pub(super) fn withholds(self, removed: usize, of: usize) -> bool {
-        removed >= self.minimum.max(1) && removed.saturating_mul(100) > of.saturating_mul(self.percent.into())
+        exceeds(removed, of, self.percent, self.minimum)
     }
 }
 
-/// What became of removals.
+/// Whether `lost` are more than so many percent of `of`, and at least a minimum.
+pub(super) fn exceeds(lost: usize, of: usize, percent: u8, minimum: usize) -> bool {
+    lost >= minimum.max(1) && lost.saturating_mul(100) > of.saturating_mul(percent.into())
+}
+
+/// What a response takes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// Resources.
+    Removals,
+    /// All endpoints of assignments.
+    Endpoints,
+}
+
+impl Loss {
+    /// In one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Removals => "removals",
+            Self::Endpoints => "endpoints",
+        }
+    }
+}
+
+/// What became of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// They wait to be confirmed.
@@ -63,11 +87,13 @@ impl Outcome {
     }
 }
 
-/// What became of some removals of a type.
+/// What became of some losses of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrink {
     /// The type.
     pub type_url: TypeUrl,
+    /// What is lost.
+    pub loss: Loss,
     /// What became of them.
     pub outcome: Outcome,
     /// How many they are.
@@ -76,7 +102,7 @@ pub struct Shrink {
     pub of: usize,
     /// The first of their names.
     pub names: Vec<Name>,
-    /// How many removals of the type are withheld now.
+    /// How many of these losses of the type are withheld now.
     pub withheld: usize,
 }
 
@@ -127,7 +153,8 @@ impl ResponseApplication<'_> {
         let outcomes =
             [(Outcome::TakenBack, back), (Outcome::Repeated, repeated), (Outcome::Withheld, withheld)];
         for (outcome, keys) in outcomes {
-            reports.extend(Shrink::new(&self.batch.type_url, outcome, keys, before, waiting));
+            let counts = (before, waiting.keys.len());
+            reports.extend(Shrink::new(&self.batch.type_url, Loss::Removals, outcome, keys, counts));
         }
     }
 
@@ -144,47 +171,60 @@ impl ResponseApplication<'_> {
 }
 
 impl Shrink {
-    fn new(
+    /// What became of `keys`, with the number of those that the stream held, and of those that are withheld now.
+    pub(super) fn new(
         type_url: &TypeUrl,
+        loss: Loss,
         outcome: Outcome,
         keys: Vec<VariantKey>,
-        of: usize,
-        withheld: &Withheld,
+        (of, withheld): (usize, usize),
     ) -> Option<Self> {
         let count = keys.len();
         let names = keys.into_iter().take(MAX_NAMES).map(|key| key.name).collect();
-        let (type_url, withheld) = (type_url.clone(), withheld.keys.len());
-        (count > 0).then_some(Self { type_url, outcome, count, of, names, withheld })
+        (count > 0).then(|| Self { type_url: type_url.clone(), loss, outcome, count, of, names, withheld })
     }
 }
 
 impl UpstreamSession {
-    /// What became of removals since this was asked last.
+    /// What became of losses since this was asked last.
     pub fn poll_shrink(&mut self) -> Option<Shrink> {
         self.shrinks.pop_front()
     }
 
-    /// Believes the withheld removals of a type, since an operator does. None where there are none.
-    pub fn confirm_removals(&mut self, type_url: &TypeUrl) -> Option<Batch> {
-        self.believe(type_url, Outcome::Confirmed)
+    /// Accepts the withheld losses of a type, since an operator does. Empty where there are none.
+    pub fn confirm_removals(&mut self, type_url: &TypeUrl) -> Vec<Batch> {
+        let removed = self.accept_removals(type_url, Outcome::Confirmed);
+        removed.into_iter().chain(self.accept_emptied(type_url, Outcome::Confirmed)).collect()
     }
 
-    /// When withheld removals will be believed.
-    pub(super) fn next_belief(&self) -> Option<Instant> {
-        let until = self.types.values().filter_map(|upstream_type| upstream_type.withheld.until);
-        until.min().filter(|_| self.connection != Connection::Away)
+    /// When withheld losses will be accepted.
+    pub(super) fn next_acceptance(&self) -> Option<Instant> {
+        let until = self.types.values().flat_map(|of_type| [of_type.withheld.until, of_type.emptied.until]);
+        until.flatten().min().filter(|_| self.connection != Connection::Away)
     }
 
-    /// Believes the withheld removals whose time is over.
-    pub(super) fn believe_overdue(&mut self, now: Instant) -> Vec<Batch> {
-        let overdue = self.types.iter();
-        let overdue = overdue
-            .filter(|(_, upstream_type)| upstream_type.withheld.until.is_some_and(|until| until <= now));
-        let overdue: Vec<TypeUrl> = overdue.map(|(type_url, _)| type_url.clone()).collect();
-        overdue.iter().filter_map(|type_url| self.believe(type_url, Outcome::Overdue)).collect()
+    /// Accepts the withheld losses whose time is over.
+    pub(super) fn accept_overdue(&mut self, now: Instant) -> Vec<Batch> {
+        let is_over = |until: Option<Instant>| until.is_some_and(|until| until <= now);
+        let all = self.types.iter();
+        let overdue = all.map(|(type_url, of_type)| {
+            (type_url.clone(), [of_type.withheld.until, of_type.emptied.until].map(is_over))
+        });
+        let overdue: Vec<_> = overdue.filter(|(_, is_over)| is_over.contains(&true)).collect();
+        let mut batches = Vec::new();
+        for (type_url, [removals, emptied]) in overdue {
+            if removals {
+                batches.extend(self.accept_removals(&type_url, Outcome::Overdue));
+            }
+            if emptied {
+                batches.extend(self.accept_emptied(&type_url, Outcome::Overdue));
+            }
+        }
+        batches
     }
 
-    fn believe(&mut self, type_url: &TypeUrl, outcome: Outcome) -> Option<Batch> {
+    /// Removes what is withheld of a type. None where nothing is.
+    pub(super) fn accept_removals(&mut self, type_url: &TypeUrl, outcome: Outcome) -> Option<Batch> {
         let upstream_type = self.types.get_mut(type_url)?;
         let keys = std::mem::take(&mut upstream_type.withheld).keys;
         let of = upstream_type.cache.len();
@@ -194,7 +234,7 @@ impl UpstreamSession {
         application.mark_absent(&HashSet::new(), &HashSet::new());
         let batch = application.batch;
         let removed = batch.removals.clone();
-        self.shrinks.extend(Shrink::new(type_url, outcome, removed, of, &Withheld::default()));
+        self.shrinks.extend(Shrink::new(type_url, Loss::Removals, outcome, removed, (of, 0)));
         (!batch.is_empty()).then_some(batch)
     }
 }

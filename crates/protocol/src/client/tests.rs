@@ -3,6 +3,7 @@
 mod collections;
 mod convergence;
 mod delta;
+mod emptied;
 mod errors;
 mod holding;
 mod in_flight_removals;
@@ -77,6 +78,7 @@ impl Fixture {
             polled: false,
             drop_on_errors,
             shrink_guard: None,
+            endpoint_guard: None,
         };
         Self { stream: UpstreamSession::new(settings), now: Instant::now(), responses: 0 }
     }

@@ -26,7 +26,7 @@ impl UpstreamSession {
         self.end_deferral(now);
         let mut batches = self.take_absent(now);
         batches.extend(self.complete_collections(now));
-        batches.extend(self.believe_overdue(now));
+        batches.extend(self.accept_overdue(now));
         self.check();
         batches
     }

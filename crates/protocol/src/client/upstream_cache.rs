@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use weir_types::{Constraints, GlobIndex, Name, Variant, VariantKey};
+use weir_types::{Constraints, Content, GlobIndex, Name, Variant, VariantKey};
 
+use super::emptied::Endpoints;
 use super::requests::UNSTATABLE_VERSION;
 
 /// How the server of the current stream stands to a held variant.
@@ -40,6 +41,7 @@ pub(super) struct UpstreamVariant {
     pub(super) aliases: Arc<[Name]>,
     pub(super) validity: Validity,
     freshness: Freshness,
+    endpoints: Endpoints,
 }
 
 impl UpstreamVariant {
@@ -63,6 +65,11 @@ impl UpstreamVariant {
         matches!(self.freshness, Freshness::Confirmed | Freshness::Orphaned)
     }
 
+    /// Whether it is an assignment with endpoints.
+    fn has_endpoints(&self) -> bool {
+        matches!(self.endpoints, Endpoints::Some(_))
+    }
+
     /// Whether it may be stated: nobody needs to have it sent again.
     pub(super) fn is_statable(&self) -> bool {
         self.validity == Validity::Unlimited
@@ -78,24 +85,32 @@ pub(super) struct UpstreamCache {
     globs: GlobIndex,
     len: usize,
     remembered: usize,
+    with_endpoints: usize,
 }
 
 impl UpstreamCache {
-    pub(super) fn insert(&mut self, variant: &Variant) {
+    /// Holds a variant that the server has sent; with its content if it has endpoints and these are guarded.
+    pub(super) fn insert(&mut self, variant: &Variant, guards_endpoints: bool) {
         let version = Arc::clone(&variant.content().upstream_version);
-        self.insert_as(variant, version, Freshness::Confirmed);
+        self.insert_as(variant, version, Freshness::Confirmed, Endpoints::of(variant, guards_endpoints));
     }
 
     /// Holds a variant from an earlier process. Its version may mean something to the server, or not.
-    pub(super) fn insert_remembered(&mut self, variant: &Variant, statable: bool) {
+    pub(super) fn insert_remembered(&mut self, variant: &Variant, statable: bool, guards_endpoints: bool) {
         let version = match statable {
             true => Arc::clone(&variant.content().upstream_version),
             false => UNSTATABLE_VERSION.into(),
         };
-        self.insert_as(variant, version, Freshness::Remembered);
+        self.insert_as(variant, version, Freshness::Remembered, Endpoints::of(variant, guards_endpoints));
     }
 
-    fn insert_as(&mut self, variant: &Variant, version: Arc<str>, freshness: Freshness) {
+    fn insert_as(
+        &mut self,
+        variant: &Variant,
+        version: Arc<str>,
+        freshness: Freshness,
+        endpoints: Endpoints,
+    ) {
         let VariantKey { name, constraints } = variant.key();
         self.remove(variant.key());
         let validity = match variant.content() {
@@ -109,6 +124,7 @@ impl UpstreamCache {
             aliases: Arc::clone(&variant.content().aliases),
             validity,
             freshness,
+            endpoints,
         };
         self.put(name, held);
     }
@@ -121,6 +137,7 @@ impl UpstreamCache {
         self.globs.insert(name);
         self.len += 1;
         self.remembered += usize::from(held.freshness == Freshness::Remembered);
+        self.with_endpoints += usize::from(held.has_endpoints());
         // Most names have one variant.
         self.by_name.entry(name.clone()).or_insert_with(|| Vec::with_capacity(1)).push(held);
     }
@@ -136,6 +153,7 @@ impl UpstreamCache {
         let removed = variants.swap_remove(index);
         self.len -= 1;
         self.remembered -= usize::from(removed.freshness == Freshness::Remembered);
+        self.with_endpoints -= usize::from(removed.has_endpoints());
         if variants.is_empty() {
             self.by_name.remove(&key.name);
             self.globs.remove(&key.name);
@@ -166,6 +184,35 @@ impl UpstreamCache {
             }
         })
         .is_some()
+    }
+
+    /// Notes that the server knows this variant, though it has sent another content that clients are not sent.
+    pub(super) fn confirm(&mut self, key: &VariantKey) {
+        let mut variants = self.by_name.get_mut(&key.name).into_iter().flatten();
+        if let Some(held) = variants.find(|held| held.constraints == key.constraints) {
+            self.remembered -= usize::from(held.freshness == Freshness::Remembered);
+            held.freshness = Freshness::Confirmed;
+        }
+    }
+
+    /// How many assignments with endpoints are held.
+    pub(super) fn with_endpoints(&self) -> usize {
+        self.with_endpoints
+    }
+
+    /// Whether this is an assignment with endpoints.
+    pub(super) fn has_endpoints(&self, key: &VariantKey) -> bool {
+        let mut variants = self.variants(&key.name).iter();
+        variants.any(|held| held.constraints == key.constraints && held.has_endpoints())
+    }
+
+    /// The content of an assignment with endpoints that another takes the place of, where it is kept.
+    pub(super) fn assignment(&self, key: &VariantKey) -> Option<&Content> {
+        let mut variants = self.variants(&key.name).iter();
+        match &variants.find(|held| held.constraints == key.constraints)?.endpoints {
+            Endpoints::Some(content) => content.as_deref(),
+            Endpoints::None => None,
+        }
     }
 
     /// How much no server has vouched for in this process.

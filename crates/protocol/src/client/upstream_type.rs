@@ -7,6 +7,7 @@ use weir_types::xdstp::collections_of;
 use weir_types::{Constraints, DynamicParameters, Name, Provenance, ResourceLocator, Variant, VariantKey};
 
 use super::Naming;
+use super::emptied::EmptiedAssignments;
 use super::locator_state::LocatorState;
 use super::per_stream::PerStreamState;
 use super::progress::Progress;
@@ -29,14 +30,15 @@ pub(super) struct UpstreamType {
     pub(super) version: Option<Arc<str>>,
     pub(super) per_stream: PerStreamState,
     pub(super) withheld: Withheld,
+    pub(super) emptied: EmptiedAssignments,
 }
 
 impl UpstreamType {
     /// A type of which nothing is wanted.
     pub(super) fn new(dialect: Dialect) -> Self {
-        let (wanted, open_collections, progress, cache, version, withheld) = Default::default();
+        let (wanted, open_collections, progress, cache, version, withheld, emptied) = Default::default();
         let per_stream = PerStreamState::new(dialect);
-        Self { wanted, open_collections, progress, cache, version, per_stream, withheld }
+        Self { wanted, open_collections, progress, cache, version, per_stream, withheld, emptied }
     }
 
     pub(super) fn provenance(&self) -> Provenance {
@@ -69,6 +71,7 @@ impl UpstreamType {
         self.cache.close();
         self.unsettle();
         self.withheld.close();
+        self.emptied.close();
         self.wanted.values_mut().flat_map(HashMap::values_mut).for_each(LocatorState::close);
     }
 
@@ -131,6 +134,7 @@ impl UpstreamType {
         for key in lost {
             self.cache.remove(key);
             self.withheld.forget(key);
+            self.emptied.forget(key);
             self.version = None;
         }
     }

@@ -38,6 +38,7 @@ impl Upstream {
             polled: false,
             drop_on_errors,
             shrink_guard: None,
+            endpoint_guard: None,
         };
         let machine = UpstreamSession::new(settings);
         let mut transport = Transport::default();

@@ -130,13 +130,14 @@ impl DatabaseSink {
     fn shrunk(&self, shrink: Shrink) {
         let StreamName { authority, parameters, .. } = &self.name;
         let parameters = parameters.as_ref().map(tracing::field::display);
-        let Shrink { type_url, outcome, count, of, names, .. } = &shrink;
+        let Shrink { type_url, loss, outcome, count, of, names, .. } = &shrink;
         self.gauges.metrics.shrunk(&shrink);
         let about = outcome.as_str();
+        let loss = loss.as_str();
         if *outcome == Outcome::Withheld {
-            tracing::warn!(authority, parameters, %type_url, count, of, ?names, "removals withheld: too many at once");
+            tracing::warn!(authority, parameters, %type_url, loss, count, of, ?names, "losses withheld: too many at once");
         } else {
-            tracing::info!(authority, parameters, %type_url, count, outcome = about, "removals are no longer withheld");
+            tracing::info!(authority, parameters, %type_url, loss, count, outcome = about, "losses are no longer withheld");
         }
         self.to.status.shrunk(shrink);
     }

@@ -41,8 +41,12 @@ impl Status {
         });
         let withholding = self.clone();
         weir_metrics::UPSTREAM_WITHHELD_REMOVALS.observe(move |observer| {
-            for ((authority, type_name), count) in withholding.withheld() {
-                let labels = [KeyValue::new("authority", authority), KeyValue::new("type", type_name)];
+            for ((authority, type_name, loss), count) in withholding.withheld() {
+                let labels = [
+                    KeyValue::new("authority", authority),
+                    KeyValue::new("type", type_name),
+                    KeyValue::new("loss", loss),
+                ];
                 observer.observe(count, &labels);
             }
         });
@@ -101,13 +105,13 @@ impl Status {
         all
     }
 
-    /// How many removals wait, by authority and type.
-    fn withheld(&self) -> BTreeMap<(String, &'static str), u64> {
+    /// How many losses wait, by authority, type and what is lost.
+    fn withheld(&self) -> BTreeMap<(String, &'static str, &'static str), u64> {
         let mut counts = BTreeMap::new();
         for stream in self.registry.lock().states.values() {
-            for (type_url, removals) in &stream.withheld {
-                *counts.entry((stream.authority.clone(), type_url.short_name())).or_default() +=
-                    removals.count as u64;
+            for ((type_url, loss), losses) in &stream.withheld {
+                let key = (stream.authority.clone(), type_url.short_name(), loss.as_str());
+                *counts.entry(key).or_default() += losses.count as u64;
             }
         }
         counts

@@ -24,7 +24,7 @@ pub(crate) enum Command {
     HandOver(TypeUrl, oneshot::Sender<Option<Handover>>),
     /// Goes on with a type of another stream.
     TakeOver(Box<Handover>),
-    /// Accepts the removals of a type that are withheld.
+    /// Accepts the losses of a type that are withheld.
     ConfirmRemovals(TypeUrl),
     /// Applies other settings, on a new stream.
     Adjust(Arc<Settings>),
@@ -59,9 +59,9 @@ impl<S: EventSink> UpstreamStream<S> {
                 self.commit(batch.map(|batch| batch.only_for(&asker)));
             }
             Command::ConfirmRemovals(type_url) => {
-                let batch = self.session.confirm_removals(&type_url);
+                let accepted = self.session.confirm_removals(&type_url);
                 let before = self.collected.take_all();
-                self.commit(before.into_iter().chain(batch));
+                self.commit(before.into_iter().chain(accepted));
                 self.report_shrinks();
             }
             Command::TakeOver(handover) => {

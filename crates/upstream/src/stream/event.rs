@@ -51,7 +51,7 @@ pub(crate) enum Event {
     Known(Batch),
     /// A response has become part of a burst.
     Debounced(TypeUrl),
-    /// Removals were withheld, or are no longer.
+    /// Losses were withheld, or are no longer.
     Shrink(Shrink),
     /// A locator is subscribed, or no longer.
     Wanted {

@@ -213,12 +213,36 @@ fn o03_the_endpoints_of_an_eds_cluster_are_known() {
     assert_eq!(eds_name(&TypeUrl::from_short_name("lds").unwrap(), &cluster("a")), None);
 }
 
+#[test]
+fn u16_whether_an_assignment_has_endpoints_is_known() {
+    let eds = TypeUrl::from_short_name("eds").unwrap();
+    let field =
+        |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
+    let named = field(1, b"a");
+    let locality = |fields: &[u8]| [named.clone(), field(2, &[&field(1, b"here"), fields].concat())].concat();
+    for (value, wanted) in [
+        (named.clone(), Some(false)),
+        (locality(&[]), Some(false)),
+        (locality(&field(7, &[])), Some(false)),
+        (locality(&field(2, &[])), Some(true)),
+        (locality(&field(2, &[0x10, 2])), Some(true)),
+        (locality(&field(7, &field(1, &[]))), Some(true)),
+        (locality(&field(8, &[])), Some(true)),
+        ([locality(&[]), locality(&field(2, &[]))].concat(), Some(true)),
+        (vec![0x12, 5], None),
+    ] {
+        assert_eq!(has_endpoints(&eds, &value), wanted, "{value:02x?}");
+    }
+    assert_eq!(has_endpoints(&cds(), &locality(&field(2, &[]))), None);
+}
+
 proptest! {
     #[test]
     fn e05_no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..128)) {
         drop(decode(&bytes, &cds(), ""));
         drop(decode_any(&bytes, &cds(), ""));
         eds_name(&cds(), &bytes);
+        has_endpoints(&TypeUrl::from_short_name("eds").unwrap(), &bytes);
     }
 }
 

@@ -91,9 +91,10 @@ impl Overview {
                 let problem = problem.unwrap_or_default();
                 troubles.push(format!("files in {files} are not served: {problem}"));
             }
-            for WithheldRemovals { short_name, removals, of, names, .. } in &upstream.withheld {
+            for WithheldRemovals { short_name, loss, removals, of, names, .. } in &upstream.withheld {
                 let (whom, of_type, names) = (whom(upstream), printable(short_name), names.join(", "));
-                troubles.push(format!("withheld for {whom}: {removals} of {of} {of_type} removals: {names}"));
+                let loss = if loss == "endpoints" { "assignments without endpoints" } else { "removals" };
+                troubles.push(format!("withheld for {whom}: {removals} of {of} {of_type} {loss}: {names}"));
             }
         }
         if let Some(ConfigStatus { last_reload, waiting_for_restart }) = &self.config {
@@ -148,7 +149,7 @@ pub(super) mod tests {
     fn what_an_operator_has_to_see_to_is_stated() {
         let at = "2026-03-02T09:12:44.104123Z";
         let withheld = json!({
-            "type": "cds", "type_url": "x", "removals": 3, "of": 4, "names": ["a", "b"], "since": at,
+            "type": "cds", "type_url": "x", "loss": "removals", "removals": 3, "of": 4, "names": ["a", "b"], "since": at,
         });
         let error = json!({ "at": at, "message": "a.yaml:3: no (and 1 more)" });
         let mut overview = overview(

@@ -99,7 +99,8 @@ impl Upstream {
             && !authority.is_empty()
         {
             let mut findings = parts.findings();
-            let message = format!("applies only to names without an authority (the upstream has {authority:?})");
+            let message =
+                format!("applies only to names without an authority (the upstream has {authority:?})");
             findings.add("virtual_hosts", message);
             parts.report(findings);
         }

@@ -169,6 +169,7 @@ impl World {
             polled: false,
             drop_on_errors: Arc::from([]),
             shrink_guard: None,
+            endpoint_guard: None,
         };
         let (server, wanted, committed) = Default::default();
         Self { stream: UpstreamSession::new(settings), server, committed, nonce: 0, dialect, wanted }

@@ -96,10 +96,9 @@ fn i13_a_wildcard_of_virtual_hosts_that_asks_for_nothing_needs_no_right() {
 
 #[test]
 fn i17_a_wildcard_of_virtual_hosts_may_ask_for_all_of_them() {
-    let all = || SessionSettings { virtual_hosts: VirtualHostWildcard::Honoured, ..SessionSettings::default() };
-    for (subscribe, wanted) in
-        [(&[][..], &["*"][..]), (&["*", "r/a"], &["*", "r/a"]), (&["r/a"], &["r/a"])]
-    {
+    let all =
+        || SessionSettings { virtual_hosts: VirtualHostWildcard::Honoured, ..SessionSettings::default() };
+    for (subscribe, wanted) in [(&[][..], &["*"][..]), (&["*", "r/a"], &["*", "r/a"]), (&["r/a"], &["r/a"])] {
         let mut fixture = Fixture::new(Delta);
         fixture.reconnect_under(all());
         fixture.sends(patch("vhds", "", subscribe, &[]));
