@@ -18,7 +18,7 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use clients::ClientKind::{Envoy, GrpcGo, GrpcNode, GrpcPython, OldestEnvoy};
+use clients::ClientKind::{Envoy, GrpcGo, GrpcJava, GrpcNode, GrpcPython, OldestEnvoy};
 use control_planes::ControlPlaneKind::{EnvoyGateway, Go, Istiod, Java};
 use lane::NodeKey::{Cluster, Id, Metadata};
 use lane::{Cell, LANES, Lane};
@@ -40,7 +40,7 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Plays everything, and panics if something is worse through Weir.
 async fn run(cell: Cell) {
-    if let Some(obstacle) = cell.control_plane.obstacle() {
+    if let Some(obstacle) = cell.control_plane.obstacle().or_else(|| cell.client.obstacle()) {
         println!("skipped: {obstacle}");
         return;
     }
@@ -142,6 +142,8 @@ cells! {
     #[ignore = "cargo xtask ecosystem"] grpc_go_services: Go("snapshot"), Id, "delta", GrpcGo;
     #[ignore = "cargo xtask ecosystem"] grpc_node_delta: Go("snapshot"), Id, "ads-delta", GrpcNode;
     #[ignore = "cargo xtask ecosystem"] grpc_node_sotw: Go("snapshot"), Cluster, "ads-sotw", GrpcNode;
+    #[ignore = "cargo xtask ecosystem"] grpc_java_delta: Go("snapshot"), Id, "ads-delta", GrpcJava;
+    #[ignore = "cargo xtask ecosystem"] grpc_java_sotw: Go("snapshot"), Cluster, "ads-sotw", GrpcJava;
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_delta: Go("snapshot-ads"), Id, "ads-delta", OldestEnvoy(Delta);
     #[ignore = "cargo xtask ecosystem"] oldest_envoy_sotw: Go("snapshot-ads"), Cluster, "ads-sotw", OldestEnvoy(Sotw);
     #[ignore = "cargo xtask ecosystem"] java_envoy_services: Java, Id, "sotw", Envoy(Delta);

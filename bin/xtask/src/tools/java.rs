@@ -1,4 +1,4 @@
-//! Control planes in Java: the modules under `tests/java`, built into `target/tools/java`.
+//! Control planes and clients in Java: the modules under `tests/java`, built into `target/tools/java`.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,13 +10,13 @@ use super::{TOOLS, is_there, run};
 /// Where the modules are, relative to the workspace: a folder each, with a `pom.xml`.
 const MODULES: &str = "tests/java";
 /// The modules.
-const PROGRAMS: [&str; 1] = ["java-control-plane"];
+const PROGRAMS: [&str; 2] = ["grpc-java", "java-control-plane"];
 
 /// Builds the program of each module, for which Maven takes half a minute.
 pub(crate) fn set_up(root: &Path) -> Result<()> {
     if let Some(obstacle) = missing() {
         if std::env::var_os("CI").is_some() {
-            bail!("the tests with control planes in Java: {obstacle}");
+            bail!("the tests with programs in Java: {obstacle}");
         }
         println!("tools: no programs in Java: {obstacle}");
         return Ok(());

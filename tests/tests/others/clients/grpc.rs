@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, Command};
 use tokio::sync::watch;
-use weir_testkit::process::{Child, go_program, grpc_bootstrap, tool};
+use weir_testkit::process::{Child, go_program, grpc_bootstrap, java_program, tool};
 
 use super::super::observed::Observed;
 use super::{ClientKind, RATE, without_circumstances};
@@ -69,15 +69,22 @@ fn entry(resource: &Value) -> String {
 
 fn program(kind: ClientKind) -> Command {
     const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
-    let (mut command, script) = match kind {
-        ClientKind::GrpcGo => (go_program("grpc-go"), "call".to_owned()),
-        ClientKind::GrpcPython => (Command::new(tool("venv/bin/python")), format!("{CLIENTS}/grpc_load.py")),
-        ClientKind::GrpcNode => (Command::new("node"), format!("{CLIENTS}/grpc_load.cjs")),
+    let mut command;
+    match kind {
+        ClientKind::GrpcGo => {
+            command = go_program("grpc-go");
+            command.arg("call");
+        }
+        ClientKind::GrpcJava => command = java_program("grpc-java"),
+        ClientKind::GrpcPython => {
+            command = Command::new(tool("venv/bin/python"));
+            command.arg(format!("{CLIENTS}/grpc_load.py"));
+        }
+        ClientKind::GrpcNode => {
+            command = Command::new("node");
+            command.arg(format!("{CLIENTS}/grpc_load.cjs")).env("NODE_PATH", tool("node/node_modules"));
+        }
         ClientKind::Envoy(_) | ClientKind::OldestEnvoy(_) => unreachable!("{kind:?} is no gRPC client"),
-    };
-    command.arg(script);
-    if kind == ClientKind::GrpcNode {
-        command.env("NODE_PATH", tool("node/node_modules"));
     }
     command
 }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use weir_testkit::Dialect;
-use weir_testkit::process::{Backend, GrpcServers};
+use weir_testkit::process::{Backend, GrpcServers, no_java};
 use weir_testkit::resources::{api_listener, grpc_routes, listener, routes};
 
 use super::control_planes::XdsServer;
@@ -29,6 +29,7 @@ pub enum ClientKind {
     /// gRPC C-core.
     GrpcPython,
     GrpcGo,
+    GrpcJava,
     GrpcNode,
 }
 
@@ -59,6 +60,14 @@ pub enum Servers {
 }
 
 impl ClientKind {
+    /// Why it cannot run here, if so.
+    pub fn obstacle(self) -> Option<String> {
+        match self {
+            Self::GrpcJava => no_java(),
+            _ => None,
+        }
+    }
+
     fn is_envoy(self) -> bool {
         matches!(self, Self::Envoy(_) | Self::OldestEnvoy(_))
     }
