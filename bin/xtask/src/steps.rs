@@ -14,18 +14,34 @@ const INPUTS: u32 = 10_000;
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// The component of the toolchain that has the subcommand, where it is not cargo's own.
-    component: Option<&'static str>,
+    /// A subcommand that is not cargo's own but is needed, and the component of the toolchain that has it.
+    component: Option<(&'static str, &'static str)>,
+    /// Whether clippy compiles the workspace: then what it has compiled is what the tests run.
+    linted: bool,
 }
 
+/// What cargo calls instead of rustc for the crates of the workspace in a linted step: it lints what it compiles.
+const LINTER: &str = "clippy-driver";
+
 const STEPS: [Step; 3] = [
-    Step { name: "format", arguments: &["fmt", "--all", "--check"], component: Some("rustfmt") },
+    Step {
+        name: "format",
+        arguments: &["fmt", "--all", "--check"],
+        component: Some(("fmt", "rustfmt")),
+        linted: false,
+    },
     Step {
         name: "clippy",
-        arguments: &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        component: Some("clippy"),
+        arguments: &["build", "--workspace", "--all-targets"],
+        component: Some(("clippy", "clippy")),
+        linted: true,
     },
-    Step { name: "tests", arguments: &["test", "--workspace", "--no-fail-fast"], component: None },
+    Step {
+        name: "tests",
+        arguments: &["test", "--workspace", "--no-fail-fast"],
+        component: None,
+        linted: true,
+    },
 ];
 
 enum Outcome {
@@ -38,8 +54,13 @@ enum Outcome {
 /// Runs every step, prints what came of each, and fails if one did.
 pub(crate) fn run_all(root: &Path) -> Result<()> {
     let mut outcomes = vec![("promises", call("promises", || conformance::report(root, false)))];
+    let mut passes_clippy = true;
     for step in &STEPS {
-        outcomes.push((step.name, call(step.name, || run(step, root))));
+        let linted = step.linted && passes_clippy;
+        let outcome = call(step.name, || run(step, root, linted));
+        // The tests of code that clippy rejects run all the same: without it.
+        passes_clippy &= !linted || matches!(outcome, Outcome::Passed(_));
+        outcomes.push((step.name, outcome));
     }
     outcomes.push(("deny", call("deny", || deny::check(root))));
     let advisories = match deny::fetch_advisories(root) {
@@ -72,18 +93,22 @@ pub(crate) fn run_all(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn run(step: &Step, root: &Path) -> Result<()> {
-    let command = step.arguments[0];
-    if let Some(component) = step.component
-        && !is_installed(command)
+fn run(step: &Step, root: &Path, linted: bool) -> Result<()> {
+    if let Some((subcommand, component)) = step.component
+        && !is_installed(subcommand)
     {
         bail!(
             "the toolchain lacks its component {component}: install it by rustup component add {component}"
         );
     }
     println!("cargo {}", step.arguments.join(" "));
-    let status = cargo().args(step.arguments).current_dir(root).env("WEIR_BIN", program(root)).status();
-    match status.with_context(|| format!("start cargo {command}"))?.success() {
+    let mut cargo = cargo();
+    cargo.args(step.arguments).current_dir(root).env("WEIR_BIN", program(root));
+    if linted {
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", LINTER).env("CLIPPY_ARGS", "-Dwarnings");
+    }
+    let command = step.arguments[0];
+    match cargo.status().with_context(|| format!("start cargo {command}"))?.success() {
         true => Ok(()),
         false => bail!("cargo {command} failed"),
     }
@@ -133,8 +158,9 @@ mod tests {
 
     #[test]
     fn a_missing_component_is_named_with_what_installs_it() {
-        let step = Step { name: "format", arguments: &["no-such-subcommand"], component: Some("rustfmt") };
-        let error = run(&step, Path::new(".")).unwrap_err().to_string();
+        let component = Some(("no-such-subcommand", "rustfmt"));
+        let step = Step { name: "format", arguments: &["fmt"], component, linted: false };
+        let error = run(&step, Path::new("."), false).unwrap_err().to_string();
         assert!(
             error.contains("lacks its component rustfmt: install it by rustup component add rustfmt"),
             "{error}"
