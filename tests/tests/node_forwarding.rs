@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use weir_store::{Origin, Store};
 use weir_testkit::client::{Connection, DIALECTS};
+use weir_testkit::constraints::locator;
 use weir_testkit::process::{Child, Weir, WeirBuilder, free_port, go_program, http, no_go};
 use weir_testkit::resources::eds_cluster;
 use weir_testkit::wait::until;
@@ -233,7 +234,7 @@ async fn p19_operators_see_what_a_set_forwards_and_by_which_field_two_sets_diffe
     let web = forwarded.iter().find(|node| node["id"] == "web").expect("the set of the first client");
     assert_eq!((&web["metadata"], &web["cluster"]), (&json!({ "role": "web" }), &json!("")), "{upstreams}");
     let served = weir.run(&["explain", "c", "--type", "cds", "--client", "web"]).await;
-    assert!(served.stdout.contains("stands for the forwarded part of its node"), "{}", served.stdout);
+    assert!(served.stdout.contains("stands for what is forwarded of it"), "{}", served.stdout);
     assert!(served.stdout.contains("\nserved"), "{}", served.stdout);
     let other = weir.run(&["explain", "c", "--type", "cds", "--client", "db"]).await.stdout;
     for part in
@@ -241,4 +242,76 @@ async fn p19_operators_see_what_a_set_forwards_and_by_which_field_two_sets_diffe
     {
         assert!(other.contains(part), "{other}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p21_headers_are_filled_with_what_the_certificate_of_a_client_has() {
+    const RULE: &str = "[[dynamic_parameters]]\nkey = \"team\"\nfrom = \"identity.spiffe\"\n\
+                        pattern = \"/team/([^/]+)/\"\nenforce = true\n";
+    let spiffe = |team: &str, id: &str| format!("spiffe://prod.example/team/{team}/{id}");
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start().await);
+    control_plane.set(Published::text(type_url("cds"), "r", "1"));
+    control_plane.set(Published::text(type_url("cds"), "of-shop", "1").for_metadata("role", "shop"));
+    let headers =
+        "[upstream.headers]\nx-forwarded-client-cert = \"URI={identity.spiffe}\"\nx-team = \"{team}!\"\n";
+    let weir =
+        Weir::builder().upstream(&control_plane, "ads-delta", "streams").section("parameter_keys = []\n");
+    let weir = weir.section(headers).section("[upstream.node]\nforward = [\"metadata.role\"]\n");
+    let weir = weir.section(RULE).section(&pki.tls("downstream.tls", "client_certificate = \"optional\"\n"));
+    let weir = weir.start().await;
+    let mut clients = Vec::new();
+    // The second one of an identity shares the set of the first, whatever its node.
+    for (node_id, team, id) in [("a", "shop", "web"), ("b", "shop", "web"), ("c", "bank", "web")] {
+        let connection = Connection::secured(weir.address(), &pki.shows(&spiffe(team, id))).await;
+        let mut client =
+            connection.expect("it may connect").ads(Dialect::Delta, &node(node_id).metadata("role", team));
+        client.subscribe(type_url("cds"), &["r"]);
+        assert_eq!(client.accept(type_url("cds")).await.resource("r").text(), "1");
+        clients.push(client);
+    }
+    let sent = |name: &str| {
+        let values = control_plane.look(|state| {
+            let streams = state.open_streams().map(|(_, stream)| stream.headers[name].clone());
+            streams.map(|value| value.to_str().expect("a text").to_owned()).collect::<Vec<_>>()
+        });
+        values.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    let uri = |team| format!("URI={}", spiffe(team, "web"));
+    assert_eq!(sent("x-forwarded-client-cert"), [uri("bank"), uri("shop")]);
+    assert_eq!(sent("x-team"), ["bank!", "shop!"]);
+    assert_eq!(control_plane.look(|state| state.open_streams().count()), 2);
+
+    for client in [0, 2] {
+        clients[client].subscribe(type_url("cds"), &["r", "of-shop"]);
+        clients[client].accept(type_url("cds")).await;
+    }
+    let explained = weir.run(&["explain", "of-shop", "--type", "cds", "--client", "c"]).await.stdout;
+    let [own, other] = ["bank", "shop"].map(|team| spiffe(team, "web"));
+    let differs = format!("header_values.identity.spiffe is \"{own}\" here, and \"{other}\" there");
+    assert!(explained.contains(&differs), "{explained}");
+    let config = weir.admin("/config").await.body;
+    assert!(config.contains("[redacted]") && !config.contains("URI="), "{config}");
+
+    for (certificate, wanted) in [
+        (
+            Some(spiffe("shop", "web;By=spiffe://prod.example/x")),
+            "{identity.spiffe} of the client must be visible ASCII",
+        ),
+        (Some("spiffe://prod.example/none".to_owned()), "gives no value for {team}"),
+        (Some("web.prod.example".to_owned()), "(web.prod.example) gives no value for {identity.spiffe}"),
+        (None, "(there is none) gives no value for {identity.spiffe}"),
+    ] {
+        let shows = certificate.map_or_else(|| pki.shows_nothing(), |name| pki.shows(&name));
+        let connection = Connection::secured(weir.address(), &shows).await.expect("it may connect");
+        let mut client = connection.ads(Dialect::Delta, &node("d"));
+        client.subscribe(type_url("cds"), &["r"]);
+        let status = client.closed().await;
+        assert_eq!(status.code(), tonic::Code::PermissionDenied);
+        assert!(status.message().contains(wanted), "{status:?}");
+    }
+    // A parameter of a locator is a claim.
+    clients[2].locate(type_url("cds"), &[locator("r", &[("team", "shop")])]);
+    let refused = clients[2].accept(type_url("cds")).await;
+    assert_eq!(refused.resources.len(), 0, "{refused:?}");
+    assert_eq!(control_plane.look(|state| state.streams.len()), 2);
 }

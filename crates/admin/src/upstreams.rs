@@ -31,6 +31,8 @@ pub struct Upstream {
     pub parameters: Option<BTreeMap<String, String>>,
     /// The part of a client's node that is forwarded on it; null where none is.
     pub forwarded: Option<Node>,
+    /// What headers of it are filled with, by placeholder; null where none are.
+    pub header_values: Option<BTreeMap<String, String>>,
     /// What it carries.
     pub carries: String,
     /// Where it is connected to; for files, where they are.

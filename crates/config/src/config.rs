@@ -83,6 +83,9 @@ impl Config {
         if let (Ok(downstream), Ok(upstreams)) = (&downstream, &upstreams) {
             Upstream::check_identities(upstreams, downstream.has_identities(), &mut findings);
         }
+        if let (Ok(upstreams), Ok(rules)) = (&upstreams, &node_rules) {
+            Upstream::check_header_keys(upstreams, rules, &mut findings);
+        }
         NodeRule::check_all(rules, &mut findings);
         Export::check_all(exports.as_deref().unwrap_or_default(), &mut findings);
         if let Ok(upstreams) = &mut upstreams {

@@ -37,6 +37,51 @@ impl Template {
         }
     }
 
+    /// The template that `text` is.
+    ///
+    /// # Errors
+    /// Why it is none, without the text.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        let mut segments = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            plain.push_str(&rest[..at]);
+            let (brace, after) = rest[at..].split_at(1);
+            if let Some(after) = after.strip_prefix(brace) {
+                plain.push_str(brace);
+                rest = after;
+                continue;
+            }
+            if brace == "}" {
+                return Err("a } without a {");
+            }
+            let Some((key, after)) = after.split_once('}') else { return Err("a { without a }") };
+            if key.is_empty() || key.contains('{') {
+                return Err("a { without a key");
+            }
+            if !plain.is_empty() {
+                segments.push(Segment::Text(std::mem::take(&mut plain)));
+            }
+            segments.push(Segment::Key(key.to_owned()));
+            rest = after;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            segments.push(Segment::Text(plain));
+        }
+        Ok(Self(segments))
+    }
+
+    /// The text, with the value of each key in place of its placeholder; none where one of them has no value.
+    pub fn fill(&self, mut value: impl FnMut(&str) -> Option<String>) -> Option<String> {
+        let segments = self.0.iter().map(|segment| match segment {
+            Segment::Text(text) => Some(text.clone()),
+            Segment::Key(key) => value(key),
+        });
+        segments.collect()
+    }
+
     /// The keys that it has placeholders for.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|segment| match segment {
@@ -50,36 +95,8 @@ impl FromStr for Template {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = |why| Err(format!("{text:?} is not a template: {why}; write it like \"weir-{{env}}\""));
-        let mut segments = Vec::new();
-        let mut plain = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find(['{', '}']) {
-            plain.push_str(&rest[..at]);
-            let (brace, after) = rest[at..].split_at(1);
-            if let Some(after) = after.strip_prefix(brace) {
-                plain.push_str(brace);
-                rest = after;
-                continue;
-            }
-            if brace == "}" {
-                return bad("a } without a {");
-            }
-            let Some((key, after)) = after.split_once('}') else { return bad("a { without a }") };
-            if key.is_empty() || key.contains('{') {
-                return bad("a { without a key");
-            }
-            if !plain.is_empty() {
-                segments.push(Segment::Text(std::mem::take(&mut plain)));
-            }
-            segments.push(Segment::Key(key.to_owned()));
-            rest = after;
-        }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            segments.push(Segment::Text(plain));
-        }
-        Ok(Self(segments))
+        Self::parse(text)
+            .map_err(|why| format!("{text:?} is not a template: {why}; write it like \"weir-{{env}}\""))
     }
 }
 
@@ -125,5 +142,12 @@ mod tests {
             );
         }
         assert_eq!(Template::fixed("{a}").to_string(), "{{a}}");
+    }
+
+    #[test]
+    fn p15_a_template_is_filled_where_each_key_has_a_value() {
+        let template: Template = "{{a-{env}-{zone}".parse().unwrap();
+        assert_eq!(template.fill(|key| Some(key.to_uppercase())).as_deref(), Some("{a-ENV-ZONE"));
+        assert_eq!(template.fill(|key| (key == "env").then(String::new)), None);
     }
 }

@@ -1,7 +1,9 @@
-//! What of a client's `Node` is forwarded to control planes.
+//! What of a client's `Node` is forwarded to control planes, and with what of its certificate headers are filled.
 //!
 //! Owns which parts go to which control plane, and their canonical encoding, which decides whether two clients are one to
 //! it. Never opens a stream: the parts travel with the dynamic parameters of the client.
+
+mod header_values;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,9 +12,9 @@ use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
 use ring::digest::{SHA256, digest};
-use weir_config::{Config, Segment, Source, Template};
+use weir_config::{Config, Source, Template};
 use weir_tls::Identity;
-use weir_types::{ClientNode, Code, NodeField, NodePart};
+use weir_types::{ClientNode, Code, DynamicParameters, NodeField, NodePart};
 use weir_wire::discovery::Node;
 
 use crate::clients::Interned;
@@ -43,6 +45,8 @@ struct Target {
     max_size: usize,
     /// Of these names, filled from the node, the client's certificate has to have one.
     verify: Vec<Template>,
+    /// The placeholders in its headers.
+    header_values: Vec<String>,
 }
 
 /// Why a client's node cannot be forwarded.
@@ -71,6 +75,28 @@ pub enum ForwardError {
         /// The names of which it needs one.
         wanted: String,
     },
+    /// Headers are filled with what the certificate of the client does not have.
+    #[error(
+        "the certificate of the client ({identity}) gives no value for {{{placeholder}}}, with which headers are filled \
+         (upstream.headers)"
+    )]
+    NoHeaderValue {
+        /// The names in the certificate.
+        identity: String,
+        /// What has no value.
+        placeholder: String,
+    },
+    /// A value could end the field of the header that it is in, and begin another one.
+    #[error(
+        "{{{placeholder}}} of the client must be visible ASCII without , ; = % \" and \\, since headers are filled with it \
+         (upstream.headers), got {value:?}"
+    )]
+    UnsafeHeaderValue {
+        /// What has the value.
+        placeholder: String,
+        /// The value.
+        value: String,
+    },
 }
 
 impl ForwardError {
@@ -78,7 +104,9 @@ impl ForwardError {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::TooLarge { .. } => Code::INVALID_ARGUMENT,
-            Self::Unverified { .. } => Code::PERMISSION_DENIED,
+            Self::Unverified { .. } | Self::NoHeaderValue { .. } | Self::UnsafeHeaderValue { .. } => {
+                Code::PERMISSION_DENIED
+            }
         }
     }
 
@@ -87,6 +115,8 @@ impl ForwardError {
         match self {
             Self::TooLarge { .. } => "too_large",
             Self::Unverified { .. } => "unverified",
+            Self::NoHeaderValue { .. } => "no_header_value",
+            Self::UnsafeHeaderValue { .. } => "unsafe_header_value",
         }
     }
 }
@@ -101,6 +131,7 @@ impl From<&Config> for Forwarding {
                 parts: node.forward.clone(),
                 max_size: node.max_size.get(),
                 verify: node.verify.clone(),
+                header_values: node.header_values.clone(),
             })
         });
         Self::new(targets.collect())
@@ -109,7 +140,8 @@ impl From<&Config> for Forwarding {
 
 impl Forwarding {
     fn new(targets: Arc<[Target]>) -> Self {
-        let unverified = targets.iter().filter(|target| target.verify.is_empty());
+        let is_claim = |target: &&Target| !target.parts.is_empty() && target.verify.is_empty();
+        let unverified = targets.iter().filter(is_claim);
         let unverified = unverified.map(|target| target.authority.clone()).collect();
         Self { targets, unverified, parts: Arc::default() }
     }
@@ -119,7 +151,8 @@ impl Forwarding {
         &self.unverified
     }
 
-    /// The authorities whose control planes are sent parts of `node`, each with these parts.
+    /// The authorities whose control planes are sent parts of `node`, each with these parts, and with the values of headers:
+    /// `identity` and the parameters that it `enforced` have these.
     ///
     /// # Errors
     /// When they are too large, or the certificate of the client does not vouch for them.
@@ -127,27 +160,38 @@ impl Forwarding {
         &self,
         node: &Node,
         identity: Option<&Identity>,
+        enforced: &DynamicParameters,
     ) -> Result<Vec<(Box<str>, ClientNode)>, ForwardError> {
         let targets = self.targets.iter().map(|target| {
             target.verify(node, identity)?;
-            Ok((target.authority.clone(), self.node(target, node)?))
+            let values = header_values::read(&target.header_values, identity, enforced)?;
+            Ok((target.authority.clone(), self.node(target, node, values)?))
         });
         targets.collect()
     }
 
-    fn node(&self, target: &Target, node: &Node) -> Result<ClientNode, ForwardError> {
+    fn node(
+        &self,
+        target: &Target,
+        node: &Node,
+        header_values: DynamicParameters,
+    ) -> Result<ClientNode, ForwardError> {
         let encoded = parts_of(node, &target.parts).encode_to_vec();
         let (size, max) = (encoded.len(), target.max_size);
         if size > max {
             let parts: Vec<_> = target.parts.iter().map(ToString::to_string).collect();
             return Err(ForwardError::TooLarge { parts: parts.join(", "), size, max });
         }
-        let hash = digest(&SHA256, &encoded);
+        let hash = match header_values.is_empty() {
+            true => digest(&SHA256, &encoded),
+            false => header_values::digest(&encoded, &header_values),
+        };
         let text = hash.as_ref().iter().take(DIGEST_LENGTH).fold(String::new(), |mut text, byte| {
             _ = write!(text, "{byte:02x}");
             text
         });
-        Ok(ClientNode::new(text, self.parts.share(encoded.into())))
+        let node = ClientNode::new(text, self.parts.share(encoded.into()));
+        Ok(node.with_header_values(header_values))
     }
 }
 
@@ -164,7 +208,7 @@ impl Target {
         if identity.is_some_and(has) {
             return Ok(());
         }
-        let identity = identity.map_or_else(|| "there is none".to_owned(), ToString::to_string);
+        let identity = shown(identity);
         let wanted = match &wanted[..] {
             [] => "its node has no usable value for any of them".to_owned(),
             wanted => wanted.join(", ").escape_debug().to_string(),
@@ -173,21 +217,17 @@ impl Target {
     }
 }
 
+/// The names of a certificate, for errors.
+fn shown(identity: Option<&Identity>) -> String {
+    identity.map_or_else(|| "there is none".to_owned(), ToString::to_string)
+}
+
 /// `template` with values of `node`; none where one of them is missing, or could change the meaning of the name.
 fn fill(template: &Template, node: &Node) -> Option<String> {
-    let mut filled = String::new();
-    for segment in &template.0 {
-        match segment {
-            Segment::Text(text) => filled.push_str(text),
-            Segment::Key(key) => {
-                let value = read_node(&key.parse::<NodeField>().ok()?, node)?;
-                filled.push_str(
-                    Some(value).filter(|value| !value.is_empty() && !value.contains('/'))?.as_str(),
-                );
-            }
-        }
-    }
-    Some(filled)
+    template.fill(|key| {
+        let value = read_node(&key.parse::<NodeField>().ok()?, node);
+        value.filter(|value| !value.is_empty() && !value.contains('/'))
+    })
 }
 
 /// `parts` of `node`. Equal parts make equal nodes, whatever their order in the message; extensions are no part.
@@ -249,12 +289,18 @@ mod tests {
 
     fn forwarding(parts: &[&str], max_size: usize) -> Forwarding {
         let parts = parts.iter().map(|part| part.parse().unwrap()).collect();
-        let target = Target { authority: Box::default(), parts, max_size, verify: Vec::new() };
+        let target = Target {
+            authority: Box::default(),
+            parts,
+            max_size,
+            verify: Vec::new(),
+            header_values: Vec::new(),
+        };
         Forwarding::new(Arc::from([target]))
     }
 
     fn forwarded(parts: &[&str], node: &Node) -> (String, Node) {
-        let nodes = forwarding(parts, 1 << 10).nodes(node, None).unwrap();
+        let nodes = forwarding(parts, 1 << 10).nodes(node, None, &DynamicParameters::empty()).unwrap();
         let [(_, node)] = &nodes[..] else { panic!("{nodes:?}") };
         (node.digest().to_owned(), Node::decode(node.encoded()).unwrap())
     }
@@ -308,8 +354,10 @@ mod tests {
             parts: vec![NodePart::Id],
             max_size: 100,
             verify: verify.map(|template| template.parse().unwrap()).into(),
+            header_values: Vec::new(),
         };
         let forwarding = Forwarding::new(Arc::from([target]));
+        let none = DynamicParameters::empty();
         let of = |uri: &str, dns: &str| Some(Identity::new(vec![uri.to_owned()], vec![dns.to_owned()]));
         let node = |cluster: &str| Node { cluster: cluster.to_owned(), ..node() };
         for (cluster, identity, passes) in [
@@ -321,10 +369,10 @@ mod tests {
             ("", of("spiffe://td/edge/", "prod-eu."), false),
             ("web", None, false),
         ] {
-            let nodes = forwarding.nodes(&node(cluster), identity.as_ref());
+            let nodes = forwarding.nodes(&node(cluster), identity.as_ref(), &none);
             assert_eq!(nodes.is_ok(), passes, "{cluster} {identity:?}: {nodes:?}");
         }
-        let error = forwarding.nodes(&node("web"), of("a", "b").as_ref()).unwrap_err();
+        let error = forwarding.nodes(&node("web"), of("a", "b").as_ref(), &none).unwrap_err();
         assert_eq!(error.code(), Code::PERMISSION_DENIED);
         let text = error.to_string();
         assert!(text.contains("(a,b)") && text.ends_with("spiffe://td/edge/web, prod-eu.web"), "{text}");
@@ -333,7 +381,8 @@ mod tests {
 
     #[test]
     fn p19_a_node_that_is_too_large_is_refused() {
-        let error = forwarding(&["id", "cluster"], 20).nodes(&node(), None).unwrap_err();
+        let none = DynamicParameters::empty();
+        let error = forwarding(&["id", "cluster"], 20).nodes(&node(), None, &none).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the forwarded parts of node (id, cluster) must have at most 20 bytes (upstream.node.max_size), got 27"

@@ -94,7 +94,7 @@ impl Client {
     ) -> Result<Self, IdentifyError> {
         let node = Node::decode(node.unwrap_or_default())?;
         let enforced = rules.derive(&node, identity, |rule| rule.enforce);
-        let nodes = forwarding.nodes(&node, identity)?;
+        let nodes = forwarding.nodes(&node, identity, &enforced)?;
         let rights = access.rights(identity, &rules.enforced, enforced);
         let announces = |feature: &str| node.client_features.iter().any(|announced| announced == feature);
         let kind = ClientKind::of(&node.user_agent_name);

@@ -1,4 +1,5 @@
-//! The part of a client's `Node` that goes upstream, and the dynamic parameter that stands for it.
+//! The part of a client's `Node` that goes upstream, with what headers are filled with, and the dynamic parameter that stands
+//! for both.
 //!
 //! Owns the reserved key, and which parameters a client has for which names. Never reads a node: the part comes encoded,
 //! with its digest.
@@ -12,17 +13,24 @@ use crate::{DynamicParameters, authority};
 /// rules may use it.
 pub const NODE_KEY: &str = "weir.node";
 
-/// The part of a client's `Node` that is forwarded to a control plane. Cheap to clone.
+/// The part of a client's `Node` that is forwarded to a control plane, and the values that headers are filled with beside it.
+/// Cheap to clone.
 #[derive(Clone)]
 pub struct ClientNode {
     digest: Arc<str>,
     encoded: Arc<[u8]>,
+    header_values: DynamicParameters,
 }
 
 impl ClientNode {
     /// The part with this encoding, and the digest of that.
     pub fn new(digest: impl Into<Arc<str>>, encoded: Arc<[u8]>) -> Self {
-        Self { digest: digest.into(), encoded }
+        Self { digest: digest.into(), encoded, header_values: DynamicParameters::empty() }
+    }
+
+    /// As this, with values for headers, of which the digest is, too.
+    pub fn with_header_values(self, header_values: DynamicParameters) -> Self {
+        Self { header_values, ..self }
     }
 
     /// The digest. It is equal in every process, and no client can aim for that of another.
@@ -37,6 +45,11 @@ impl ClientNode {
     /// The part, as an encoded `Node`.
     pub fn encoded(&self) -> &[u8] {
         &self.encoded
+    }
+
+    /// The values that headers are filled with, by placeholder.
+    pub fn header_values(&self) -> &DynamicParameters {
+        &self.header_values
     }
 }
 

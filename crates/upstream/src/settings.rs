@@ -96,7 +96,8 @@ pub enum Naming {
     },
     /// By streams of their own for each distinct parameter set.
     Streams {
-        /// The keys that make a difference to it; with [`NODE_KEY`] where it is sent parts of the node of a client.
+        /// The keys that make a difference to it; with [`NODE_KEY`] where it is sent parts of the node
+        /// of a client, or headers that are filled with its values.
         keys: Arc<[Arc<str>]>,
         /// Who asks, for a set.
         node: NodeTemplate,
@@ -172,7 +173,7 @@ impl Settings {
         self.dialect == Dialect::Sotw || matches!(self.services, Services::Rest(_))
     }
 
-    /// Whether it goes by parts of the node of a client.
+    /// Whether it goes by parts of the node of a client, or by headers that are filled with its values.
     pub(crate) fn forwards(&self) -> bool {
         matches!(&self.naming, Naming::Streams { keys, .. } if keys.iter().any(|key| **key == *NODE_KEY))
     }
@@ -199,6 +200,6 @@ impl Settings {
             Services::Rest(_) => rest::path_of(kind?)?,
             _ => Service::of(self.transport, kind)?.path(self.dialect)?,
         };
-        Some(Method { path, implied: lane.type_url.clone() })
+        Some(Method { path, implied: lane.type_url.clone(), header_values: DynamicParameters::empty() })
     }
 }

@@ -138,7 +138,8 @@ impl Streams {
         }
         if settings.forwards() && locator.parameters.node().is_none() {
             let message =
-                "the control plane goes by the node of a client, and nobody who asks is one".to_owned();
+                "the control plane goes by the node or the certificate of a client, and nobody who asks is one"
+                    .to_owned();
             return refuse(&self.context.database, type_url, &locator, message);
         }
         let (set, addressed) = self.addressed(&locator);
@@ -206,7 +207,10 @@ impl Context {
         let settings = &self.settings;
         let (commands, receiver) = mpsc::unbounded_channel();
         // Nothing is asked of a lane without a method: what it would carry was refused.
-        let Some(method) = settings.method(lane) else { return commands };
+        let Some(mut method) = settings.method(lane) else { return commands };
+        if let Some(client) = parameters.node() {
+            method.header_values = client.header_values().clone();
+        }
         let (naming, form, node, set) = match &settings.naming {
             Naming::Native { node } => (client::Naming::Locators, Form::Located, node.clone(), None),
             Naming::Streams { keys, node } => {

@@ -16,7 +16,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Extensions, Status, Streaming};
 use weir_protocol::Dialect;
 use weir_protocol::client::{Request, Response};
-use weir_types::TypeUrl;
+use weir_types::{DynamicParameters, TypeUrl};
 use weir_wire::call::SingleCall;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
@@ -52,7 +52,7 @@ pub(crate) async fn connect(
     method: &Method,
 ) -> Result<Peer, Box<dyn Error + Send + Sync>> {
     if let (Services::Rest(polling), Some(type_url)) = (settings.services, &method.implied) {
-        let http = rest::connect(settings, polling, endpoint, method.path).await?;
+        let http = rest::connect(settings, polling, endpoint, method).await?;
         return Ok(Peer::Rest(Box::new(http), type_url.clone()));
     }
     let uri: Uri = endpoint.parse()?;
@@ -75,6 +75,8 @@ pub(crate) struct Method {
     pub(crate) path: &'static str,
     /// The type of responses that do not state theirs: a service of a single type need not.
     pub(crate) implied: Option<TypeUrl>,
+    /// What headers are filled with.
+    pub(crate) header_values: DynamicParameters,
 }
 
 /// Opens a stream to `peer`.
@@ -93,7 +95,7 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
     let client = Grpc::new(SingleCall::over(channel))
         .max_decoding_message_size(settings.max_message_size)
         .max_encoding_message_size(usize::MAX);
-    let metadata = MetadataMap::from_headers(settings.credentials.headers());
+    let metadata = MetadataMap::from_headers(settings.credentials.headers(&method.header_values));
     let implied = method.implied.as_ref().map(ToString::to_string).unwrap_or_default();
     let responses: Responses = match settings.dialect {
         Dialect::Sotw => {

@@ -140,14 +140,20 @@ pub(super) fn upstream(i: usize, control_plane: &ControlPlane) -> Result<(Option
     let place = format!("upstream[{i}]");
     let bad = |error| anyhow!(describe(&place, &error));
     let tls = client(control_plane).map(|settings| Client::start(&place, settings));
-    let mut headers = HeaderMap::new();
-    for (name, value) in &control_plane.general.headers {
-        let mut value = HeaderValue::try_from(value.reveal())?;
+    let (mut headers, mut filled) = (HeaderMap::new(), Vec::new());
+    for (name, template) in &control_plane.general.headers {
+        let name = HeaderName::try_from(name)?;
+        // Without placeholders there is nothing to wait for.
+        let Some(text) = template.reveal().fill(|_| None) else {
+            filled.push((name, template.clone()));
+            continue;
+        };
+        let mut value = HeaderValue::try_from(text)?;
         value.set_sensitive(true);
-        headers.insert(HeaderName::try_from(name)?, value);
+        headers.insert(name, value);
     }
     let token = keep(&place, control_plane.general.token_file.as_deref());
-    Ok((tls.transpose().map_err(bad)?, Credentials { headers, token: token.map_err(bad)? }))
+    Ok((tls.transpose().map_err(bad)?, Credentials { headers, filled, token: token.map_err(bad)? }))
 }
 
 fn keep(place: &str, path: Option<&std::path::Path>) -> Result<Option<TokenFile>, Error> {

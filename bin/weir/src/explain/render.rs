@@ -108,7 +108,7 @@ fn write_parameters(parameters: &[Value], out: &mut dyn Write) -> Result<()> {
 fn origin(origin: &Value, given: bool) -> String {
     match origin["source"].as_str() {
         Some("rule") => {}
-        Some("node") => return "stands for the forwarded part of its node".to_owned(),
+        Some("node") => return "stands for what is forwarded of it".to_owned(),
         _ => return "sent by the client".to_owned(),
     }
     let (from, defaulted) = (shown(&origin["from"]), origin["defaulted"] == true);

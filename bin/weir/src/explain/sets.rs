@@ -1,10 +1,10 @@
-//! By which fields of their nodes two parameter sets differ.
+//! By which fields of their nodes, and by which values of headers, two parameter sets differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use weir_admin::{Node, Upstream};
+use weir_admin::Upstream;
 use weir_types::NODE_KEY;
 
 use crate::operate::admin::Admin;
@@ -35,20 +35,25 @@ fn wanted(requirement: &Value) -> Option<&str> {
 }
 
 /// What is forwarded now, by digest.
-fn nodes(admin: &Admin) -> Result<BTreeMap<String, Node>> {
+fn nodes(admin: &Admin) -> Result<BTreeMap<String, Value>> {
     let upstreams: Vec<Upstream> = admin.list("/upstreams", &[])?;
-    let nodes = upstreams.into_iter().filter_map(|upstream| {
-        let digest = upstream.parameters?.remove(NODE_KEY)?;
-        Some((digest, upstream.forwarded?))
+    let nodes = upstreams.into_iter().filter_map(|mut upstream| {
+        let digest = upstream.parameters.as_mut()?.remove(NODE_KEY)?;
+        Some((digest, forwarded(&upstream)))
     });
     Ok(nodes.collect())
 }
 
+/// What two sets may differ by.
+fn forwarded(Upstream { forwarded, header_values, .. }: &Upstream) -> Value {
+    json!({ "node": forwarded, "header_values": header_values })
+}
+
 /// The fields in which `own` and `other` differ, with both values.
-fn differences(own: &Node, other: &Node) -> Vec<String> {
+fn differences(own: &Value, other: &Value) -> Vec<String> {
     let (mut fields, mut all) = (BTreeMap::new(), BTreeSet::new());
-    for (place, node) in [own, other].into_iter().enumerate() {
-        flatten("node".to_owned(), &json!(node), &mut |field, value| {
+    for (place, forwarded) in [own, other].into_iter().enumerate() {
+        flatten(String::new(), forwarded, &mut |field, value| {
             all.insert(field.clone());
             fields.insert((field, place), value);
         });
@@ -65,7 +70,8 @@ fn differences(own: &Node, other: &Node) -> Vec<String> {
 fn flatten(path: String, value: &Value, field: &mut impl FnMut(String, Value)) {
     match value {
         Value::Object(table) => {
-            table.iter().for_each(|(key, value)| flatten(format!("{path}.{key}"), value, field));
+            let under = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+            table.iter().for_each(|(key, value)| flatten(under(key), value, field));
         }
         other => field(path, other.clone()),
     }
@@ -73,16 +79,22 @@ fn flatten(path: String, value: &Value, field: &mut impl FnMut(String, Value)) {
 
 #[cfg(test)]
 mod tests {
+    use weir_admin::Node;
+
     use super::*;
 
     #[test]
     fn p19_the_fields_that_differ_are_named_with_their_values() {
-        let node = |id: &str, metadata: Value| Node { id: id.to_owned(), metadata, ..Node::default() };
-        let own = node("a", json!({ "labels": { "app": "web", "tier": "edge" } }));
-        let other = node("b", json!({ "labels": { "app": "web" }, "n": [1] }));
+        let set = |id: &str, metadata: Value, spiffe: &str| {
+            let node = Node { id: id.to_owned(), metadata, ..Node::default() };
+            json!({ "node": node, "header_values": { "identity.spiffe": spiffe } })
+        };
+        let own = set("a", json!({ "labels": { "app": "web", "tier": "edge" } }), "spiffe://td/a");
+        let other = set("b", json!({ "labels": { "app": "web" }, "n": [1] }), "spiffe://td/b");
         assert_eq!(
             differences(&own, &other),
             [
+                "header_values.identity.spiffe is \"spiffe://td/a\" here, and \"spiffe://td/b\" there",
                 "node.id is \"a\" here, and \"b\" there",
                 "node.metadata.labels.tier is \"edge\" here, and nothing there",
                 "node.metadata.n is nothing here, and [1] there",

@@ -3,7 +3,7 @@
 use weir_admin::{
     LastError, Propagated, Unconfirmed, Upstream, UpstreamState, WithheldRemovals, seconds, seconds_since,
 };
-use weir_types::{DynamicParameters, TypeUrl};
+use weir_types::{ClientNode, DynamicParameters, TypeUrl};
 use weir_upstream::{Loss, Role, StreamState, WithheldLosses};
 
 use super::clients;
@@ -17,13 +17,16 @@ pub(super) fn shown(stream: StreamState) -> Upstream {
         (Role::Primary, Some(type_url)) => format!("{}, or its names", type_url.short_name()),
         (Role::Secondary, Some(type_url)) => format!("names of {}", type_url.short_name()),
     };
+    let client = stream.parameters.as_ref().and_then(DynamicParameters::node);
+    let header_values = client.map(ClientNode::header_values).filter(|values| !values.is_empty());
     let unconfirmed = stream.unconfirmed.into_iter().filter(|(_, count)| *count > 0);
     Upstream {
         id: stream.id,
         authority: stream.authority,
         state: UpstreamState::of(stream.endpoint.is_some(), stream.in_sync),
         parameters: stream.parameters.as_ref().map(DynamicParameters::to_pairs),
-        forwarded: stream.parameters.as_ref().and_then(DynamicParameters::node).map(clients::forwarded),
+        forwarded: client.map(clients::forwarded),
+        header_values: header_values.map(DynamicParameters::to_pairs),
         carries,
         endpoint: stream.endpoint,
         since: stream.since,

@@ -219,6 +219,7 @@ impl Instance for Fake {
             unconfirmed: if endpoint.is_none() { vec![unconfirmed(7)] } else { Vec::new() },
             problems: 0,
             forwarded: endpoint.map(|_| Node::default()),
+            header_values: None,
             withheld: if endpoint.is_some() { self.withheld() } else { Vec::new() },
         };
         vec![upstream(3, "", Some("http://10.0.0.1:18000")), upstream(5, "other", None)]

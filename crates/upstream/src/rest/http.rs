@@ -11,10 +11,12 @@ use hyper_util::rt::TokioExecutor;
 use opentelemetry::trace::SpanContext;
 use tonic::Status;
 use weir_config::Polling;
+use weir_types::DynamicParameters;
 
 use crate::arrival::{self, Moment};
 use crate::connector::Connector;
 use crate::driver::chain;
+use crate::transport::Method;
 use crate::{Credentials, Settings};
 
 /// How much of the body of an error is shown, in characters.
@@ -26,6 +28,7 @@ pub(crate) struct Http {
     client: Client<Connector, Full<Bytes>>,
     uri: Uri,
     credentials: Credentials,
+    header_values: DynamicParameters,
     pub(super) polling: Polling,
     limit: usize,
 }
@@ -38,7 +41,7 @@ pub(crate) struct Answer {
     pub(super) at: Moment,
 }
 
-/// Makes sure that somebody listens at `endpoint`, and gives a client of `path` there.
+/// Makes sure that somebody listens at `endpoint`, and gives a client of the path of `method` there.
 ///
 /// # Errors
 /// When nobody does.
@@ -46,16 +49,17 @@ pub(crate) async fn connect(
     settings: &Settings,
     polling: Polling,
     endpoint: &str,
-    path: &'static str,
+    method: &Method,
 ) -> Result<Http, Box<dyn Error + Send + Sync>> {
     let mut parts = endpoint.parse::<Uri>()?.into_parts();
-    parts.path_and_query = Some(PathAndQuery::from_static(path));
+    parts.path_and_query = Some(PathAndQuery::from_static(method.path));
     let uri = Uri::from_parts(parts)?;
     let connector = Connector::new(settings);
     connector.connect(uri.clone()).await?;
     let client = Client::builder(TokioExecutor::new()).build(connector);
     let credentials = settings.credentials.clone();
-    Ok(Http { client, uri, credentials, polling, limit: settings.max_message_size })
+    let (header_values, limit) = (method.header_values.clone(), settings.max_message_size);
+    Ok(Http { client, uri, credentials, header_values, polling, limit })
 }
 
 impl Http {
@@ -81,7 +85,7 @@ impl Http {
             )
             .body(Full::new(json))
             .map_err(|error| error.to_string())?;
-        request.headers_mut().extend(self.credentials.headers());
+        request.headers_mut().extend(self.credentials.headers(&self.header_values));
         let answer = self.client.request(request).await.map_err(|error| chain(&error))?;
         let status = answer.status();
         if status == StatusCode::NOT_MODIFIED {

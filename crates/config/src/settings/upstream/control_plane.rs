@@ -99,13 +99,18 @@ impl ControlPlane {
             parts.read().map(Exchange::Streaming)
         };
         let has_streams = modes.dynamic_parameters == DynamicParameters::Streams;
-        let parameters: Read<Option<ParameterStreams>> =
+        let mut parameters: Read<Option<ParameterStreams>> =
             parts.read_if(has_streams, "applies only with dynamic_parameters = \"streams\"");
         let waits = modes.acknowledge == Acknowledge::AfterSubscribers;
         let after_subscribers = parts.read_if(waits, ONLY_AFTER_SUBSCRIBERS);
         let mut findings = parts.findings();
         if let Ok(general) = &general {
             check(modes, general, &mut findings);
+            match &mut parameters {
+                Ok(Some(parameters)) => parameters.node.header_values = general.header_values(),
+                Ok(None) => general.check_unfilled_headers(&mut findings),
+                Err(Broken) => {}
+            }
         }
         if let Ok(Some(parameters)) = &parameters {
             let prefetch = general.as_ref().map_or(&[][..], |general| &general.prefetch);

@@ -4,6 +4,8 @@ use http::{HeaderName, HeaderValue, header};
 
 use super::General;
 use crate::findings::Findings;
+use crate::secret::Secret;
+use crate::template::Segment;
 
 /// Headers that belong to the transport.
 const RESERVED: [&str; 5] = ["host", "te", "content-type", "content-length", "user-agent"];
@@ -11,7 +13,7 @@ const RESERVED: [&str; 5] = ["host", "te", "content-type", "content-length", "us
 /// Reports headers that cannot be sent, and credentials that cannot be sent safely.
 pub(super) fn check(general: &General, findings: &mut Findings) {
     for (name, value) in &general.headers {
-        check_header(name, value.reveal(), findings);
+        check_header(name, value, findings);
     }
     let is_authorization = |name: &String| name.eq_ignore_ascii_case(header::AUTHORIZATION.as_str());
     let own = general.headers.keys().any(is_authorization);
@@ -32,7 +34,7 @@ pub(super) fn check(general: &General, findings: &mut Findings) {
     }
 }
 
-fn check_header(name: &str, value: &str, findings: &mut Findings) {
+fn check_header(name: &str, value: &Secret, findings: &mut Findings) {
     let key = format!("headers.{name}");
     match HeaderName::try_from(name) {
         Err(_) => findings.add(&key, format!("{name:?} is no name of a header")),
@@ -44,7 +46,9 @@ fn check_header(name: &str, value: &str, findings: &mut Findings) {
         }
         Ok(_) => {}
     }
-    if HeaderValue::try_from(value).is_err() {
+    let is_bad =
+        |segment: &Segment| matches!(segment, Segment::Text(text) if HeaderValue::try_from(text).is_err());
+    if value.reveal().0.iter().any(is_bad) {
         findings.add(&key, "the value has characters that no header may have");
     }
 }

@@ -12,9 +12,9 @@ use crate::template::Template;
 pub(crate) const RESERVED: &str = "stands for the forwarded part of a client's node; choose another key";
 
 impl NodeTemplate {
-    /// Whether parts of the client's node are forwarded.
+    /// Whether sets differ by client: parts of its node are forwarded, or headers are filled with its values.
     pub fn forwards(&self) -> bool {
-        !self.forward.is_empty()
+        !self.forward.is_empty() || !self.header_values.is_empty()
     }
 
     /// Whether the metadata under `key`, or a part of it, is forwarded.
@@ -67,7 +67,7 @@ impl NodeTemplate {
                 findings.add(&key, message);
             }
         }
-        if self.forwards() && !prefetch.is_empty() {
+        if !self.forward.is_empty() && !prefetch.is_empty() {
             findings.add("prefetch", "does not go with node.forward: only a client has a node to forward");
         }
     }
@@ -75,7 +75,7 @@ impl NodeTemplate {
     /// Reports an id that all clients would share.
     pub(super) fn check_unique_id(&self, keys: &[String], findings: &mut Findings) {
         if !self.unique_id && !self.forwards() {
-            findings.add("node.unique_id", "applies only with node.forward");
+            findings.add("node.unique_id", "applies only with node.forward, or placeholders in headers");
         }
         if !self.unique_id || !self.forwards() || self.forward.contains(&NodePart::Id) {
             return;
@@ -98,7 +98,7 @@ impl NodeTemplate {
         if self.verify.is_empty() {
             return;
         }
-        if !self.forwards() {
+        if self.forward.is_empty() {
             findings.add("node.verify", "applies only with node.forward");
         }
         if !has_identities {

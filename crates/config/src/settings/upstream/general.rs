@@ -22,7 +22,7 @@ pub struct General {
     pub endpoints: Vec<Uri>,
     /// TLS to endpoints that are `https`; there if any is.
     pub tls: Option<UpstreamTls>,
-    /// Headers of each call: names and values that HTTP allows.
+    /// Headers of each call: names and values that HTTP allows. Placeholders stand for what a client's certificate vouches for.
     pub headers: BTreeMap<String, Secret>,
     /// The file with the token that is sent as `authorization: Bearer …`.
     pub token_file: Option<PathBuf>,
@@ -125,6 +125,7 @@ impl General {
             Some(_) => findings.add("tls", "applies only to endpoints that are https://"),
             None => {}
         }
+        self.check_prefetch(findings);
         credentials::check(self, findings);
     }
 

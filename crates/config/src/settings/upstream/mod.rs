@@ -6,6 +6,7 @@ mod exchange;
 mod files;
 mod forward;
 mod general;
+mod headers;
 mod node_template;
 mod parameters;
 
@@ -26,7 +27,7 @@ pub use self::parameters::ParameterStreams;
 use crate::findings::Findings;
 use crate::parts::Parts;
 use crate::sections::{Broken, Read, Sections};
-use crate::settings::Node;
+use crate::settings::{Node, NodeRule};
 use crate::values::VirtualHosts;
 
 /// Where the resources of one authority come from.
@@ -113,7 +114,7 @@ impl Upstream {
     pub fn forwards_claims(&self) -> bool {
         let Source::ControlPlane(control_plane) = &self.source else { return false };
         let node = control_plane.parameters.as_ref().map(|parameters| &parameters.node);
-        node.is_some_and(|node| node.forwards() && node.verify.is_empty())
+        node.is_some_and(|node| !node.forward.is_empty() && node.verify.is_empty())
     }
 
     /// Fills in what depends on the node of this instance and on the keys that rules give to clients, if both could be
@@ -145,11 +146,32 @@ impl Upstream {
 
     /// Reports what needs clients that show certificates, where it is known whether they do.
     pub(crate) fn check_identities(upstreams: &[Read<Self>], has_identities: bool, findings: &mut Findings) {
+        Self::check_each_with_streams(upstreams, findings, |control_plane, parameters, found| {
+            parameters.node.check_verify(has_identities, found);
+            if !has_identities {
+                control_plane.general.check_header_identities(found);
+            }
+        });
+    }
+
+    /// Reports headers that are filled with what a client can choose.
+    pub(crate) fn check_header_keys(upstreams: &[Read<Self>], rules: &[NodeRule], findings: &mut Findings) {
+        Self::check_each_with_streams(upstreams, findings, |control_plane, _, found| {
+            control_plane.general.check_header_keys(rules, found);
+        });
+    }
+
+    /// Has `check` report what is wrong with each control plane that has streams for parameter sets.
+    fn check_each_with_streams(
+        upstreams: &[Read<Self>],
+        findings: &mut Findings,
+        check: impl Fn(&ControlPlane, &ParameterStreams, &mut Findings),
+    ) {
         for (i, upstream) in upstreams.iter().enumerate() {
             let Ok(Self { source: Source::ControlPlane(control_plane), .. }) = upstream else { continue };
             if let Some(parameters) = &control_plane.parameters {
                 let mut found = Findings::of_section(&format!("upstream[{i}]"));
-                parameters.node.check_verify(has_identities, &mut found);
+                check(control_plane, parameters, &mut found);
                 findings.extend(found);
             }
         }

@@ -37,6 +37,9 @@ pub struct NodeTemplate {
     /// node, by `{node.FIELD}`.
     #[serde(with = "text")]
     pub verify: Vec<Template>,
+    /// The placeholders in headers, sorted: clients that differ in their values have sets of their own.
+    #[serde(skip)]
+    pub header_values: Vec<String>,
 }
 
 impl Default for NodeTemplate {
@@ -51,6 +54,7 @@ impl Default for NodeTemplate {
             max_size: ByteSize::kib::<64>(),
             unique_id: true,
             verify: Vec::new(),
+            header_values: Vec::new(),
         }
     }
 }
