@@ -2,6 +2,7 @@
 //!
 //! Keeps it within limits: how much is wanted of each authority, and how fast that grows. Never connects to an upstream.
 
+mod counts;
 mod queue;
 mod sets;
 
@@ -67,6 +68,8 @@ struct State {
     authorities: HashMap<String, Authority>,
     /// By authority and limit. Authorities without limits are one.
     refused: BTreeMap<(String, &'static str), u64>,
+    /// By authority: idle sets that have given way to others.
+    displaced: BTreeMap<String, u64>,
     /// As far as is known.
     now: Option<Instant>,
     /// When no set was found idle.
@@ -193,7 +196,8 @@ impl Limits {
         if state.sets.add_to(&parameters) {
             return Ok(());
         }
-        state.sets.check(&parameters, sets)?;
+        let node_id = sets.node_id_of(&parameters);
+        state.sets.check(&parameters, node_id.as_deref(), sets.max)?;
         self.check_client(Item::ParameterSet, || format!("parameters {parameters}"), quota, now)?;
         if let Some(limit) = limits.new_parameter_sets {
             if !state.new_sets.has_room(limit, now) {
@@ -203,7 +207,7 @@ impl Limits {
             state.new_sets.put();
         }
         let charge = quota.map(|quota| Charge::new(quota, Item::ParameterSet));
-        state.sets.insert(parameters, sets, charge);
+        state.sets.insert(parameters, node_id, charge);
         Ok(())
     }
 }
@@ -298,7 +302,8 @@ impl Demand {
                 if !counted.sets.add_to(&parameters) {
                     // Who was the first to ask for it pays on.
                     let charge = before.take_charge(&parameters);
-                    counted.sets.insert(parameters, sets, charge);
+                    let node_id = sets.node_id_of(&parameters);
+                    counted.sets.insert(parameters, node_id, charge);
                 }
             }
             changes.want(None, (type_url, locator));
@@ -344,16 +349,6 @@ impl Demand {
     /// Time has passed.
     pub(crate) fn tick(&self, now: Instant) {
         self.state.lock().now = Some(now);
-    }
-
-    /// How often something was wanted anew.
-    pub(crate) fn renewals(&self) -> u64 {
-        self.state.lock().renewals
-    }
-
-    /// How much was refused, by authority and limit; what is refused again when nobody has asked again, once.
-    pub(crate) fn refused(&self) -> BTreeMap<(String, &'static str), u64> {
-        self.state.lock().refused.clone()
     }
 
     pub(crate) fn waiting(&self) -> u64 {

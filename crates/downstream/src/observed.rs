@@ -39,6 +39,13 @@ pub(crate) fn observe(database: &Database) {
         }
     });
 
+    let displacing = database.clone();
+    weir_metrics::DATABASE_PARAMETER_SETS_DISPLACED.observe(move |observer| {
+        for (authority, count) in displacing.displaced_sets() {
+            observer.observe(count, &[KeyValue::new("authority", authority)]);
+        }
+    });
+
     let counts = Arc::new(Counts { database: database.clone(), last: Mutex::default() });
     let shown: [(&Instrument, Number); 6] = [
         (&weir_metrics::DATABASE_RESOURCES, |statistics| statistics.variants),

@@ -48,6 +48,8 @@ instruments! {
         "Resources that upstream did not refresh within their time to live";
     DATABASE_LOCK_HOLD_TIME = Histogram "weir.database.lock_hold_time" "s" []
         "For how long the lock of a type was held, where it was 0.1 ms or longer";
+    DATABASE_PARAMETER_SETS_DISPLACED = Counter "weir.database.parameter_sets_displaced" "{set}" ["authority"]
+        "Idle parameter sets that gave way to new ones, which had no room or the same node id";
     DATABASE_REFUSED = Counter "weir.database.refused" "{subscription}" ["authority", "limit"]
         "Subscriptions that were refused when clients asked for them, since too much would be asked of upstream";
     DATABASE_RESOURCES = Gauge "weir.database.resources" "{resource}" ["type"]

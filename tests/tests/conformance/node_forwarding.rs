@@ -11,7 +11,7 @@ use weir_testkit::constraints::locator;
 use weir_testkit::node::NodeBuilder;
 use weir_testkit::resource::metadata;
 use weir_testkit::wait::until;
-use weir_testkit::{Dialect, FakeControlPlane, Published, node, type_url};
+use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
 use weir_upstream::{Naming, NodeTemplate};
 use weir_wire::discovery::Node;
 
@@ -62,6 +62,20 @@ async fn in_each_dialect(upstream: &str, test: impl AsyncFn(FakeControlPlane, We
     }
 }
 
+/// Has the control plane serve `c` by the role of a node: its text is the role.
+fn publish_roles(control_plane: &FakeControlPlane) {
+    for role in ["web", "db"] {
+        control_plane.set(Published::text(type_url("cds"), "c", role).for_metadata("role", role));
+    }
+}
+
+/// A client that has subscribed to `c`.
+async fn asking(weir: &Weir, dialect: Dialect, node: &NodeBuilder) -> XdsClient {
+    let mut client = weir.proxy.client_of(dialect, node).await;
+    client.subscribe(type_url("cds"), &["c"]);
+    client
+}
+
 fn of_role(id: &str, role: &str) -> NodeBuilder {
     node(id).metadata("labels.role", role).metadata("role", role).metadata("secret", "x")
 }
@@ -71,14 +85,11 @@ async fn p19_each_client_is_served_by_its_own_node() {
     const FORWARD: &str = "node.forward = ['id', 'metadata.role', 'metadata.labels']";
     let cds = type_url("cds");
     in_each_dialect(FORWARD, async |control_plane, weir, dialect| {
-        for role in ["web", "db"] {
-            control_plane.set(Published::text(cds, "c", role).for_metadata("role", role));
-        }
+        publish_roles(&control_plane);
         let mut clients = Vec::new();
         // The second of the same node shares the set of the first.
         for (id, role) in [("a", "web"), ("b", "db"), ("b", "db"), ("c", "web")] {
-            let mut client = weir.proxy.client_of(dialect, &of_role(id, role)).await;
-            client.subscribe(cds, &["c"]);
+            let mut client = asking(&weir, dialect, &of_role(id, role)).await;
             assert_eq!(client.accept(cds).await.resource("c").text(), role, "{id}");
             clients.push(client);
         }
@@ -109,15 +120,11 @@ async fn p19_a_client_that_comes_back_with_another_node_has_another_set_and_the_
     let cds = type_url("cds");
     const SHARED: &str = "node = { forward = ['id', 'metadata'], unique_id = false }";
     in_each_dialect(SHARED, async |control_plane, weir, dialect| {
-        for role in ["web", "db"] {
-            control_plane.set(Published::text(cds, "c", role).for_metadata("role", role));
-        }
-        let mut first = weir.proxy.client_of(dialect, &of_role("a", "web")).await;
-        first.subscribe(cds, &["c"]);
+        publish_roles(&control_plane);
+        let mut first = asking(&weir, dialect, &of_role("a", "web")).await;
         assert_eq!(first.accept(cds).await.resource("c").text(), "web");
         control_plane.pause();
-        let mut again = weir.proxy.client_of(dialect, &of_role("a", "db")).await;
-        again.subscribe(cds, &["c"]);
+        let mut again = asking(&weir, dialect, &of_role("a", "db")).await;
         control_plane
             .wait_for("the stream of the second set", |state| (state.streams.len() == 2).then_some(()))
             .await;
@@ -155,11 +162,9 @@ async fn p19_a_node_that_is_too_large_to_forward_is_refused() {
     const SMALL: &str = "node = { forward = ['id', 'metadata.role'], max_size = '100B' }";
     in_each_dialect(SMALL, async |control_plane, weir, dialect| {
         control_plane.set(Published::text(cds, "c", "1"));
-        let mut client = weir.proxy.client_of(dialect, &of_role("a", "short")).await;
-        client.subscribe(cds, &["c"]);
+        let mut client = asking(&weir, dialect, &of_role("a", "short")).await;
         client.accept(cds).await;
-        let mut large = weir.proxy.client_of(dialect, &of_role("b", &"long".repeat(25))).await;
-        large.subscribe(cds, &["c"]);
+        let mut large = asking(&weir, dialect, &of_role("b", &"long".repeat(25))).await;
         let status = large.closed().await;
         assert_eq!(status.code(), tonic::Code::InvalidArgument);
         for part in ["id, metadata.role", "at most 100 bytes (upstream.node.max_size), got 1"] {
@@ -174,14 +179,10 @@ async fn p19_a_node_that_is_too_large_to_forward_is_refused() {
 async fn u15_two_sets_in_use_never_share_a_node_id() {
     let cds = type_url("cds");
     in_each_dialect("node.forward = ['id', 'metadata']", async |control_plane, weir, dialect| {
-        for role in ["web", "db"] {
-            control_plane.set(Published::text(cds, "c", role).for_metadata("role", role));
-        }
-        let mut first = weir.proxy.client_of(dialect, &of_role("a", "web")).await;
-        first.subscribe(cds, &["c"]);
+        publish_roles(&control_plane);
+        let mut first = asking(&weir, dialect, &of_role("a", "web")).await;
         assert_eq!(first.accept(cds).await.resource("c").text(), "web");
-        let mut other = weir.proxy.client_of(dialect, &of_role("a", "db")).await;
-        other.subscribe(cds, &["c"]);
+        let mut other = asking(&weir, dialect, &of_role("a", "db")).await;
         let refused = other.accept(cds).await;
         assert_eq!(refused.error_codes(), [("c", tonic::Code::ResourceExhausted)]);
         assert!(format!("{refused:?}").contains("would share the node id \\\"a\\\""), "{refused:?}");
@@ -190,12 +191,12 @@ async fn u15_two_sets_in_use_never_share_a_node_id() {
         // The idle set gives way.
         until("the first to be gone", async || {
             weir.let_some_time_pass();
-            let mut again = weir.proxy.client_of(dialect, &of_role("a", "db")).await;
-            again.subscribe(cds, &["c"]);
+            let mut again = asking(&weir, dialect, &of_role("a", "db")).await;
             let received = again.accept(cds).await;
             (!received.resources.is_empty()).then(|| assert_eq!(received.resource("c").text(), "db"))
         })
         .await;
+        assert_eq!(weir.proxy.database.displaced_sets(), [(String::new(), 1)].into());
         control_plane
             .wait_for("one stream to be left", |state| (state.open_streams().count() == 1).then_some(()))
             .await;
@@ -211,20 +212,17 @@ async fn p15_idle_sets_give_way_to_those_that_would_be_too_many() {
         control_plane.set(Published::text(cds, "c", "1"));
         let mut clients = Vec::new();
         for id in ["a", "b"] {
-            let mut client = weir.proxy.client_of(dialect, &node(id)).await;
-            client.subscribe(cds, &["c"]);
+            let mut client = asking(&weir, dialect, &node(id)).await;
             assert_eq!(client.accept(cds).await.resource("c").text(), "1");
             clients.push(client);
         }
-        let mut third = weir.proxy.client_of(dialect, &node("c")).await;
-        third.subscribe(cds, &["c"]);
+        let mut third = asking(&weir, dialect, &node("c")).await;
         assert_eq!(third.accept(cds).await.error_codes(), [("c", tonic::Code::ResourceExhausted)]);
         drop(third);
         clients.truncate(1);
         until("the second to be gone", async || {
             weir.let_some_time_pass();
-            let mut third = weir.proxy.client_of(dialect, &node("c")).await;
-            third.subscribe(cds, &["c"]);
+            let mut third = asking(&weir, dialect, &node("c")).await;
             (!third.accept(cds).await.resources.is_empty()).then_some(())
         })
         .await;

@@ -78,6 +78,10 @@ impl Database {
             return false;
         }
         self.give_up_sets(of, &idle);
+        self.0.demand.note_displaced(of, idle.len());
+        for parameters in idle.keys() {
+            tracing::debug!(authority = of, %parameters, "idle parameter set gave way to a new one");
+        }
         true
     }
 

@@ -45,6 +45,11 @@ impl Database {
         self.0.demand.refused()
     }
 
+    /// How many idle parameter sets have given way to others since the start, by authority.
+    pub fn displaced_sets(&self) -> BTreeMap<String, u64> {
+        self.0.demand.displaced()
+    }
+
     /// Has everything that is wanted of `authority` stated again, once: to a source that has received nothing of it.
     pub fn ask_anew(&self, authority: &str) {
         {

@@ -23,6 +23,13 @@ pub struct ParameterSets {
 #[derive(Clone)]
 pub struct NodeIdOf(Arc<dyn Fn(&DynamicParameters) -> String + Send + Sync>);
 
+impl ParameterSets {
+    /// The node id of a set, where no other set may have it.
+    pub(super) fn node_id_of(&self, parameters: &DynamicParameters) -> Option<String> {
+        self.node_id.as_ref().map(|NodeIdOf(make)| make(parameters))
+    }
+}
+
 impl NodeIdOf {
     /// The id that `make` makes of the parameters of a set.
     pub fn new(make: impl Fn(&DynamicParameters) -> String + Send + Sync + 'static) -> Self {
@@ -59,24 +66,22 @@ impl WantedSets {
         self.sets.get_mut(parameters).map(|set| set.subscriptions += 1).is_some()
     }
 
-    /// Whether there may be a set of these parameters beside the others.
+    /// Whether there may be a set of these parameters, with this node id, beside the others.
     ///
     /// # Errors
-    /// When there are too many, or another set has its node id.
+    /// When there are as many as there may be, or another set has its node id.
     pub(super) fn check(
         &self,
         parameters: &DynamicParameters,
-        limits: &ParameterSets,
+        node_id: Option<&str>,
+        max: usize,
     ) -> Result<(), Refusal> {
-        if let Some(NodeIdOf(make)) = &limits.node_id {
-            let id = make(parameters);
-            if let Some(holder) = self.by_id.get(&id) {
-                let (parameters, holder) = (parameters.clone(), holder.clone());
-                return Err(Refusal::SharedNodeId { id, parameters, holder });
-            }
+        if let Some((id, holder)) = node_id.and_then(|id| self.by_id.get_key_value(id)) {
+            let (id, parameters, holder) = (id.clone(), parameters.clone(), holder.clone());
+            return Err(Refusal::SharedNodeId { id, parameters, holder });
         }
-        if self.sets.len() >= limits.max {
-            return Err(Refusal::TooManyParameterSets { parameters: parameters.clone(), max: limits.max });
+        if self.sets.len() >= max {
+            return Err(Refusal::TooManyParameterSets { parameters: parameters.clone(), max });
         }
         Ok(())
     }
@@ -85,10 +90,9 @@ impl WantedSets {
     pub(super) fn insert(
         &mut self,
         parameters: DynamicParameters,
-        limits: &ParameterSets,
+        node_id: Option<String>,
         charge: Option<Charge>,
     ) {
-        let node_id = limits.node_id.as_ref().map(|NodeIdOf(make)| make(&parameters));
         if let Some(id) = &node_id {
             self.by_id.insert(id.clone(), parameters.clone());
         }
