@@ -8,6 +8,7 @@
 mod clients;
 mod control_planes;
 mod emptied;
+mod forwarded;
 mod java_withholds;
 mod lane;
 mod observed;

@@ -12,7 +12,6 @@ use weir_testkit::wait::until;
 
 use super::XdsServer;
 use super::kubernetes::Kubernetes;
-use crate::clients::Client;
 use crate::lane::World;
 
 /// The id of its clients: a gateway of a namespace.
@@ -27,6 +26,8 @@ pub struct Istiod {
     kubernetes: Kubernetes,
     address: SocketAddr,
     directory: TempDir,
+    /// Whether it takes the identity of a client from a header, and compares it with the node.
+    authenticates: bool,
 }
 
 impl Istiod {
@@ -35,7 +36,7 @@ impl Istiod {
         let directory = TempDir::with_prefix("weir-istiod-").expect("a temporary directory");
         let kubernetes = Kubernetes::start().await;
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let istiod = Self { child: None, kubernetes, address, directory };
+        let istiod = Self { child: None, kubernetes, address, directory, authenticates: false };
         std::fs::create_dir(istiod.path("resources")).expect("make a directory");
         // What Envoy gets of Istio's agent, and filters that only Istio's proxy has.
         let mesh = json!({ "enableAutoMtls": false, "enablePrometheusMerge": false, "defaultProviders": {} });
@@ -44,16 +45,21 @@ impl Istiod {
         istiod
     }
 
+    /// As it is, and with the identity of each client from its `x-forwarded-client-cert`.
+    pub fn authenticating(self) -> Self {
+        Self { authenticates: true, ..self }
+    }
+
     /// Where xDS clients connect to.
     pub fn server(&self) -> XdsServer {
         XdsServer { address: self.address, tls: None }
     }
 
     /// Replaces all resources, also while it is stopped.
-    pub fn publish(&self, world: &World, client: &Client) {
+    pub fn publish(&self, world: &World, port: impl Fn(&str) -> u16) {
         let mut resources = Vec::new();
         for (target, (cluster, server)) in world {
-            resources.push(gateway(target, client.port(target)));
+            resources.push(gateway(target, port(target)));
             resources.push(virtual_service(target, cluster));
             resources.push(service_entry(cluster, *server));
         }
@@ -81,6 +87,9 @@ impl Istiod {
         command.arg("--meshConfig").arg(self.path("mesh.yaml"));
         command.env("ENABLE_CA_SERVER", "false").env("PILOT_ENABLE_ALPN_FILTER", "false");
         command.env("PILOT_ENABLE_METADATA_EXCHANGE", "false").env("HOME", self.directory.path());
+        if self.authenticates {
+            command.env("TRUSTED_GATEWAY_CIDR", "127.0.0.1/32").env("XDS_AUTH_PLAINTEXT", "true");
+        }
         command.current_dir(self.directory.path());
         let mut child = Child::start("istiod", &mut command).showing(|line| line.contains("error"));
         let address = self.address;

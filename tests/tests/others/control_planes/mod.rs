@@ -14,7 +14,7 @@ use weir_testkit::process::{ClientTls, no_go, no_java};
 use super::clients::Client;
 use super::lane::{Between, NodeKey, World};
 pub use envoy_gateway::{EnvoyGateway, Gateway};
-use istiod::Istiod;
+pub use istiod::{CLIENT as ISTIO_GATEWAY, Istiod};
 pub use steered::Steered;
 
 /// What can be tested.
@@ -168,7 +168,7 @@ impl ControlPlane {
             }
             Self::Istiod(program) => {
                 let published = Instant::now();
-                program.publish(world, client);
+                program.publish(world, |target| client.port(target));
                 published
             }
             Self::EnvoyGateway(program) => {

@@ -45,12 +45,21 @@ impl Steered {
 
     /// Replaces all resources, also while it is stopped.
     pub async fn publish(&mut self, world: &World, client: &Client) {
-        self.put(&resources(world, client)).await;
+        self.publish_for(self.node, world, client).await;
+    }
+
+    /// Replaces all resources of another node.
+    pub async fn publish_for(&self, node: &str, world: &World, client: &Client) {
+        self.put_for(node, &resources(world, client)).await;
     }
 
     /// Replaces all resources by these.
     pub async fn put(&self, resources: &[Value]) {
-        self.steer("PUT", &format!("/resources?node={}", self.node), &json!(resources).to_string()).await;
+        self.put_for(self.node, resources).await;
+    }
+
+    async fn put_for(&self, node: &str, resources: &[Value]) {
+        self.steer("PUT", &format!("/resources?node={node}"), &json!(resources).to_string()).await;
     }
 
     /// Ends all streams, and listens no more.
