@@ -67,7 +67,7 @@ pub use resources::{
 pub use store::Store;
 pub use time::{rfc3339, seconds, seconds_since};
 pub use unavailable::Lacking;
-pub use upstreams::{LastError, Unconfirmed, Upstream, UpstreamState, WithheldRemovals};
+pub use upstreams::{LastError, Unconfirmed, Upstream, UpstreamConnection, UpstreamState, WithheldRemovals};
 
 /// What the admin server shows. All methods are called often, and none may block.
 pub trait Instance: Send + Sync + 'static {

@@ -4,6 +4,7 @@ mod removals;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::SystemTime;
 
 use axum::extract::State;
@@ -37,6 +38,8 @@ pub struct Upstream {
     pub carries: String,
     /// Where it is connected to; for files, where they are.
     pub endpoint: Option<String>,
+    /// The connection that it is on, which other streams may share; null where it is polled, or not connected.
+    pub connection: Option<UpstreamConnection>,
     /// Since when it is connected, or not.
     #[serde(with = "crate::time")]
     #[schema(value_type = String)]
@@ -51,6 +54,16 @@ pub struct Upstream {
     pub unconfirmed: Vec<Unconfirmed>,
     /// The removals that are too many to be believed at once, and wait to be confirmed.
     pub withheld: Vec<WithheldRemovals>,
+}
+
+/// A connection to a control plane.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct UpstreamConnection {
+    /// Never given twice for one authority.
+    pub id: u64,
+    /// Where it goes to.
+    #[schema(value_type = String)]
+    pub address: SocketAddr,
 }
 
 /// Whether a stream to a control plane is of use.

@@ -154,8 +154,10 @@ instruments! {
         "How long acknowledgements waited for subscribers";
     UPSTREAM_AGE = Gauge "weir.upstream.age" "s" ["authority"]
         "For how long no stream to a control plane was connected or lost";
-    UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{connection}" ["authority", "dialect"]
-        "Connections made to control planes";
+    UPSTREAM_CONNECTIONS = UpDownCounter "weir.upstream.connections" "{connection}" ["authority", "dialect"]
+        "Connections to control planes, which upstream streams share";
+    UPSTREAM_CONNECTS = Counter "weir.upstream.connects" "{stream}" ["authority", "dialect"]
+        "Streams connected to control planes, each by a connection of its own or one that it shares";
     UPSTREAM_DEBOUNCED = Counter "weir.upstream.debounced" "{response}" ["authority", "dialect", "type"]
         "Responses of control planes whose changes were made one with those of another";
     UPSTREAM_DISCONNECTS = Counter "weir.upstream.disconnects" "{stream}" ["authority", "dialect"]

@@ -94,8 +94,9 @@ impl Client {
         let writer = Writer { form, node: introduce(node), node_always: false };
         let (settings, sink) = (Arc::new(settings), ChannelSink(sender));
         let stream = UpstreamStream::new(UpstreamSession::new(machine), settings, false, sink);
-        let (subscribers_done, pace, archive) = Default::default();
-        let driver = Driver { stream, method, writer, commands: receiver, subscribers_done, pace, archive };
+        let (subscribers_done, connections, archive) = Default::default();
+        let driver =
+            Driver { stream, method, writer, commands: receiver, subscribers_done, connections, archive };
         tokio::spawn(driver.run());
         Self { commands, events }
     }

@@ -7,20 +7,19 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use crate::Settings;
+use crate::connections::{Addresses, Link};
 use crate::lookup::{Lookup, System};
+use crate::socket::{Io, Stream, Watch};
 
 /// Makes connections.
 #[derive(Clone, Debug)]
@@ -31,6 +30,15 @@ pub(crate) struct Connector<L = System> {
     timeout: Duration,
     /// Where to, whatever is asked for.
     to: Option<Uri>,
+    /// The connection that is made, where streams share it.
+    shared: Option<SharedLink>,
+}
+
+/// A connection that streams share, and what it has in common with others.
+#[derive(Clone, Debug)]
+struct SharedLink {
+    link: Weak<Link>,
+    addresses: Arc<Addresses>,
 }
 
 /// Why there is no connection.
@@ -48,6 +56,10 @@ pub(crate) enum ConnectError {
     NoTls(Uri),
     #[error("no connection to {0} within {1:?}")]
     Timeout(Uri, Duration),
+    #[error("{0} has sent no settings (HTTP/2) within {1:?}")]
+    NoSettings(Uri, Duration),
+    #[error("the connection has ended")]
+    Ended,
 }
 
 fn list(tried: &[(SocketAddr, io::Error)]) -> String {
@@ -57,7 +69,13 @@ fn list(tried: &[(SocketAddr, io::Error)]) -> String {
 
 impl Connector {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { lookup: System, tls: settings.tls.clone(), timeout: settings.connect_timeout, to: None }
+        Self {
+            lookup: System,
+            tls: settings.tls.clone(),
+            timeout: settings.connect_timeout,
+            to: None,
+            shared: None,
+        }
     }
 }
 
@@ -65,6 +83,11 @@ impl<L: Lookup> Connector<L> {
     /// Connects to `uri` only.
     pub(crate) fn to(self, uri: Uri) -> Self {
         Self { to: Some(uri), ..self }
+    }
+
+    /// Makes the connection `link`, once, to one of the addresses with the fewest.
+    pub(crate) fn of(self, link: &Arc<Link>, addresses: Arc<Addresses>) -> Self {
+        Self { shared: Some(SharedLink { link: Arc::downgrade(link), addresses }), ..self }
     }
 
     /// A connection to whoever listens at `uri`.
@@ -81,11 +104,15 @@ impl<L: Lookup> Connector<L> {
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
         let found = self.lookup.addresses(host, port).await;
-        let addresses = found.map_err(|error| ConnectError::Lookup { host: host.to_owned(), error })?;
+        let mut addresses = found.map_err(|error| ConnectError::Lookup { host: host.to_owned(), error })?;
         if addresses.is_empty() {
             return Err(ConnectError::NoAddress(host.to_owned()));
         }
-        let socket = first_reachable(&addresses, deadline).await?;
+        let spread = self.shared.as_ref().map(|shared| &*shared.addresses);
+        if let Some(spread) = spread {
+            spread.order(&mut addresses);
+        }
+        let (address, socket) = first_reachable(&addresses, spread, deadline).await?;
         // Requests are small, and must not wait for each other's acknowledgements.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "set TCP_NODELAY");
@@ -95,31 +122,33 @@ impl<L: Lookup> Connector<L> {
             (Some(tls), true) => Stream::Tls(Box::new(tls.connect(host, socket).await?)),
             (None, true) => return Err(ConnectError::NoTls(uri.clone())),
         };
-        Ok(Io(TokioIo::new(stream)))
+        let watch = self.shared.as_ref().map(|SharedLink { link, addresses }| {
+            link.upgrade().iter().for_each(|link| link.connected(address));
+            Watch::new(link.clone(), addresses.opened(address))
+        });
+        Ok(Io::new(stream, watch))
     }
 }
 
 /// Each address gets an equal share of the time that is left, so that one that does not answer leaves some to others.
-async fn first_reachable(addresses: &[SocketAddr], deadline: Instant) -> Result<TcpStream, ConnectError> {
+async fn first_reachable(
+    addresses: &[SocketAddr],
+    spread: Option<&Addresses>,
+    deadline: Instant,
+) -> Result<(SocketAddr, TcpStream), ConnectError> {
     let mut tried = Vec::new();
     for (i, address) in addresses.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
         let share = left / u32::try_from(addresses.len() - i).unwrap_or(u32::MAX);
-        match timeout(share, TcpStream::connect(address)).await {
-            Ok(Ok(socket)) => return Ok(socket),
-            Ok(Err(error)) => tried.push((*address, error)),
-            Err(_) => tried.push((*address, io::ErrorKind::TimedOut.into())),
-        }
+        let error = match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(socket)) => return Ok((*address, socket)),
+            Ok(Err(error)) => error,
+            Err(_) => io::ErrorKind::TimedOut.into(),
+        };
+        spread.iter().for_each(|spread| spread.failed(*address));
+        tried.push((*address, error));
     }
     Err(ConnectError::Unreachable(tried))
-}
-
-/// A connection, as the HTTP library takes it.
-pub(crate) struct Io(TokioIo<Stream>);
-
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl<L: Lookup> Service<Uri> for Connector<L> {
@@ -134,103 +163,15 @@ impl<L: Lookup> Service<Uri> for Connector<L> {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connector = self.clone();
         let uri = connector.to.clone().unwrap_or(uri);
-        Box::pin(async move { connector.connect(uri).await })
-    }
-}
-
-impl Connection for Io {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl hyper::rt::Read for Io {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: hyper::rt::ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
-    }
-}
-
-impl hyper::rt::Write for Io {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-        }
+        let link = connector.shared.as_ref().map(|shared| shared.link.upgrade());
+        // Streams on it are opened anew by whoever has them, on another one.
+        let may_connect = link.is_none_or(|link| link.is_some_and(|link| link.begin()));
+        Box::pin(async move {
+            match may_connect {
+                true => connector.connect(uri).await,
+                false => Err(ConnectError::Ended),
+            }
+        })
     }
 }
 
@@ -244,7 +185,7 @@ mod tests {
     use super::*;
 
     fn connector<L>(lookup: L) -> Connector<L> {
-        Connector { lookup, tls: None, timeout: Duration::from_secs(10), to: None }
+        Connector { lookup, tls: None, timeout: Duration::from_secs(10), to: None, shared: None }
     }
 
     /// What every name stands for at the time.
@@ -284,9 +225,40 @@ mod tests {
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let gone = held.local_addr().unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
-        first_reachable(&[gone, good], deadline).await.unwrap();
-        let error = first_reachable(&[gone], deadline).await.unwrap_err().to_string();
+        first_reachable(&[gone, good], None, deadline).await.unwrap();
+        let error = first_reachable(&[gone], None, deadline).await.unwrap_err().to_string();
         assert_eq!(error, format!("connect to {gone}: Connection refused (os error 111)"));
+    }
+
+    /// What every name stands for.
+    #[derive(Clone)]
+    struct Fixed(Vec<SocketAddr>);
+
+    impl Lookup for Fixed {
+        async fn addresses(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
+            Ok(self.0.clone())
+        }
+    }
+
+    #[tokio::test]
+    async fn u16_connections_that_are_shared_are_spread_over_the_addresses_of_an_endpoint() {
+        let listeners = [listener().await, listener().await, listener().await];
+        let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
+        let settings =
+            Arc::new(Settings::new("", Vec::new(), crate::Naming::Native { node: Default::default() }));
+        let (spread, mut open) = (Arc::new(Addresses::default()), Vec::new());
+        for (id, expected) in [0, 1, 2, 0, 1].into_iter().enumerate() {
+            let link = Arc::new(Link::new(id as u64, Arc::clone(&settings), "a"));
+            let mut connector = connector(Fixed(addresses.clone())).of(&link, Arc::clone(&spread));
+            open.push(connector.call(Uri::from_static("http://a")).await.unwrap());
+            listeners[expected].accept().await.unwrap();
+            let again = connector.call(Uri::from_static("http://a")).await;
+            assert!(matches!(again, Err(ConnectError::Ended)), "it is made once");
+        }
+        open.remove(2);
+        let link = Arc::new(Link::new(9, settings, "a"));
+        connector(Fixed(addresses)).of(&link, spread).call(Uri::from_static("http://a")).await.unwrap();
+        listeners[2].accept().await.unwrap();
     }
 
     #[tokio::test]

@@ -65,7 +65,7 @@ async fn keep(settings: Arc<Settings>, status: StreamStatus) {
                     tracing::info!(authority, %endpoint, index, "upstream reached; nothing is subscribed yet");
                 }
                 (reported, held) = (false, None);
-                status.connected(endpoint, index);
+                status.connected(endpoint, index, None);
                 status.in_sync(true);
                 failover.opened(index, now());
                 failover.expect(false, now());

@@ -46,6 +46,8 @@ pub struct Settings {
     pub debounce: Option<Debounce>,
     /// How long to wait between attempts to connect.
     pub backoff: Backoff,
+    /// How many streams share a connection at most.
+    pub streams_per_connection: usize,
     /// How many streams connect in a second, those of all parameter sets together; without a limit where there is none.
     pub connects_per_second: Option<u32>,
     /// What it takes for an endpoint to be a good one.
@@ -144,6 +146,7 @@ impl Settings {
             endpoint_guard: None,
             debounce: None,
             backoff: Backoff::default(),
+            streams_per_connection: 100,
             connects_per_second: None,
             trial: Trial::default(),
             shared_versions: false,

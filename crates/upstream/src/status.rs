@@ -14,6 +14,7 @@ use weir_types::{DynamicParameters, Name, TypeUrl};
 
 use self::readiness::Start;
 use crate::Lane;
+use crate::connections::Carrier;
 use crate::files::Problem;
 use crate::propagation::{Propagated, Recent};
 use crate::stream::Command;
@@ -33,6 +34,8 @@ pub struct StreamState {
     pub idle: bool,
     /// Where it is connected to, while it is; for files, where they are, once they are read.
     pub endpoint: Option<String>,
+    /// The connection to it, where streams share it.
+    pub carrier: Option<Carrier>,
     /// Which of the endpoints that is, or was at last, in order of preference from 0.
     pub index: usize,
     /// Whether something is known of everything that was asked for on the current stream.
@@ -143,6 +146,7 @@ impl Status {
             lane,
             idle: false,
             endpoint: None,
+            carrier: None,
             index: 0,
             in_sync: false,
             since,
@@ -189,9 +193,9 @@ impl StreamStatus {
         registry.note_answered(&authority, SystemTime::now());
     }
 
-    pub(crate) fn connected(&self, endpoint: &str, index: usize) {
+    pub(crate) fn connected(&self, endpoint: &str, index: usize, carrier: Option<Carrier>) {
         self.change(|state| {
-            (state.endpoint, state.index) = (Some(endpoint.to_owned()), index);
+            (state.endpoint, state.index, state.carrier) = (Some(endpoint.to_owned()), index, carrier);
             (state.in_sync, state.since) = (false, SystemTime::now());
         });
     }
@@ -202,7 +206,7 @@ impl StreamStatus {
             if state.endpoint.take().is_some() {
                 state.since = SystemTime::now();
             }
-            state.in_sync = false;
+            (state.in_sync, state.carrier) = (false, None);
         });
     }
 

@@ -17,11 +17,11 @@ use weir_types::{DynamicParameters, Form, ResourceLocator, TypeUrl};
 use self::set::StreamSet;
 use crate::assignment::{Lane, Role};
 use crate::codec::Writer;
+use crate::connections::Connections;
 use crate::contact::Contact;
 use crate::driver::{Archive, DatabaseSink, Destinations, Driver, StreamName};
 use crate::metrics::Metrics;
 use crate::node::introduce;
-use crate::pace::ConnectPace;
 use crate::prefetch::Prefetcher;
 use crate::propagation::Propagation;
 use crate::refusal::refuse;
@@ -48,8 +48,8 @@ struct Context {
     tasks: JoinSet<()>,
     /// Notified when a stream is open, or could not be opened.
     tried: Arc<Notify>,
-    /// When its streams may connect.
-    pace: Arc<ConnectPace>,
+    /// What its streams connect by.
+    connections: Arc<Connections>,
 }
 
 // === impl Streams ===
@@ -57,8 +57,8 @@ struct Context {
 impl Streams {
     pub(crate) fn new(database: Database, settings: Arc<Settings>, status: Status) -> Self {
         let metrics = Metrics::new(&settings.authority, settings.speech());
-        let (tasks, tried, pace) = Default::default();
-        let context = Context { database, settings, status, metrics, tasks, tried, pace };
+        let (tasks, tried, connections) = Default::default();
+        let context = Context { database, settings, status, metrics, tasks, tried, connections };
         Self { context, sets: HashMap::new(), unserved: HashSet::new(), contact: None }
     }
 
@@ -237,8 +237,9 @@ impl Context {
         let session = UpstreamSession::new(machine);
         let stream = UpstreamStream::new(session, Arc::clone(settings), archive.is_some(), sink);
         let writer = Writer { form, node: introduce(node), node_always: false };
-        let pace = Arc::clone(&self.pace);
-        let driver = Driver { stream, method, writer, commands: receiver, subscribers_done, pace, archive };
+        let connections = Arc::clone(&self.connections);
+        let driver =
+            Driver { stream, method, writer, commands: receiver, subscribers_done, connections, archive };
         self.tasks.spawn(driver.run());
         commands
     }

@@ -1,7 +1,7 @@
 //! One stream to a control plane, the same to the eye in both dialects, over every service, and where it is polled.
 
-use std::error::Error;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -9,10 +9,9 @@ use opentelemetry::trace::SpanContext;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
-use tonic::codegen::http::Uri;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataMap;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Extensions, Status, Streaming};
 use weir_protocol::Dialect;
 use weir_protocol::client::{Request, Response};
@@ -22,7 +21,8 @@ use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
 use crate::arrival::{self, Arrival, Moment, Timed};
 use crate::codec::{Writer, read_delta, read_sotw};
-use crate::connector::Connector;
+use crate::connections::{Carrier, Connections, Lease, Slot};
+use crate::driver::chain;
 use crate::rest;
 use crate::{Services, Settings};
 
@@ -33,6 +33,8 @@ pub(crate) const REQUEST_BUFFER: usize = 4;
 pub(crate) struct Open {
     pub(crate) requests: mpsc::Sender<Request>,
     pub(crate) responses: Responses,
+    /// Its place on the connection; none where it is polled.
+    pub(crate) slot: Option<Arc<Slot>>,
 }
 
 /// None in it is the word that there is nothing new.
@@ -41,33 +43,36 @@ pub(crate) type Responses = Pin<Box<dyn Stream<Item = Result<Option<(Response, A
 /// Somebody who listens.
 #[derive(Clone)]
 pub(crate) enum Peer {
-    Grpc(Channel),
+    Grpc(Lease),
     Rest(Box<rest::Http>, TypeUrl),
 }
 
-/// A connection to `endpoint`.
-pub(crate) async fn connect(
-    settings: &Settings,
-    endpoint: &str,
-    method: &Method,
-) -> Result<Peer, Box<dyn Error + Send + Sync>> {
-    if let (Services::Rest(polling), Some(type_url)) = (settings.services, &method.implied) {
-        let http = rest::connect(settings, polling, endpoint, method).await?;
-        return Ok(Peer::Rest(Box::new(http), type_url.clone()));
+impl Peer {
+    /// The connection to it, where streams share it.
+    pub(crate) fn carrier(&self) -> Option<Carrier> {
+        match self {
+            Self::Grpc(lease) => lease.slot.carrier(),
+            Self::Rest(..) => None,
+        }
     }
-    let uri: Uri = endpoint.parse()?;
-    // With TLS of its own compiled in, tonic takes https from no other connector; the URL is between us and ours.
-    let channel = Endpoint::from_static("http://endpoint")
-        .origin(uri.clone())
-        .http2_keep_alive_interval(settings.keepalive_interval)
-        .keep_alive_timeout(settings.keepalive_timeout)
-        .keep_alive_while_idle(true)
-        .http2_adaptive_window(true)
-        .connect_with_connector(Connector::new(settings).to(uri))
-        .await?;
-    Ok(Peer::Grpc(channel))
 }
 
+/// A connection to `endpoint`, one of `connections` where these can be shared.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) async fn connect(
+    connections: &Connections,
+    settings: &Arc<Settings>,
+    endpoint: &str,
+    method: &Method,
+) -> Result<Peer, Arc<str>> {
+    if let (Services::Rest(polling), Some(type_url)) = (settings.services, &method.implied) {
+        let http = rest::connect(settings, polling, endpoint, method).await;
+        return Ok(Peer::Rest(Box::new(http.map_err(|error| chain(&*error))?), type_url.clone()));
+    }
+    connections.lease(settings, endpoint).await.map(Peer::Grpc)
+}
 /// Which method is called.
 #[derive(Clone, Debug)]
 pub(crate) struct Method {
@@ -82,14 +87,14 @@ pub(crate) struct Method {
 /// Opens a stream to `peer`.
 pub(crate) fn open(settings: &Settings, peer: Peer, method: &Method, writer: Writer) -> Open {
     match peer {
-        Peer::Grpc(channel) => open_grpc(settings, channel, method, writer),
+        Peer::Grpc(lease) => open_grpc(settings, lease, method, writer),
         Peer::Rest(http, type_url) => rest::open(*http, type_url, writer),
     }
 }
 
-/// Opens a stream on `channel`. A server may hold back its headers until it has something to send, so the call
+/// Opens a stream on a connection. A server may hold back its headers until it has something to send, so the call
 /// is made by reading the responses, while requests can be sent already.
-fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Writer) -> Open {
+fn open_grpc(settings: &Settings, Lease { channel, slot }: Lease, method: &Method, writer: Writer) -> Open {
     let (requests, outgoing) = mpsc::channel(REQUEST_BUFFER);
     let outgoing = ReceiverStream::new(outgoing);
     let client = Grpc::new(SingleCall::over(channel))
@@ -119,7 +124,7 @@ fn open_grpc(settings: &Settings, channel: Channel, method: &Method, writer: Wri
             ))
         }
     };
-    Open { requests, responses }
+    Open { requests, responses, slot: Some(slot) }
 }
 
 /// A message, when it came, and what the stream belongs to.

@@ -1,4 +1,4 @@
-//! What clients see of an upstream that fails: u03, u04, u11, u13 and u16.
+//! What clients see of an upstream that fails: u03, u04, u11, u13 and u17.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -196,7 +196,7 @@ async fn u13_a_burst_is_one_change_and_a_first_answer_does_not_wait() {
 }
 
 #[tokio::test]
-async fn u16_endpoints_that_all_vanish_stay_until_it_is_confirmed() {
+async fn u17_endpoints_that_all_vanish_stay_until_it_is_confirmed() {
     let eds = type_url("eds");
     let names: Vec<String> = (0..20).map(|i| format!("e{i:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

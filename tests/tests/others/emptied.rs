@@ -37,7 +37,7 @@ async fn until_answered(port: u16, status: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn u16_envoys_keep_the_endpoints_that_all_vanish_at_once() {
+async fn u17_envoys_keep_the_endpoints_that_all_vanish_at_once() {
     if let Some(obstacle) = KIND.obstacle() {
         println!("skipped: {obstacle}");
         return;

@@ -70,6 +70,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         debounce: general.debounce,
         shrink_guard: general.shrink_guard.map(shrink_guard),
         endpoint_guard: general.shrink_guard.and_then(|guard| guard.endpoints).map(endpoint_guard),
+        streams_per_connection: streaming.streams_per_connection.get(),
         connects_per_second: connects_per_second(control_plane),
         backoff: Backoff { base: general.backoff_base.get(), max: general.backoff_max },
         trial: Trial { answer: general.answer_timeout().get(), lasting: general.stable_after },

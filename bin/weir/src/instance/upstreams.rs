@@ -1,10 +1,11 @@
 //! Streams to control planes, and files.
 
 use weir_admin::{
-    LastError, Propagated, Unconfirmed, Upstream, UpstreamState, WithheldRemovals, seconds, seconds_since,
+    LastError, Propagated, Unconfirmed, Upstream, UpstreamConnection, UpstreamState, WithheldRemovals,
+    seconds, seconds_since,
 };
 use weir_types::{ClientNode, DynamicParameters, TypeUrl};
-use weir_upstream::{Loss, Role, StreamState, WithheldLosses};
+use weir_upstream::{Carrier, Loss, Role, StreamState, WithheldLosses};
 
 use super::clients;
 
@@ -29,6 +30,7 @@ pub(super) fn shown(stream: StreamState) -> Upstream {
         header_values: header_values.map(DynamicParameters::to_pairs),
         carries,
         endpoint: stream.endpoint,
+        connection: stream.carrier.map(connection),
         since: stream.since,
         age_seconds: seconds_since(stream.since),
         last_error: stream.last_failure.map(|failure| LastError {
@@ -39,6 +41,10 @@ pub(super) fn shown(stream: StreamState) -> Upstream {
         unconfirmed: unconfirmed.map(self::unconfirmed).collect(),
         withheld: stream.withheld.into_iter().map(withheld).collect(),
     }
+}
+
+fn connection(Carrier { id, address }: Carrier) -> UpstreamConnection {
+    UpstreamConnection { id, address }
 }
 
 fn unconfirmed((type_url, resources): (TypeUrl, usize)) -> Unconfirmed {

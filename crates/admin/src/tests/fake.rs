@@ -220,6 +220,7 @@ impl Instance for Fake {
             problems: 0,
             forwarded: endpoint.map(|_| Node::default()),
             header_values: None,
+            connection: None,
             withheld: if endpoint.is_some() { self.withheld() } else { Vec::new() },
         };
         vec![upstream(3, "", Some("http://10.0.0.1:18000")), upstream(5, "other", None)]

@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) parameters: Parameters,
     /// How it uses TLS, if it does.
     pub(crate) tls: Option<SharedTls>,
+    /// How many streams it takes on a connection; any number where there is none.
+    pub(crate) max_streams: Option<u32>,
 }
 
 impl Shared {
@@ -71,13 +73,18 @@ impl Shared {
 impl FakeControlPlane {
     /// One that goes by the `Node`.
     pub async fn start() -> Self {
-        Self::start_with(Parameters::Ignored, None).await
+        Self::start_with(Parameters::Ignored, None, None).await
+    }
+
+    /// One that goes by the `Node`, and takes so many streams on a connection.
+    pub async fn start_taking(max_streams: u32) -> Self {
+        Self::start_with(Parameters::Ignored, None, Some(max_streams)).await
     }
 
     /// One that goes by the `Node`, over TLS, and takes only clients with a certificate.
     pub async fn start_secured(secured: &Secured) -> Self {
         let tls = Some(SharedTls::new(Mutex::new(secured.server())));
-        Self::start_with(Parameters::Ignored, tls).await
+        Self::start_with(Parameters::Ignored, tls, None).await
     }
 
     /// Who connects from now on finds these certificates; the connections that there are stay. Panics where no TLS is
@@ -88,11 +95,12 @@ impl FakeControlPlane {
 
     /// One that uses TP2.
     pub async fn start_tp2() -> Self {
-        Self::start_with(Parameters::Native, None).await
+        Self::start_with(Parameters::Native, None, None).await
     }
 
-    async fn start_with(parameters: Parameters, tls: Option<SharedTls>) -> Self {
-        let shared = Arc::new(Shared { state: watch::Sender::new(State::default()), parameters, tls });
+    async fn start_with(parameters: Parameters, tls: Option<SharedTls>, max_streams: Option<u32>) -> Self {
+        let state = watch::Sender::new(State::default());
+        let shared = Arc::new(Shared { state, parameters, tls, max_streams });
         let port = Reserved::new();
         let running = Running::start(port.address(), Arc::clone(&shared)).await;
         Self { port, shared, running: Some(running) }

@@ -41,8 +41,10 @@ pub(super) struct Running {
 impl Running {
     pub(super) async fn start(address: SocketAddr, shared: Arc<Shared>) -> Self {
         let (port, connections) = Port::listen(address, shared.tls.clone()).await;
+        let max_streams = shared.max_streams;
         let routes = Routes::default().into_axum_router().fallback_service(Service { shared });
-        let server = tonic::transport::Server::builder().accept_http1(true).add_routes(Routes::from(routes));
+        let builder = tonic::transport::Server::builder().max_concurrent_streams(max_streams);
+        let server = builder.accept_http1(true).add_routes(Routes::from(routes));
         let serving = tokio::spawn(async move {
             server.serve_with_incoming(connections).await.expect("the control plane serves");
         });

@@ -174,10 +174,14 @@ impl EventSink for DatabaseSink {
         let own_type = type_url.as_ref().map(tracing::field::display);
         let parameters = parameters.as_ref().map(tracing::field::display);
         match event {
-            Event::Connected { endpoint, index } => {
-                tracing::info!(authority, parameters, ?role, own_type, %endpoint, index, "connected upstream");
+            Event::Connected { endpoint, index, carrier } => {
+                let (connection, address) = (carrier.map(|c| c.id), carrier.map(|c| c.address.to_string()));
+                tracing::info!(
+                    authority, parameters, ?role, own_type, %endpoint, index, connection, address,
+                    "connected upstream"
+                );
                 self.gauges.connected(index);
-                self.to.status.connected(&endpoint, index);
+                self.to.status.connected(&endpoint, index, carrier);
                 self.to.tried.notify_one();
                 self.reported = false;
             }

@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::probe::Probe;
-use super::{Driver, End, Place, chain, describe, now};
+use super::{Driver, End, Place, describe, now};
 use crate::Settings;
 use crate::codec::Writer;
-use crate::pace::ConnectPace;
+use crate::connections::Connections;
 use crate::stream::{EventSink, Needs};
 use crate::transport::{self, Method, Open, Peer};
 
@@ -33,16 +33,16 @@ impl<S: EventSink + Send> Driver<S> {
     /// Connects to an endpoint, unless there is a connection, and exchanges messages until its end.
     pub(super) async fn connect(&mut self, index: usize, endpoint: &Arc<str>, peer: Option<Peer>) -> End {
         let settings = Arc::clone(self.stream.settings());
-        let (method, pace) = (self.method.clone(), Arc::clone(&self.pace));
+        let (method, connections) = (self.method.clone(), Arc::clone(&self.connections));
         let peer = match peer {
             Some(peer) => peer,
-            None => match self.meanwhile(connect_in_turn(&pace, &settings, endpoint, &method)).await {
+            None => match self.meanwhile(connect_in_turn(&connections, &settings, endpoint, &method)).await {
                 Err(end) => return end,
-                Ok(Err(error)) => return End::Failed(chain(&*error)),
+                Ok(Err(reason)) => return End::Failed(reason.to_string()),
                 Ok(Ok(peer)) => peer,
             },
         };
-        self.stream.handle_connected(endpoint, index, now());
+        self.stream.handle_connected(endpoint, index, peer.carrier(), now());
         let end = self.exchange(transport::open(&settings, peer, &method, self.writer())).await;
         self.stream.handle_disconnected();
         self.restore().await;
@@ -55,7 +55,7 @@ impl<S: EventSink + Send> Driver<S> {
         Writer { node_always, ..self.writer.clone() }
     }
 
-    async fn exchange(&mut self, Open { requests, mut responses }: Open) -> End {
+    async fn exchange(&mut self, Open { requests, mut responses, slot: _slot }: Open) -> End {
         // When requests may be made; none when there is nothing to send.
         let mut flush_at = Some(Instant::now());
         let mut probing: Option<Probing> = None;
@@ -123,6 +123,7 @@ impl<S: EventSink + Send> Driver<S> {
         let probe = Probe {
             endpoint: settings.endpoints.get(index)?.as_str().into(),
             settings,
+            connections: Arc::clone(&self.connections),
             method: self.method.clone(),
             writer: self.writer(),
             session,
@@ -146,13 +147,13 @@ impl<S: EventSink + Send> Driver<S> {
 
 /// A connection to `endpoint`, when it is the turn of this stream.
 async fn connect_in_turn(
-    pace: &ConnectPace,
-    settings: &Settings,
+    connections: &Connections,
+    settings: &Arc<Settings>,
     endpoint: &str,
     method: &Method,
-) -> Result<Peer, Box<dyn std::error::Error + Send + Sync>> {
-    pace.turn(settings.connects_per_second).await;
-    transport::connect(settings, endpoint, method).await
+) -> Result<Peer, Arc<str>> {
+    connections.pace.turn(settings.connects_per_second).await;
+    transport::connect(connections, settings, endpoint, method).await
 }
 
 async fn outcome(probing: &mut Option<Probing>) -> (usize, Result<Peer, String>) {

@@ -19,7 +19,7 @@ use weir_types::with_causes;
 pub(crate) use self::archive::Archive;
 pub(crate) use self::database_sink::{DatabaseSink, Destinations, StreamName, SubscribersDone};
 use crate::codec::Writer;
-use crate::pace::ConnectPace;
+use crate::connections::Connections;
 use crate::stream::{Command, EventSink, Needs, UpstreamStream};
 use crate::transport::{Method, Peer};
 
@@ -31,8 +31,8 @@ pub(crate) struct Driver<S> {
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     /// Notified when an acknowledgement need not wait any longer.
     pub(crate) subscribers_done: Arc<SubscribersDone>,
-    /// When it may connect; shared by the streams of a control plane.
-    pub(crate) pace: Arc<ConnectPace>,
+    /// What it connects by; shared by the streams of a control plane.
+    pub(crate) connections: Arc<Connections>,
     /// Where resources of an earlier process are looked up.
     pub(crate) archive: Option<Archive>,
 }

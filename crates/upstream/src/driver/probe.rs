@@ -8,15 +8,17 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use weir_protocol::client::{Request, UpstreamSession};
 
-use super::{chain, describe};
+use super::describe;
 use crate::Settings;
 use crate::codec::Writer;
+use crate::connections::Connections;
 use crate::transport::{self, Method, Open, Peer, Responses};
 
 /// A try of one endpoint.
 pub(crate) struct Probe {
     pub(crate) settings: Arc<Settings>,
     pub(crate) endpoint: Arc<str>,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) method: Method,
     pub(crate) writer: Writer,
     /// Wants something that an endpoint has to answer. What comes is looked at by nobody.
@@ -33,9 +35,9 @@ impl Probe {
     /// # Errors
     /// Why the endpoint is of no use.
     pub(crate) async fn run(mut self) -> Result<Peer, String> {
-        let peer = transport::connect(&self.settings, &self.endpoint, &self.method);
-        let peer = peer.await.map_err(|error| chain(&*error))?;
-        let Open { requests, mut responses } =
+        let peer = transport::connect(&self.connections, &self.settings, &self.endpoint, &self.method);
+        let peer = peer.await.map_err(|reason| reason.to_string())?;
+        let Open { requests, mut responses, slot: _slot } =
             transport::open(&self.settings, peer.clone(), &self.method, self.writer.clone());
         self.session.connected();
         let patience = self.settings.trial.answer;

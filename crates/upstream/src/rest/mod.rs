@@ -35,7 +35,7 @@ pub(crate) fn open(http: Http, type_url: TypeUrl, writer: Writer) -> Open {
             Err(status) => Some((Err(status), None)),
         }
     });
-    Open { requests, responses: Box::pin(responses) }
+    Open { requests, responses: Box::pin(responses), slot: None }
 }
 
 struct Poller {

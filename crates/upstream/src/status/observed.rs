@@ -128,8 +128,8 @@ mod tests {
         let status = Status::default();
         let (one, other) =
             (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
-        one.connected("http://x", 0);
-        other.connected("http://x", 0);
+        one.connected("http://x", 0, None);
+        other.connected("http://x", 0, None);
         other.in_sync(true);
         let counts = |status: &Status| status.by_state().into_values().collect::<Vec<_>>();
         assert_eq!(counts(&status), [0, 1, 1], "{:?}", status.by_state());
@@ -150,7 +150,7 @@ mod tests {
         let status = Status::default();
         let (old, young) =
             (status.register("a", None, Lane::default()), status.register("a", None, Lane::default()));
-        old.connected("http://x", 0);
+        old.connected("http://x", 0, None);
         let hour = Duration::from_secs(3600);
         let streams: Vec<u64> = status.registry.lock().states.keys().copied().collect();
         for (id, ago) in streams.iter().zip([2 * hour, hour]) {
@@ -158,7 +158,7 @@ mod tests {
         }
         let age = status.age(SystemTime::now())["a"];
         assert!(age >= hour && age < 2 * hour, "{age:?}");
-        young.connected("http://x", 0);
+        young.connected("http://x", 0, None);
         assert!(status.age(SystemTime::now())["a"] < hour);
     }
 }

@@ -132,13 +132,13 @@ mod tests {
         let contact = status.register_contact("a");
         contact.failed("http://x", "refused".to_owned());
         assert!(!status.is_connected("a"));
-        contact.connected("http://x", 0);
+        contact.connected("http://x", 0, None);
         assert!(status.is_connected("a") && status.has_answered("a"), "nothing is wanted");
         let [one, other] = [(); 2].map(|()| status.register("a", None, Lane::default()));
         assert!(status.is_connected("a"), "the streams were not tried yet");
         one.failed("http://x", "reset".to_owned());
         assert!(!status.is_connected("a"), "no stream can be opened");
-        other.connected("http://x", 0);
+        other.connected("http://x", 0, None);
         assert!(status.is_connected("a"), "what one stream is refused is no reason");
         drop((contact, one));
         let contact = status.register_contact("a");
@@ -153,14 +153,14 @@ mod tests {
         let status = Status::default();
         status.expect("a", 2, PATIENCE);
         let contact = status.register_contact("a");
-        contact.connected("http://x", 0);
+        contact.connected("http://x", 0, None);
         status.prefetched("a", (2, 1));
         assert!(!status.has_answered("a"), "something is not known");
         let stream = status.register("a", None, Lane::default());
         let type_url = TypeUrl::new("acme.Widget");
         stream.unconfirmed(&[(type_url.clone(), 3)].into());
         status.prefetched("a", (2, 0));
-        stream.connected("http://x", 0);
+        stream.connected("http://x", 0, None);
         assert!(!status.has_answered("a"), "it is known from the store");
         stream.unconfirmed(&[(type_url, 0)].into());
         assert!(status.has_answered("a"));
@@ -174,7 +174,7 @@ mod tests {
         let status = Status::default();
         status.expect("a", 1, PATIENCE);
         let stream = status.register("a", None, Lane::default());
-        stream.connected("http://x", 0);
+        stream.connected("http://x", 0, None);
         stream.unconfirmed(&[(TypeUrl::new("acme.Widget"), 1)].into());
         status.prefetched("a", (2, 0));
         let answered_at = |now| {

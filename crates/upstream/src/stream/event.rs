@@ -10,6 +10,7 @@ use weir_types::{Batch, ResourceLocator, TypeUrl, VariantKey};
 use super::acknowledgement::CompletedAck;
 use crate::Settings;
 use crate::arrival::Arrival;
+use crate::connections::Carrier;
 
 /// Takes in what happens on an upstream stream.
 pub(crate) trait EventSink {
@@ -28,6 +29,8 @@ pub(crate) enum Event {
         endpoint: Arc<str>,
         /// Its place in the order of preference.
         index: usize,
+        /// The connection, where streams share it.
+        carrier: Option<Carrier>,
     },
     /// An endpoint that was tried beside the one in use is of no use.
     Unfit {

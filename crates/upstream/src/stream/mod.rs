@@ -32,6 +32,7 @@ pub(crate) use self::event::{Event, EventSink};
 use self::failover::Failover;
 use self::memory::Memory;
 use crate::arrival::Arrival;
+use crate::connections::Carrier;
 use crate::{Acknowledge, Settings};
 
 /// What is subscribed at a control plane by one stream, connected or not.
@@ -102,12 +103,18 @@ impl<S: EventSink> UpstreamStream<S> {
     }
 
     /// Notes a connection to an endpoint, on which a stream is opened.
-    pub(crate) fn handle_connected(&mut self, endpoint: &Arc<str>, index: usize, now: Instant) {
+    pub(crate) fn handle_connected(
+        &mut self,
+        endpoint: &Arc<str>,
+        index: usize,
+        carrier: Option<Carrier>,
+        now: Instant,
+    ) {
         if std::mem::take(&mut self.unavailable) {
             let back = self.session.available();
             self.commit(back);
         }
-        self.sink.note(Event::Connected { endpoint: Arc::clone(endpoint), index });
+        self.sink.note(Event::Connected { endpoint: Arc::clone(endpoint), index, carrier });
         self.failover.opened(index, now);
         let last = self.connection.endpoint.replace(Arc::clone(endpoint));
         if last.is_some_and(|last| last != *endpoint) && !self.settings.shared_versions {

@@ -100,7 +100,7 @@ impl Fixture {
     }
 
     fn connect(&mut self, endpoint: &str, index: usize) {
-        self.stream.handle_connected(&Arc::from(endpoint), index, self.now);
+        self.stream.handle_connected(&Arc::from(endpoint), index, None, self.now);
     }
 
     fn requests(&mut self) -> Vec<Request> {

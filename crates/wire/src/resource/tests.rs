@@ -214,7 +214,7 @@ fn o03_the_endpoints_of_an_eds_cluster_are_known() {
 }
 
 #[test]
-fn u16_whether_an_assignment_has_endpoints_is_known() {
+fn u17_whether_an_assignment_has_endpoints_is_known() {
     let eds = TypeUrl::from_short_name("eds").unwrap();
     let field =
         |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::{PositiveDuration, Transport, text};
+use crate::values::{Count, PositiveDuration, Transport, text};
 
 /// How requests and responses are exchanged with a control plane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +28,8 @@ pub struct Streaming {
     pub keepalive_timeout: PositiveDuration,
     /// Whether the node goes with the first request of a stream only.
     pub node_on_first_message_only: bool,
+    /// How many streams share a connection at most.
+    pub streams_per_connection: Count,
 }
 
 impl Default for Streaming {
@@ -37,6 +39,7 @@ impl Default for Streaming {
             keepalive_interval: PositiveDuration::seconds::<30>(),
             keepalive_timeout: PositiveDuration::seconds::<10>(),
             node_on_first_message_only: true,
+            streams_per_connection: Count::of::<100>(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! u16: assignments that lose all of their endpoints at once.
+//! u17: assignments that lose all of their endpoints at once.
 
 use super::*;
 
@@ -51,7 +51,7 @@ impl Fixture {
 }
 
 #[test]
-fn u16_too_many_are_a_share_and_a_number() {
+fn u17_too_many_are_a_share_and_a_number() {
     for (emptied, of, withheld) in [
         (1, 1, false),
         (2, 2, false),
@@ -73,7 +73,7 @@ fn u16_too_many_are_a_share_and_a_number() {
 }
 
 #[test]
-fn u16_all_else_in_the_response_counts_and_it_is_acknowledged() {
+fn u17_all_else_in_the_response_counts_and_it_is_acknowledged() {
     for dialect in BOTH {
         let mut f = holding(dialect, 10);
         let mut sent = empty(0..9);
@@ -88,7 +88,7 @@ fn u16_all_else_in_the_response_counts_and_it_is_acknowledged() {
 }
 
 #[test]
-fn u16_what_was_passed_on_a_moment_ago_is_taken_back() {
+fn u17_what_was_passed_on_a_moment_ago_is_taken_back() {
     for dialect in BOTH {
         let mut f = holding(dialect, 5);
         for i in 0..2 {
@@ -106,7 +106,7 @@ fn u16_what_was_passed_on_a_moment_ago_is_taken_back() {
 }
 
 #[test]
-fn u16_what_is_emptied_slowly_is_emptied() {
+fn u17_what_is_emptied_slowly_is_emptied() {
     for dialect in BOTH {
         let mut f = holding(dialect, 5);
         for i in 0..5 {
@@ -118,7 +118,7 @@ fn u16_what_is_emptied_slowly_is_emptied() {
 }
 
 #[test]
-fn u16_what_has_endpoints_again_meanwhile_does_not_count() {
+fn u17_what_has_endpoints_again_meanwhile_does_not_count() {
     let mut f = holding(Dialect::Delta, 5);
     f.respond(&eds(), empty(0..2), &[]);
     f.respond(&eds(), filled(0..2), &[]);
@@ -126,7 +126,7 @@ fn u16_what_has_endpoints_again_meanwhile_does_not_count() {
 }
 
 #[test]
-fn u16_a_second_response_confirms_what_it_repeats_and_endpoints_take_it_back() {
+fn u17_a_second_response_confirms_what_it_repeats_and_endpoints_take_it_back() {
     for dialect in BOTH {
         let mut f = holding(dialect, 5);
         f.respond(&eds(), empty(0..5), &[]);
@@ -144,7 +144,7 @@ fn u16_a_second_response_confirms_what_it_repeats_and_endpoints_take_it_back() {
 }
 
 #[test]
-fn u16_time_and_operators_confirm() {
+fn u17_time_and_operators_confirm() {
     for dialect in BOTH {
         let mut f = holding(dialect, 5);
         f.respond(&eds(), empty(0..5), &[]);
@@ -166,7 +166,7 @@ fn u16_time_and_operators_confirm() {
 }
 
 #[test]
-fn u16_without_a_guard_what_waited_is_emptied() {
+fn u17_without_a_guard_what_waited_is_emptied() {
     let mut f = holding(Dialect::Delta, 5);
     f.respond(&eds(), empty(0..5), &[]);
     let settings = Settings { endpoint_guard: None, ..f.stream.settings.clone() };
@@ -174,7 +174,7 @@ fn u16_without_a_guard_what_waited_is_emptied() {
 }
 
 #[test]
-fn u16_a_reconnect_states_what_is_held() {
+fn u17_a_reconnect_states_what_is_held() {
     let mut f = holding(Dialect::Delta, 5);
     f.respond(&eds(), empty(0..5), &[]);
     f.sent();
@@ -194,7 +194,7 @@ fn u16_a_reconnect_states_what_is_held() {
 }
 
 #[test]
-fn u16_what_is_removed_or_not_wanted_waits_no_more() {
+fn u17_what_is_removed_or_not_wanted_waits_no_more() {
     let mut f = holding(Dialect::Delta, 5);
     f.respond(&eds(), empty(0..5), &[]);
     assert_eq!(f.respond(&eds(), Vec::new(), &["e0"]).batch.removals.len(), 1);
