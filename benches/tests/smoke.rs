@@ -104,6 +104,14 @@ fn stalled_clients_come_back() {
 }
 
 #[test]
+fn every_parameter_set_comes_back_after_an_outage() {
+    let runs = load("sets -n 20 -c 2");
+    assert_eq!(runs.len(), 2);
+    assert!(runs.iter().all(|run| figure(run, "after an outage, last") > 0.0));
+    assert!(figure(&runs[0], "CPU per set, beyond a client's stream").is_finite());
+}
+
+#[test]
 fn distinct_names_and_variants_run() {
     assert_eq!(load("distinct -n 50 -r 100 -c 5").len(), 3);
     assert_eq!(load("variants -r 1 -s 1000").len(), 2);

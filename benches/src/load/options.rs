@@ -127,6 +127,8 @@ pub(crate) enum Scenario {
     Slow,
     /// Every client has endpoints of its own
     Distinct,
+    /// Every client has a parameter set of its own, and a stream to the control plane, which is away for a time
+    Sets,
     /// Many variants of the same content: memory of the server
     Variants,
     /// What tracing costs: without, with 1 % and with all changes sampled

@@ -58,6 +58,8 @@ pub(crate) struct Extras {
     pub(crate) tables: String,
     /// How long what nobody subscribes to is kept, if not for the default time.
     pub(crate) idle_timeout: Option<&'static str>,
+    /// What its upstream has beside endpoints and protocol, if it is not sent dynamic parameters by locators.
+    pub(crate) upstream: Option<String>,
     /// Whether the server logs at its default level, and lines are counted instead of shown.
     pub(crate) counts_log: bool,
 }
@@ -74,8 +76,7 @@ impl Server {
         let mut command = match options.bare {
             true => bare(control_plane)?,
             false => {
-                let configuration =
-                    configuration(options, control_plane, collector, extras.idle_timeout) + &extras.tables;
+                let configuration = configuration(options, control_plane, collector, extras) + &extras.tables;
                 weir(options, &configuration, directory.path())?
             }
         };
@@ -121,18 +122,19 @@ fn configuration(
     options: &Options,
     control_plane: &ControlPlane,
     collector: Option<&Collector>,
-    idle_timeout: Option<&str>,
+    extras: &Extras,
 ) -> String {
-    let idle_timeout = idle_timeout.map(|timeout| format!("idle_timeout = '{timeout}'\n"));
+    let idle_timeout = extras.idle_timeout.map(|timeout| format!("idle_timeout = '{timeout}'\n"));
     let telemetry = collector.zip(options.sample_ratio).map(|(collector, ratio)| {
         format!("[telemetry]\nendpoint = '{}'\nmetrics = false\nsample_ratio = {ratio:?}\n", collector.uri())
     });
+    let upstream = extras.upstream.as_deref().unwrap_or("dynamic_parameters = 'native'\n");
     format!(
         "[node]\nid = 'weir-load'\n\
          [downstream]\nlisten = ['127.0.0.1:0']\n\
          [log]\nformat = 'json'\n\
          [cache]\nmax_frames_size = '{}'\n{}\
-         {}[[upstream]]\nendpoints = ['http://{}']\nprotocol = 'ads-delta'\ndynamic_parameters = 'native'\n",
+         {}[[upstream]]\nendpoints = ['http://{}']\nprotocol = 'ads-delta'\n{upstream}",
         options.frame_cache,
         idle_timeout.unwrap_or_default(),
         telemetry.unwrap_or_default(),

@@ -8,6 +8,7 @@ mod service;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
@@ -24,6 +25,8 @@ use super::resources::Key;
 pub(crate) const THREADS: &str = "control-plane";
 /// Responses under way to one stream.
 const BACKLOG: usize = 4096;
+/// How long its tasks may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Responses = mpsc::Sender<Result<DeltaDiscoveryResponse, Status>>;
 
@@ -31,8 +34,8 @@ type Responses = mpsc::Sender<Result<DeltaDiscoveryResponse, Status>>;
 pub(crate) struct ControlPlane {
     address: SocketAddr,
     shared: Arc<Mutex<State>>,
-    /// Its threads end with it.
-    _runtime: Runtime,
+    /// Its threads end with it; none while it is away.
+    runtime: Option<Runtime>,
 }
 
 #[derive(Default)]
@@ -69,17 +72,23 @@ impl Subscribed {
 impl ControlPlane {
     /// Listens on a port of the loopback interface.
     pub(crate) fn start() -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name(THREADS)
-            .enable_all()
-            .build()
-            .context("start the control plane's runtime")?;
-        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
-        let address = listener.local_addr()?;
         let shared = Arc::<Mutex<State>>::default();
-        runtime.spawn(service::serve(listener, Arc::clone(&shared)));
-        Ok(Self { address, shared, _runtime: runtime })
+        let (runtime, address) = serve(SocketAddr::from(([127, 0, 0, 1], 0)), &shared)?;
+        Ok(Self { address, shared, runtime: Some(runtime) })
+    }
+
+    /// Ends all streams, and listens no more. What is published stays.
+    pub(crate) fn leave(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(PATIENCE);
+        }
+        self.shared.lock().streams.clear();
+    }
+
+    /// Listens again, where it did before.
+    pub(crate) fn come_back(&mut self) -> Result<()> {
+        self.runtime = Some(serve(self.address, &self.shared)?.0);
+        Ok(())
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -106,6 +115,20 @@ impl ControlPlane {
         );
         Ok(())
     }
+}
+
+/// Listens at `address`, on a thread of its own.
+fn serve(address: SocketAddr, shared: &Arc<Mutex<State>>) -> Result<(Runtime, SocketAddr)> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name(THREADS)
+        .enable_all()
+        .build()
+        .context("start the control plane's runtime")?;
+    let listener = runtime.block_on(TcpListener::bind(address))?;
+    let address = listener.local_addr()?;
+    runtime.spawn(service::serve(listener, Arc::clone(shared)));
+    Ok((runtime, address))
 }
 
 impl State {

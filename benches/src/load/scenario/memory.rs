@@ -44,7 +44,7 @@ fn held(options: &Options, count: usize) -> Result<Run> {
 
 /// Two clients with as many names each that do not exist, which leave.
 fn made_up(options: &Options, count: usize) -> Result<Run> {
-    let extras = Extras { tables: String::new(), idle_timeout: Some("1s"), counts_log: false };
+    let extras = Extras { idle_timeout: Some("1s"), ..Extras::default() };
     let mut world = World::start_with(options, &extras)?;
     world.publish("cds", [0], 300)?;
     world.crowd_alike(1, Gate::Synced, &[Wanted::named("cds", [0])])?;

@@ -9,6 +9,7 @@ pub(crate) mod growth;
 pub(crate) mod herd;
 pub(crate) mod idle;
 pub(crate) mod memory;
+pub(crate) mod sets;
 pub(crate) mod slow;
 pub(crate) mod tracing;
 pub(crate) mod variants;
@@ -27,6 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Run>> {
         Scenario::Churn => (1000, 1000),
         Scenario::Distinct => (5000, 10_000),
         Scenario::Slow => (100, 10),
+        Scenario::Sets => (1000, 10),
         Scenario::Variants => (1, 400),
         Scenario::Growth => (10_000, 10),
         Scenario::Attacks => (1, attacks::SIZE),
@@ -51,6 +53,7 @@ fn run_once(options: &Options, streams: usize, resources: usize) -> Result<Vec<R
         Scenario::Herd => vec![herd::run(options, streams, resources)?],
         Scenario::Slow => vec![slow::run(options, streams, resources)?],
         Scenario::Distinct => distinct::run(options, streams, resources)?,
+        Scenario::Sets => sets::run(options, streams, resources)?,
         Scenario::Variants => variants::run(options, resources)?,
         Scenario::Tracing => tracing::run(options, streams, resources)?,
         Scenario::Attacks => attacks::run(options, resources)?,
