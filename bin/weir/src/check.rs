@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 use weir_config::{
-    AfterSubscribers, ClientCertificate, Config, ControlPlane, Exchange, NackUpstream, Protocol, Source,
-    Streaming, Transport,
+    AfterSubscribers, ClientCertificate, Config, ControlPlane, Exchange, NackUpstream, NodeTemplate,
+    Protocol, Source, Streaming, Transport,
 };
 use weir_database::explain::Overlaps;
 use weir_types::{Name, TypeUrl};
@@ -199,17 +199,21 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
     table.row(["protocol", &format!("{protocol}{transport}")]);
     match &control_plane.parameters {
         None => table.row(["parameters", "by locators, on one stream"]),
-        Some(parameters) if parameters.keys().is_empty() => {
+        Some(parameters) if parameters.set_keys().next().is_none() => {
             table.row(["parameters", "none: one stream for all clients"]);
         }
         Some(parameters) => {
-            let (keys, max_sets) = (parameters.keys().join(", "), parameters.max_sets);
+            let keys = parameters.set_keys().collect::<Vec<_>>().join(", ");
+            let max_sets = parameters.max_sets;
             let node = parameters.node.id.as_ref().map(ToString::to_string).unwrap_or_default();
             table.row([
                 "parameters",
                 &format!("{keys}: a stream for each set, {max_sets} at most, as node {node}"),
             ]);
         }
+    }
+    if let Some(parameters) = &control_plane.parameters {
+        write_client_parts(&parameters.node, &mut table);
     }
     if let Some(AfterSubscribers { share, deadline }) = control_plane.after_subscribers {
         let rejections = match control_plane.general.nack_upstream {
@@ -223,6 +227,16 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
         ]);
     }
     Ok(table.write(out, "  ")?)
+}
+
+/// What of a client goes upstream.
+fn write_client_parts(node: &NodeTemplate, table: &mut Table) {
+    let parts: Vec<_> = node.forward.iter().map(ToString::to_string).collect();
+    for (label, parts) in [("forwarded", &parts), ("in headers", &node.header_values)] {
+        if !parts.is_empty() {
+            table.row([label, &format!("{} of each client", parts.join(", "))]);
+        }
+    }
 }
 
 /// What is wrong with the files.

@@ -43,6 +43,24 @@ config/control-plane.toml is valid
 }
 
 #[test]
+fn p21_what_of_a_client_goes_upstream_is_shown() {
+    let text = "[downstream]\nlisten = ['127.0.0.1:1']\ntls = { certificate = 'c', key = 'k', client_ca = 'a' }\n\
+                [[upstream]]\nendpoints = ['http://127.0.0.1:1']\nnode.forward = ['id', 'metadata.a']\n\
+                headers.x = 'Bearer hush {identity.spiffe}'\n";
+    let directory = directory(&[("weir.toml", text)]);
+    let path = directory.path().join("weir.toml");
+    let shown = weir(&["check", "--config", path.to_str().unwrap()]).stdout;
+    for wanted in [
+        "  parameters  weir.node: a stream for each set, 256 at most, as node\n",
+        "  forwarded   id, metadata.a of each client\n",
+        "  in headers  identity.spiffe of each client\n",
+    ] {
+        assert!(shown.contains(wanted), "{shown}");
+    }
+    assert!(!shown.contains("hush"), "{shown}");
+}
+
+#[test]
 fn what_is_written_and_who_may_connect_is_shown() {
     let text = "[store]\npath = 'nowhere/store'\npersist_secrets = true\nkey_file = 'store.key'\n\
                 [[export]]\ntype = 'cds'\nto = 'nowhere/cds.yaml'\n[[access]]\n";
