@@ -1,5 +1,7 @@
 //! Control planes that are sent what belongs to each client: its node, and the name in its certificate.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tempfile::TempDir;
 use weir_testkit::client::Connection;
@@ -97,8 +99,7 @@ async fn istiod_that_authenticates() {
         other["last_error"]["message"].as_str().map(str::to_owned)
     })
     .await;
-    assert!(reason.contains("authorization failed") || reason.contains("identit"), "{reason}");
-    wrong.expect_nothing().await;
-    right.expect_nothing().await;
+    assert!(reason.contains("no identities"), "{reason}");
+    assert!(wrong.try_receive(Duration::ZERO).await.is_none(), "it is sent nothing");
     control_plane.stop().await;
 }
