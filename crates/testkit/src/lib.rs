@@ -44,6 +44,7 @@ pub mod model;
 mod names;
 pub mod node;
 pub mod process;
+pub mod raw;
 pub mod resource;
 pub mod resources;
 pub mod service;
@@ -52,7 +53,7 @@ pub mod tls;
 pub mod wait;
 
 pub use authority::Authority;
-pub use client::{Dialect, Received, RestClient, XdsClient};
+pub use client::{Dialect, LoadClient, Received, RestClient, XdsClient};
 pub use collector::Collector;
 pub use control_plane::FakeControlPlane;
 pub use fault_proxy::{Fault, FaultProxy, Side};

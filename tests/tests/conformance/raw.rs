@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::Bytes;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Endpoint;
 use tonic::{Request, Status};
 use weir_testkit::Dialect;
+use weir_testkit::raw::Raw;
 
 /// Sends one message that consists of these bytes, and returns the status that the stream ends with.
 pub async fn send(dialect: Dialect, server: SocketAddr, message: Bytes) -> Status {
@@ -27,42 +27,5 @@ pub async fn send(dialect: Dialect, server: SocketAddr, message: Bytes) -> Statu
             let ended = response.into_inner().message().await;
             ended.expect_err("the stream ends with an error")
         }
-    }
-}
-
-/// Bytes as they are.
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
     }
 }

@@ -3,6 +3,7 @@
 //! It keeps no state but what acknowledging takes: the names that it asked for last (SotW repeats them in
 //! each request) and the version that it accepted last.
 
+mod load;
 mod received;
 mod rest;
 mod wire;
@@ -16,6 +17,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use weir_wire::discovery::{self, DeltaDiscoveryRequest, DiscoveryRequest, ResourceLocator};
 
+pub use load::LoadClient;
 pub use received::{Received, ReceivedResource};
 pub use rest::RestClient;
 

@@ -6,6 +6,7 @@
 //! delta client's cluster changed.
 
 mod delta;
+mod load_stats;
 mod manners;
 mod rest;
 mod service;
@@ -20,6 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse};
 
+pub use load_stats::LoadStream;
 pub use manners::{Manners, Missing};
 pub use state::{Request, Sent, State, Stream};
 
@@ -177,7 +179,10 @@ impl FakeControlPlane {
         if let Some(running) = self.running.take() {
             running.stop().await;
         }
-        self.shared.change(|state| state.streams.iter_mut().for_each(|stream| stream.open = false));
+        self.shared.change(|state| {
+            state.streams.iter_mut().for_each(|stream| stream.open = false);
+            state.loads.iter_mut().for_each(|stream| stream.open = false);
+        });
     }
 
     /// Listens again, on the same port.

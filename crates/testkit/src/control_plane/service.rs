@@ -25,6 +25,7 @@ use weir_wire::discovery::{
 
 use super::Shared;
 use super::delta::DeltaTopic;
+use super::load_stats;
 use super::rest;
 use super::sotw::SotwTopic;
 use super::state::{self, Beat, Injected, Sent, State, Stream};
@@ -109,7 +110,9 @@ impl tonic::codegen::Service<Request<AxumBody>> for Service {
         let (path, shared) = (request.uri().path().to_owned(), Arc::clone(&self.shared));
         let method = path.rsplit('/').next().unwrap_or_default().to_owned();
         Box::pin(async move {
-            Ok(if method.starts_with("Stream") {
+            Ok(if method == "StreamLoadStats" {
+                load_stats::serve(shared, request).await
+            } else if method.starts_with("Stream") {
                 serve(Opening::<DiscoveryRequest, SotwTopic>::new(shared, Dialect::Sotw, path), request).await
             } else if method.starts_with("Delta") {
                 let opening = Opening::<DeltaDiscoveryRequest, DeltaTopic>::new(shared, Dialect::Delta, path);

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use hyper::HeaderMap;
 use weir_wire::discovery::{DeltaDiscoveryResponse, DiscoveryResponse, Node, ResourceLocator, Status};
 
+use super::load_stats::LoadStream;
 use super::manners::Manners;
 use crate::client::Dialect;
 use crate::resource::Published;
@@ -23,6 +24,10 @@ pub struct State {
     pub requests: Vec<Request>,
     /// Every response that was ever sent, in order.
     pub sent: Vec<Sent>,
+    /// Every stream of load reports that there ever was, by number.
+    pub loads: Vec<LoadStream>,
+    /// Whether load reports are left unread.
+    pub(super) loads_unread: bool,
     /// Grows with whatever makes something due.
     pub(super) revision: u64,
     pub(super) manners: Manners,
