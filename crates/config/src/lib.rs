@@ -44,8 +44,8 @@ pub use settings::{
 pub use template::{Segment, Template};
 pub use values::{
     ByteSize, ClientCertificate, ColdStart, CollectorEndpoint, CollectorProtocol, Count, Csds, DataError,
-    ExportFile, Level, LogFormat, NackUpstream, NonEmptyString, Percent, PositiveDuration, Protocol, Ratio,
-    ReadyWhen, Regex, Transport, VirtualHosts,
+    ExportFile, Level, LoadReports, LogFormat, NackUpstream, NonEmptyString, Percent, PositiveDuration,
+    Protocol, Ratio, ReadyWhen, Regex, Transport, VirtualHosts,
 };
 
 use sections::Sections;

@@ -139,6 +139,7 @@ settings! {
     AtOnce "limits.max_streams": |c| c.limits.max_streams;
     NewConnections "limits.max_streams_per_connection": |c| c.limits.max_streams_per_connection;
     NewStreams "limits.max_streams_per_node": |c| c.limits.max_streams_per_node;
+    AtOnce "limits.max_load_streams": |c| c.limits.max_load_streams;
     NewStreams "limits.max_node_size": |c| c.limits.max_node_size;
     NewStreams "limits.max_names_per_stream": |c| c.limits.max_names_per_stream;
     NewStreams "limits.max_locators_per_name": |c| c.limits.max_locators_per_name;

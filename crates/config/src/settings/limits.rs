@@ -25,6 +25,8 @@ pub struct Limits {
     pub max_streams_per_connection: Count<u32>,
     /// The most streams and polls of one node, over all connections.
     pub max_streams_per_node: Option<Count>,
+    /// The most streams of load reports, which count as streams, too.
+    pub max_load_streams: Count,
     /// The largest node that a client may introduce itself with, in bytes.
     pub max_node_size: ByteSize,
     /// The most names that one stream is subscribed to, over all types.
@@ -57,6 +59,7 @@ impl Default for Limits {
             max_streams: Count::of::<1_000_000>(),
             max_streams_per_connection: Count::of_u32::<1000>(),
             max_streams_per_node: None,
+            max_load_streams: Count::of::<10_000>(),
             max_names_per_stream: Count::of::<100_000>(),
             max_locators_per_name: Count::of::<1000>(),
             max_types_per_stream: Count::of::<100>(),

@@ -78,7 +78,7 @@ fn p20_what_cannot_be_verified_is_named() {
         ),
         (
             [TLS, PLANE, "node.verify = ['{node.id}']\n"],
-            "5: upstream[0].node.verify: applies only with node.forward",
+            "5: upstream[0].node.verify: applies only with node.forward or load_reports = \"relay\"",
         ),
         (
             [TLS, PLANE, "node.forward = ['id']\nnode.verify = ['a', '{identity.dns}']\n"],

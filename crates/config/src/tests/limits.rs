@@ -13,6 +13,7 @@ fn a_limit_of_nothing_is_sent_with_its_key() {
         "max_names",
         "max_handshakes",
         "max_streams_per_node",
+        "max_load_streams",
         "max_names_per_stream",
         "max_locators_per_name",
         "max_types_per_stream",

@@ -4,6 +4,7 @@ mod errors;
 mod examples;
 mod forward;
 mod limits;
+mod load_reports;
 mod mistakes;
 mod prefetch;
 mod reload;

@@ -92,6 +92,8 @@ fn a_row_notices_its_key_and_no_other() {
         ("max_streams = 1000000", "max_streams = 1000001", &["limits.max_streams"]),
         ("per_connection = 1000 ", "per_connection = 1001 ", &["limits.max_streams_per_connection"]),
         ("per_node = 100 ", "per_node = 101 ", &["limits.max_streams_per_node"]),
+        ("max_load_streams = 10000", "max_load_streams = 10001", &["limits.max_load_streams"]),
+        ("load_reports = \"off\"", "load_reports = \"relay\"", &["upstream"]),
         ("max_node_size = \"1MiB\"", "max_node_size = \"2MiB\"", &["limits.max_node_size"]),
         ("names_per_stream = 100000", "names_per_stream = 100001", &["limits.max_names_per_stream"]),
         ("locators_per_name = 1000 ", "locators_per_name = 1001 ", &["limits.max_locators_per_name"]),

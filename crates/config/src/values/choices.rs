@@ -32,6 +32,17 @@ pub enum Transport {
     V2,
 }
 
+/// What becomes of the load reports of clients (LRS).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadReports {
+    /// There is no such service.
+    #[default]
+    Off,
+    /// They are passed on to the control plane, each client's on a stream of its own.
+    Relay,
+}
+
 /// Whether a response that subscribers have rejected is NACKed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

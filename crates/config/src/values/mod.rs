@@ -11,8 +11,8 @@ mod units;
 
 pub use self::address::CollectorEndpoint;
 pub use self::choices::{
-    ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, Level, LogFormat, NackUpstream,
-    Protocol, ReadyWhen, Transport, VirtualHosts,
+    ClientCertificate, ColdStart, CollectorProtocol, Csds, DataError, Level, LoadReports, LogFormat,
+    NackUpstream, Protocol, ReadyWhen, Transport, VirtualHosts,
 };
 pub use self::export_file::ExportFile;
 pub use self::quantities::{ByteSize, Count, NonEmptyString, Percent, PositiveDuration, Ratio};

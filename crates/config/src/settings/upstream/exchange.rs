@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::values::{Count, PositiveDuration, Transport, text};
+use crate::values::{Count, LoadReports, PositiveDuration, Transport, text};
 
 /// How requests and responses are exchanged with a control plane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -14,6 +14,13 @@ pub enum Exchange {
     Streaming(Streaming),
     /// By polls.
     Polling(Polling),
+}
+
+impl Exchange {
+    /// Whether load reports of clients are passed on.
+    pub fn relays_load_reports(&self) -> bool {
+        matches!(self, Self::Streaming(streaming) if streaming.load_reports == LoadReports::Relay)
+    }
 }
 
 /// Streams of a control plane.
@@ -30,6 +37,8 @@ pub struct Streaming {
     pub node_on_first_message_only: bool,
     /// How many streams share a connection at most.
     pub streams_per_connection: Count,
+    /// What becomes of the load reports of clients; passed on to one upstream at most.
+    pub load_reports: LoadReports,
 }
 
 impl Default for Streaming {
@@ -40,6 +49,7 @@ impl Default for Streaming {
             keepalive_timeout: PositiveDuration::seconds::<10>(),
             node_on_first_message_only: true,
             streams_per_connection: Count::of::<100>(),
+            load_reports: LoadReports::default(),
         }
     }
 }

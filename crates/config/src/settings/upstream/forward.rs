@@ -93,13 +93,13 @@ impl NodeTemplate {
         }
     }
 
-    /// Reports names that cannot be verified.
-    pub(super) fn check_verify(&self, has_identities: bool, findings: &mut Findings) {
+    /// Reports names that cannot be verified. Load reports that are `relayed` have the node of a client, too.
+    pub(super) fn check_verify(&self, has_identities: bool, relayed: bool, findings: &mut Findings) {
         if self.verify.is_empty() {
             return;
         }
-        if self.forward.is_empty() {
-            findings.add("node.verify", "applies only with node.forward");
+        if self.forward.is_empty() && !relayed {
+            findings.add("node.verify", "applies only with node.forward or load_reports = \"relay\"");
         }
         if !has_identities {
             findings.add("node.verify", NO_IDENTITIES);

@@ -117,6 +117,12 @@ impl Upstream {
         node.is_some_and(|node| !node.forward.is_empty() && node.verify.is_empty())
     }
 
+    /// Whether load reports of clients are passed on to it.
+    pub fn relays_load_reports(&self) -> bool {
+        let Source::ControlPlane(control_plane) = &self.source else { return false };
+        control_plane.exchange.relays_load_reports()
+    }
+
     /// Fills in what depends on the node of this instance and on the keys that rules give to clients, if both could be
     /// read, and reports what does not go together.
     pub(crate) fn check_all(
@@ -129,7 +135,7 @@ impl Upstream {
         }
         let read =
             upstreams.iter_mut().enumerate().filter_map(|(i, upstream)| Some((i, upstream.as_mut().ok()?)));
-        let mut authorities = Vec::new();
+        let (mut authorities, mut relays) = (Vec::new(), Vec::new());
         for (i, upstream) in read {
             let key = format!("upstream[{i}]");
             if let Source::ControlPlane(control_plane) = &mut upstream.source {
@@ -137,17 +143,24 @@ impl Upstream {
                 control_plane.check(&upstream.authority, derived_from, &mut found);
                 findings.extend(found);
             }
+            if upstream.relays_load_reports() {
+                relays.push((format!("{key}.load_reports"), ()));
+            }
             authorities.push((format!("{key}.authority"), &*upstream.authority));
         }
         findings.add_duplicates(authorities, |authority, other| {
             format!("must be another authority than {other} (got {authority:?})")
+        });
+        findings.add_duplicates(relays, |(), other| {
+            format!("must be \"relay\" for one upstream only, which {other} is (got \"relay\")")
         });
     }
 
     /// Reports what needs clients that show certificates, where it is known whether they do.
     pub(crate) fn check_identities(upstreams: &[Read<Self>], has_identities: bool, findings: &mut Findings) {
         Self::check_each_with_streams(upstreams, findings, |control_plane, parameters, found| {
-            parameters.node.check_verify(has_identities, found);
+            let relays = control_plane.exchange.relays_load_reports();
+            parameters.node.check_verify(has_identities, relays, found);
             if !has_identities {
                 control_plane.general.check_header_identities(found);
             }
