@@ -12,6 +12,7 @@ mod instance;
 mod lifetime;
 mod lint;
 mod listeners;
+mod load_reports;
 mod loaded;
 mod manual;
 mod operate;

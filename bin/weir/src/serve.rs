@@ -15,11 +15,13 @@ use weir_downstream::Listener;
 use weir_downstream::export;
 use weir_store::Store;
 use weir_telemetry::{LogLevel, Metrics};
+use weir_upstream::LoadRelay;
 
 use crate::convert;
 use crate::instance::Instance;
 use crate::lifetime::{self, Drain, Signals};
 use crate::listeners::{Addresses, Listeners};
+use crate::load_reports::LoadReports;
 use crate::loaded::Loaded;
 use crate::ready::Readiness;
 use crate::reload::{Operators, Parts, Reload, Upstreams};
@@ -120,7 +122,9 @@ fn start(
         sources.map(|(i, upstream)| convert::source(config, i, upstream, store)).collect::<Result<_>>()?;
     let (changes, changed) = mpsc::unbounded_channel();
     let shutdown = stop.clone().cancelled_owned();
-    let upstream = weir_upstream::run(database.clone(), sources, changed, status.clone(), shutdown);
+    let relay = LoadRelay::new(status.clone());
+    let upstream =
+        weir_upstream::run(database.clone(), sources, changed, status.clone(), relay.clone(), shutdown);
     tasks.spawn(async move { Ok(upstream.await?) });
 
     let (exports, followed) = watch::channel(config.exports.clone());
@@ -131,6 +135,7 @@ fn start(
     let healthy = Arc::clone(&readiness);
     let ready = move || healthy.pending().is_empty();
     let server = weir_downstream::Server::with_readiness(config.into(), database.clone(), ready);
+    let server = server.with_load_reports(LoadReports(relay));
     let (control, clients) = (server.control(), server.registry());
     let manager = telemetry.manager.clone();
     let drain = Drain { draining, clients: control.clone(), patience: PATIENCE, manager };

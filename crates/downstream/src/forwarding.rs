@@ -33,6 +33,8 @@ pub struct Forwarding {
     targets: Arc<[Target]>,
     /// The authorities whose control planes are sent claims that nothing verifies.
     unverified: Arc<[Box<str>]>,
+    /// Of these names, filled from the node of a load report, the client's certificate has to have one.
+    reporters: Arc<[Template]>,
     /// The encoded parts: the streams of a client share them.
     parts: Arc<Interned>,
 }
@@ -134,7 +136,12 @@ impl From<&Config> for Forwarding {
                 header_values: node.header_values.clone(),
             })
         });
-        Self::new(targets.collect())
+        let relay = config.upstreams.iter().find(|upstream| upstream.relays_load_reports());
+        let reporters = relay.and_then(|upstream| {
+            let Source::ControlPlane(control_plane) = &upstream.source else { return None };
+            Some(control_plane.parameters.as_ref()?.node.verify.clone().into())
+        });
+        Self { reporters: reporters.unwrap_or_default(), ..Self::new(targets.collect()) }
     }
 }
 
@@ -143,7 +150,7 @@ impl Forwarding {
         let is_claim = |target: &&Target| !target.parts.is_empty() && target.verify.is_empty();
         let unverified = targets.iter().filter(is_claim);
         let unverified = unverified.map(|target| target.authority.clone()).collect();
-        Self { targets, unverified, parts: Arc::default() }
+        Self { targets, unverified, reporters: Arc::default(), parts: Arc::default() }
     }
 
     /// The authorities whose control planes are sent parts of nodes that nothing verifies.
@@ -163,11 +170,23 @@ impl Forwarding {
         enforced: &DynamicParameters,
     ) -> Result<Vec<(Box<str>, ClientNode)>, ForwardError> {
         let targets = self.targets.iter().map(|target| {
-            target.verify(node, identity)?;
+            verify(&target.verify, node, identity)?;
             let values = header_values::read(&target.header_values, identity, enforced)?;
             Ok((target.authority.clone(), self.node(target, node, values)?))
         });
         targets.collect()
+    }
+
+    /// Whether a client may report load as `node`.
+    ///
+    /// # Errors
+    /// When its certificate does not vouch for it.
+    pub(crate) fn verify_reporter(
+        &self,
+        node: &Node,
+        identity: Option<&Identity>,
+    ) -> Result<(), ForwardError> {
+        verify(&self.reporters, node, identity)
     }
 
     fn node(
@@ -195,26 +214,25 @@ impl Forwarding {
     }
 }
 
-impl Target {
-    fn verify(&self, node: &Node, identity: Option<&Identity>) -> Result<(), ForwardError> {
-        if self.verify.is_empty() {
-            return Ok(());
-        }
-        let wanted: Vec<_> = self.verify.iter().filter_map(|template| fill(template, node)).collect();
-        let has = |identity: &Identity| {
-            let mut names = identity.uris().iter().chain(identity.dns());
-            names.any(|name| wanted.contains(name))
-        };
-        if identity.is_some_and(has) {
-            return Ok(());
-        }
-        let identity = shown(identity);
-        let wanted = match &wanted[..] {
-            [] => "its node has no usable value for any of them".to_owned(),
-            wanted => wanted.join(", ").escape_debug().to_string(),
-        };
-        Err(ForwardError::Unverified { identity, wanted })
+/// Whether the certificate of a client has one of the `names`, which are filled from its node. No names are no rule.
+fn verify(names: &[Template], node: &Node, identity: Option<&Identity>) -> Result<(), ForwardError> {
+    if names.is_empty() {
+        return Ok(());
     }
+    let wanted: Vec<_> = names.iter().filter_map(|template| fill(template, node)).collect();
+    let has = |identity: &Identity| {
+        let mut names = identity.uris().iter().chain(identity.dns());
+        names.any(|name| wanted.contains(name))
+    };
+    if identity.is_some_and(has) {
+        return Ok(());
+    }
+    let identity = shown(identity);
+    let wanted = match &wanted[..] {
+        [] => "its node has no usable value for any of them".to_owned(),
+        wanted => wanted.join(", ").escape_debug().to_string(),
+    };
+    Err(ForwardError::Unverified { identity, wanted })
 }
 
 /// The names of a certificate, for errors.

@@ -21,8 +21,8 @@ use http_body::Body;
 use tonic::Status;
 use weir_types::Dialect;
 
-use self::frames::Frames;
-pub(crate) use self::whole::Whole;
+pub(crate) use self::frames::Frames;
+pub(crate) use self::whole::{Whole, frame};
 use crate::admission::{Gate, Room};
 use crate::apart::apart;
 use crate::metrics::Metrics;

@@ -18,6 +18,7 @@ use crate::admission::{Connected, Handshake};
 use crate::clients::Registry;
 use crate::connection::{self, ConnectionError};
 use crate::drain::Phases;
+use crate::load_reports::{LoadReporting, LoadReports};
 use crate::operations::Operations;
 use crate::peer::Peer;
 use crate::service::Services;
@@ -54,6 +55,7 @@ pub enum ServerError {
 pub struct Server {
     shared: Arc<Shared>,
     operations: Arc<Operations>,
+    load_reports: Arc<LoadReports>,
 }
 
 impl Server {
@@ -70,7 +72,13 @@ impl Server {
     ) -> Self {
         let shared = Arc::new(Shared::new(settings, database));
         let operations = Arc::new(Operations::new(&shared, Arc::new(ready)));
-        Self { shared, operations }
+        Self { shared, operations, load_reports: Arc::new(LoadReports::new(None)) }
+    }
+
+    /// Has load reports of clients go there.
+    #[must_use]
+    pub fn with_load_reports(self, to: impl LoadReporting + 'static) -> Self {
+        Self { load_reports: Arc::new(LoadReports::new(Some(Arc::new(to)))), ..self }
     }
 
     /// Directs it while it serves.
@@ -218,8 +226,8 @@ impl Server {
             ended.cancel();
         }
         .boxed();
-        let operations = Arc::clone(&self.operations);
-        let service = |within| Services { shared, operations, peer, within, ending };
+        let (operations, load_reports) = (Arc::clone(&self.operations), Arc::clone(&self.load_reports));
+        let service = |within| Services { shared, operations, load_reports, peer, within, ending };
         match connection::serve(client, settings, service, asked, then).await {
             Ok(()) => {}
             Err(ConnectionError::Stalled) => {

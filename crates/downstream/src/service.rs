@@ -17,6 +17,7 @@ use weir_wire::request::DeltaRequest;
 use weir_wire::services::Service;
 
 use crate::connection::{Watched, Within};
+use crate::load_reports::LoadReports;
 use crate::messages::{Bounds, Messages};
 use crate::operations::Operations;
 use crate::peer::Peer;
@@ -30,6 +31,7 @@ use weir_session::Request;
 pub(crate) struct Services {
     pub(crate) shared: Arc<Shared>,
     pub(crate) operations: Arc<Operations>,
+    pub(crate) load_reports: Arc<LoadReports>,
     pub(crate) peer: Arc<Peer>,
     pub(crate) within: Within,
     /// Cancelled when the streams of the connection have to end.
@@ -48,6 +50,12 @@ impl Services {
         match Service::at(path) {
             Some((service, Dialect::Sotw)) => self.stream::<DiscoveryRequest>(service, request),
             Some((service, Dialect::Delta)) => self.stream::<DeltaRequest>(service, request),
+            None if weir_wire::load_stats::is_at(path) => {
+                let Self { shared, peer, within, .. } = self;
+                self.load_reports
+                    .answer(request, shared, peer, within, self.ending.clone())
+                    .map(Either::Right)
+            }
             None => {
                 Status::unimplemented(format!("there is no method {path}")).into_http().map(Either::Right)
             }

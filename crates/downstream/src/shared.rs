@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::RwLock;
+use prost::Message as _;
 use tonic::Status;
 use weir_database::{Database, ViewListener};
 use weir_session::{
     Denied, Env, Limits, Nonce, RefusedName, Responses, SessionSettings, StreamError, Verdict, Wrapping,
 };
 use weir_types::TypeUrl;
+use weir_wire::discovery::Node;
 
 use crate::admission::Gate;
 use crate::clients::{Interned, Nack, Registry};
@@ -130,6 +132,20 @@ impl Shared {
         let wrapped = settings.downstream.wrap_resources.get(&client.user_agent).copied();
         let wrapping = Wrapping::of(&client.profile, wrapped);
         Ok((client, wrapping))
+    }
+
+    /// The client that reports load as `node`, of its first message.
+    pub(crate) fn identify_reporter(
+        &self,
+        settings: &Settings,
+        peer: &Peer,
+        node: &[u8],
+    ) -> Result<Client, Status> {
+        let (client, _) = self.identify_client(settings, peer, Some(node))?;
+        let decoded = Node::decode(node).map_err(|error| self.unidentified(peer, &error.into()))?;
+        let verified = settings.forwarding.verify_reporter(&decoded, peer.identity.as_ref());
+        verified.map_err(|error| self.unidentified(peer, &error.into()))?;
+        Ok(client)
     }
 
     /// Makes known that a client cannot be served as what it states to be.

@@ -118,6 +118,16 @@ instruments! {
         "What is wrong with the resource files now";
     FILES_RELOADS = Counter "weir.files.reloads" "{reload}" []
         "How often resource files were read";
+    LOAD_REPORTS_CONNECTIONS = UpDownCounter "weir.load_reports.connections" "{connection}" ["authority"]
+        "Open connections to control planes that carry load reports";
+    LOAD_REPORTS_ENDS = Counter "weir.load_reports.ends" "{stream}" ["code"]
+        "Streams of load reports that ended, by the status that the client was sent; those that clients reset are CANCELLED";
+    LOAD_REPORTS_MESSAGES = Counter "weir.load_reports.messages" "{message}" ["sender"]
+        "Messages on streams of load reports that were passed on";
+    LOAD_REPORTS_SIZE = Counter "weir.load_reports.size" "By" ["sender"]
+        "Bytes of the messages on streams of load reports that were passed on";
+    LOAD_REPORTS_STREAMS = UpDownCounter "weir.load_reports.streams" "{stream}" []
+        "Open streams of load reports of clients";
     LOG_DROPPED = Counter "weir.log.dropped" "{line}" []
         "Log lines dropped because standard error was not read";
     LOG_SUPPRESSED = Counter "weir.log.suppressed" "{line}" []

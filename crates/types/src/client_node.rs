@@ -96,9 +96,17 @@ impl ClientParameters {
         self.with_node_of(name).and_then(DynamicParameters::node)
     }
 
+    /// The parameters for names of `authority`.
+    pub fn for_authority(&self, authority: &str) -> &DynamicParameters {
+        self.with_node_for(authority).unwrap_or(&self.common)
+    }
+
     fn with_node_of(&self, name: &str) -> Option<&DynamicParameters> {
+        self.with_node_for(authority(name))
+    }
+
+    fn with_node_for(&self, authority: &str) -> Option<&DynamicParameters> {
         let with_nodes = self.with_nodes.as_ref()?;
-        let authority = authority(name);
         with_nodes.iter().find(|(of, _)| **of == *authority).map(|(_, parameters)| parameters)
     }
 

@@ -75,6 +75,8 @@ pub struct Settings {
     pub propagation_deadline: Duration,
     /// What is subscribed to before any client asks.
     pub prefetch: Vec<Prefetch>,
+    /// Whether load reports of clients are passed on to it.
+    pub load_reports: bool,
 }
 
 /// Over which services a control plane is used.
@@ -160,6 +162,7 @@ impl Settings {
             store: None,
             propagation_deadline: Duration::from_secs(30),
             prefetch: Vec::new(),
+            load_reports: false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the streams to control planes are doing, and whether files are read: for readiness, and for operators.
 
 mod observed;
+mod place;
 mod readiness;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +10,11 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
+use tokio::sync::watch;
 use weir_protocol::client::{Loss, Outcome, Shrink};
 use weir_types::{DynamicParameters, Name, TypeUrl};
 
+pub(crate) use self::place::StreamPlace;
 use self::readiness::Start;
 use crate::Lane;
 use crate::connections::Carrier;
@@ -88,6 +91,8 @@ pub struct StreamFailure {
 pub struct Status {
     registry: Arc<Mutex<Registry>>,
     recent: Recent,
+    /// Notified when a stream is connected.
+    connects: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -198,6 +203,7 @@ impl StreamStatus {
             (state.endpoint, state.index, state.carrier) = (Some(endpoint.to_owned()), index, carrier);
             (state.in_sync, state.since) = (false, SystemTime::now());
         });
+        self.status.connects.send_replace(());
     }
 
     /// There is no connection. A stream that is away stays away since it was lost, however often it tries.

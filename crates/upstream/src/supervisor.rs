@@ -13,7 +13,7 @@ use weir_database::{Database, DemandChange};
 use crate::pace::Pace;
 use crate::router::Router;
 use crate::streams::Streams;
-use crate::{Lane, Settings, Status, files};
+use crate::{Lane, LoadRelay, Settings, Status, files};
 
 /// How often the database is asked to give up what is idle.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ pub enum Change {
 }
 
 /// Meets the demand of `database` from `sources`, one for each authority, and as they change, until `shutdown`; then
-/// closes all streams. What was committed stays.
+/// closes all streams. What was committed stays. `relay` follows the control plane that load reports go to.
 ///
 /// # Errors
 /// When a source cannot go on: files that cannot be read at the start.
@@ -72,11 +72,13 @@ pub async fn run(
     sources: Vec<Source>,
     mut changes: mpsc::UnboundedReceiver<Change>,
     status: Status,
+    relay: LoadRelay,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     status.observe();
     let router = Router::new(database.clone());
-    let mut supervisor = Supervisor { database: database.clone(), status, router, tasks: JoinSet::new() };
+    let mut supervisor =
+        Supervisor { database: database.clone(), status, relay, router, tasks: JoinSet::new() };
     sources.into_iter().for_each(|source| supervisor.start(source, Err));
     let changed = Arc::new(Notify::new());
     let wake = Arc::clone(&changed);
@@ -123,6 +125,7 @@ pub(crate) struct Running {
 struct Supervisor {
     database: Database,
     status: Status,
+    relay: LoadRelay,
     router: Router,
     tasks: JoinSet<Result<(), Error>>,
 }
@@ -139,7 +142,9 @@ impl Supervisor {
         let settings = match source {
             Source::ControlPlane(settings) => {
                 status.expect(&authority, settings.prefetch.len(), settings.does_not_exist);
-                let (settings, followed) = watch::channel(Arc::from(settings));
+                let settings = Arc::from(settings);
+                self.relay.follow(&settings);
+                let (settings, followed) = watch::channel(settings);
                 let streams = Streams::new(database, Arc::clone(&settings.borrow()), status);
                 self.tasks.spawn(async move {
                     streams.run(wanted, followed).await;
@@ -172,6 +177,7 @@ impl Supervisor {
                     authority,
                     "upstream removed from the configuration; its resources were dropped"
                 );
+                self.relay.forget(&authority);
                 self.status.forget(&authority);
                 self.database.withdraw(&authority);
                 self.database.ask_anew(&authority);
@@ -182,7 +188,11 @@ impl Supervisor {
     fn put(&mut self, source: Source) {
         let running = self.router.source(source.authority());
         match (running.map(|running| &running.settings), source) {
-            (Some(Some(settings)), Source::ControlPlane(new)) => _ = settings.send_replace(Arc::from(new)),
+            (Some(Some(settings)), Source::ControlPlane(new)) => {
+                let new = Arc::from(new);
+                self.relay.follow(&new);
+                settings.send_replace(new);
+            }
             (Some(_), source) => {
                 tracing::error!(
                     authority = source.authority(),

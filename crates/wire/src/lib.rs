@@ -18,6 +18,7 @@ pub mod call;
 pub mod constraints;
 pub mod file;
 pub mod frame;
+pub mod load_stats;
 pub mod locator;
 pub mod redact;
 pub mod request;

@@ -9,7 +9,7 @@ use weir_database::{Database, ParameterSets};
 use weir_protocol::Dialect as UpstreamDialect;
 use weir_testkit::client::DIALECTS;
 use weir_testkit::{Dialect, FakeControlPlane, XdsClient};
-use weir_upstream::{Backoff, Naming, NodeTemplate, Settings, Source, Status};
+use weir_upstream::{Backoff, LoadRelay, Naming, NodeTemplate, Settings, Source, Status};
 use weir_wire::discovery::Node;
 
 use crate::proxy::{IDLE, Origin, Proxy, Settings as ProxySettings, env_from_metadata};
@@ -94,7 +94,8 @@ impl Weir {
         let shown = status.clone();
         let sources = tokio::spawn(async move {
             let (_unchanged, changes) = tokio::sync::mpsc::unbounded_channel();
-            let running = weir_upstream::run(database, vec![source], changes, shown, std::future::pending());
+            let (relay, shutdown) = (LoadRelay::default(), std::future::pending());
+            let running = weir_upstream::run(database, vec![source], changes, shown, relay, shutdown);
             running.await.expect("the upstream is served");
         });
         Self { proxy, status, sources }

@@ -78,6 +78,7 @@ fn control_plane(config: &Config, authority: &str, control_plane: &ControlPlane)
         connect_timeout: general.connect_timeout.get(),
         keepalive_interval: streaming.keepalive_interval.get(),
         keepalive_timeout: streaming.keepalive_timeout.get(),
+        load_reports: control_plane.exchange.relays_load_reports(),
         prefetch: general.prefetch.iter().flat_map(prefetch).collect(),
         ..Settings::new(authority, endpoints, naming)
     }

@@ -59,6 +59,8 @@ struct Inner {
     of_address: Counts<IpAddr>,
     handshakes: Mutex<Handshakes>,
     streams: Total,
+    /// Those of load reports among them.
+    load_streams: Total,
     /// Of each node, by its id, that has streams.
     of_node: Counts<String>,
     bucket: Mutex<Bucket>,
@@ -78,6 +80,7 @@ impl Gate {
             of_address: Counts::default(),
             handshakes: Mutex::default(),
             streams: Total::default(),
+            load_streams: Total::default(),
             of_node: Counts::default(),
             bucket: Mutex::default(),
             turns: RwLock::new(Turns::new(room.admission.max_first_responses.get())),
@@ -103,6 +106,16 @@ impl Gate {
     pub(crate) fn open(&self, newcomer: bool) -> Result<Opened, Refusal> {
         self.0.open(newcomer, Instant::now()).map_err(|shortage| self.turn_away(shortage))?;
         Ok(Opened { gate: self.clone() })
+    }
+
+    /// Lets a stream of load reports in, for as long as the guard lives.
+    pub(crate) fn open_load(&self) -> Result<LoadOpened, Refusal> {
+        let opened = self.open(true)?;
+        let most = self.0.room.read().limits.max_load_streams.get();
+        match self.0.load_streams.enter(most) {
+            true => Ok(LoadOpened { opened }),
+            false => Err(self.turn_away(Shortage::LoadStreams)),
+        }
     }
 
     /// Lets a stream or a poll of a node go on, for as long as the guard lives. None where nobody counts: there is no
@@ -223,6 +236,17 @@ impl Drop for Opened {
     }
 }
 
+/// A stream of load reports that was let in.
+pub(crate) struct LoadOpened {
+    opened: Opened,
+}
+
+impl Drop for LoadOpened {
+    fn drop(&mut self) {
+        self.opened.gate.0.load_streams.leave();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +315,19 @@ mod tests {
         }
         drop(first);
         assert_eq!(shortage(gate.open(true)), None);
+    }
+
+    #[test]
+    fn streams_of_load_reports_are_limited_and_count_as_streams() {
+        let limits = Limits { max_load_streams: Count::of::<1>(), ..streams::<2>() };
+        let gate = gate(limits);
+        let one = gate.open_load();
+        assert_eq!(shortage(gate.open_load()), Some(Shortage::LoadStreams));
+        let other = gate.open(true);
+        assert_eq!(shortage(gate.open_load()), Some(Shortage::Streams));
+        drop((one, other));
+        assert_eq!(gate.0.streams.open(), 0);
+        assert_eq!(shortage(gate.open_load()), None);
     }
 
     #[test]

@@ -56,15 +56,24 @@ impl Partial {
         let (needed, whole) = (self.bytes.len() + more, self.bytes.len() + to_come);
         if needed > self.counted {
             let target = needed.max((2 * self.counted).min(whole));
-            let limit = self.gate.partial_requests();
-            if !self.gate.0.partial.take(target - self.counted, target, limit) {
-                return Err(self.gate.turn_away(Shortage::PartialRequests(limit)));
-            }
-            self.counted = target;
+            self.count(target)?;
             let room = if needed > ENOUGH_TO_DECIDE { target.max(whole.min(SMALL)) } else { target };
             self.bytes.reserve_exact(room - self.bytes.len());
         }
         Ok(&mut self.bytes)
+    }
+
+    /// Counts `bytes` from now on, no fewer than before, wherever they are kept.
+    ///
+    /// # Errors
+    /// When others hold so much that there is no room.
+    pub(crate) fn count(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let limit = self.gate.partial_requests();
+        if !self.gate.0.partial.take(bytes - self.counted, bytes, limit) {
+            return Err(self.gate.turn_away(Shortage::PartialRequests(limit)));
+        }
+        self.counted = bytes;
+        Ok(())
     }
 
     /// The whole of it.

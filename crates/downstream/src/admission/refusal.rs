@@ -27,6 +27,8 @@ pub(crate) enum Shortage {
     StreamRate,
     /// Streams of one node, of which there are as many as there may be.
     StreamsPerNode(usize),
+    /// Streams of load reports.
+    LoadStreams,
     /// Room for requests that have arrived in part: so many bytes.
     PartialRequests(usize),
 }
@@ -41,6 +43,7 @@ impl Shortage {
             Self::Streams => "streams",
             Self::StreamRate => "stream_rate",
             Self::StreamsPerNode(_) => "streams_per_node",
+            Self::LoadStreams => "load_streams",
             Self::PartialRequests(_) => "partial_requests",
         }
     }
@@ -56,6 +59,7 @@ impl fmt::Display for Shortage {
             Self::Handshakes => "there are too many TLS handshakes (limits.max_handshakes)",
             Self::Streams => "there are too many streams (limits.max_streams)",
             Self::StreamRate => "there are too many new streams (admission.new_streams_per_second)",
+            Self::LoadStreams => "there are too many streams of load reports (limits.max_load_streams)",
             Self::PartialRequests(bytes) => {
                 return write!(
                     f,

@@ -10,7 +10,7 @@ use tonic::Status;
 use super::Bounds;
 use super::begun::Begun;
 use super::omit::Omit;
-use crate::admission::Refusal;
+use crate::admission::{Gate, Refusal};
 
 /// The length of a frame's header: a flag, and the length of the message.
 pub(super) const HEADER: usize = 5;
@@ -19,7 +19,7 @@ pub(super) const HEADER: usize = 5;
 type Arrived<B> = Option<Result<Frame<Bytes>, <B as Body>::Error>>;
 
 /// The frames of a body.
-pub(super) struct Frames<B> {
+pub(crate) struct Frames<B> {
     body: B,
     pub(super) bounds: Bounds,
     /// What nobody has looked at yet.
@@ -34,8 +34,13 @@ impl<B: Body<Data = Bytes> + Unpin> Frames<B>
 where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    pub(super) fn new(body: B, bounds: Bounds) -> Self {
+    pub(crate) fn new(body: B, bounds: Bounds) -> Self {
         Self { body, bounds, arrived: Bytes::new(), header: [0; HEADER], have: 0, begun: None }
+    }
+
+    /// Counts what is kept of messages.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.bounds.gate
     }
 
     /// The message of the next frame; none at the end. It may be without the field of the number `omit`, if there is
@@ -43,7 +48,7 @@ where
     ///
     /// # Errors
     /// CANCELLED when the client is gone; otherwise what is wrong with what it sent.
-    pub(super) fn poll_next(
+    pub(crate) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
         omit: Option<u64>,

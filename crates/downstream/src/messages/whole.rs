@@ -37,10 +37,15 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let Some(message) = ready!(self.0.poll_next(cx, None))? else { return Poll::Ready(None) };
-        let mut frame = BytesMut::with_capacity(HEADER + message.len());
-        frame.put_u8(0);
-        frame.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
-        frame.put(message);
-        Poll::Ready(Some(Ok(Frame::data(frame.freeze()))))
+        Poll::Ready(Some(Ok(Frame::data(frame(message)))))
     }
+}
+
+/// `message` as a gRPC body has it.
+pub(crate) fn frame(message: Bytes) -> Bytes {
+    let mut frame = BytesMut::with_capacity(HEADER + message.len());
+    frame.put_u8(0);
+    frame.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
+    frame.put(message);
+    frame.freeze()
 }

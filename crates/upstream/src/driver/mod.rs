@@ -153,7 +153,7 @@ fn now() -> std::time::Instant {
 }
 
 /// With its causes: a server that refuses our certificate reports it only after the handshake (TLS 1.3).
-fn describe(status: &tonic::Status) -> String {
+pub(crate) fn describe(status: &tonic::Status) -> String {
     let text = match status.message() {
         "" => status.code().to_string(),
         message => format!("{}: {message}", status.code()),

@@ -12,7 +12,7 @@ use weir_protocol::Dialect;
 use weir_testkit::wait::{until, within};
 use weir_testkit::{FakeControlPlane, Published};
 use weir_types::{Cursor, DynamicParameters, Selector, SubscriptionChange, TypeUrl, Variant};
-use weir_upstream::{Backoff, Change, Naming, NodeTemplate, Settings, Source, Status};
+use weir_upstream::{Backoff, Change, LoadRelay, Naming, NodeTemplate, Settings, Source, Status};
 use weir_wire::discovery::Node;
 
 /// A control plane that is sent parameters by streams for each set of `keys`.
@@ -65,7 +65,14 @@ impl World {
             upstreams.into_iter().map(|settings| Source::ControlPlane(Box::new(settings))).collect();
         let shutdown = async { drop(stopped.await) };
         let (changes, changed) = mpsc::unbounded_channel();
-        let running = weir_upstream::run(database.clone(), sources, changed, status.clone(), shutdown);
+        let running = weir_upstream::run(
+            database.clone(),
+            sources,
+            changed,
+            status.clone(),
+            LoadRelay::default(),
+            shutdown,
+        );
         Self { database, status, changes, stop: Some(stop), running: tokio::spawn(running) }
     }
 
