@@ -1,4 +1,5 @@
-"""A gRPC client that makes RPCs to one target, one after another, until its standard input ends.
+"""A gRPC client that makes RPCs to one target, one after another, until its standard input ends:
+grpc_client.py TARGET [COUNT PACE]. With a count it makes so many of them, at this pace, and stays.
 
 Prints a line of JSON for each: {"ok": the answer of the server} or {"error": why it failed}. Where the target
 is an xds:/// name, GRPC_XDS_BOOTSTRAP_CONFIG holds the bootstrap.
@@ -24,7 +25,9 @@ def main():
     threading.Thread(target=read, daemon=True).start()
     with grpc.insecure_channel(sys.argv[1]) as channel:
         call = channel.unary_unary("/weir.test.Echo/Name")
-        while not ended.wait(PACE):
+        left, pace = (int(sys.argv[2]), float(sys.argv[3])) if len(sys.argv) > 2 else (-1, PACE)
+        while not ended.wait(pace if left else None):
+            left -= 1
             try:
                 line = {"ok": call(b"", timeout=DEADLINE).decode()}
             except grpc.RpcError as error:

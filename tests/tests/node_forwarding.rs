@@ -4,7 +4,6 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,45 +11,14 @@ use serde_json::{Value, json};
 use weir_store::{Origin, Store};
 use weir_testkit::client::{Connection, DIALECTS};
 use weir_testkit::constraints::locator;
-use weir_testkit::process::{Child, Weir, WeirBuilder, free_port, go_program, http, no_go};
+use weir_testkit::process::{Weir, WeirBuilder, no_go};
 use weir_testkit::resources::eds_cluster;
 use weir_testkit::wait::until;
 use weir_testkit::{Dialect, FakeControlPlane, Published, XdsClient, node, type_url};
 use weir_types::{DynamicParameters, NODE_KEY, ResourceLocator, TypeUrl};
 
+use crate::support::go_control_plane::GoControlPlane;
 use crate::support::pki::Pki;
-
-/// A control plane made with go-control-plane, which has a snapshot for each node id.
-struct GoControlPlane {
-    address: SocketAddr,
-    admin: SocketAddr,
-    _child: Child,
-}
-
-impl GoControlPlane {
-    async fn start() -> Self {
-        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        let (address, admin) = (local(free_port()), local(free_port()));
-        let mut command = go_program("go-control-plane");
-        let (listen, steer) = (address.to_string(), admin.to_string());
-        command.args(["-cache", "snapshot", "-hash", "id", "-listen", &listen, "-admin", &steer]);
-        let child = Child::start("go-control-plane", &mut command);
-        child.wait_for_line(&["listening"]).await;
-        let control_plane = Self { address, admin, _child: child };
-        control_plane.steer("POST", "/start", "").await;
-        control_plane
-    }
-
-    async fn publish(&self, node: &str, resources: &[Value]) {
-        self.steer("PUT", &format!("/resources?node={node}"), &json!(resources).to_string()).await;
-    }
-
-    async fn steer(&self, method: &str, path: &str, body: &str) {
-        let answer = http::request(self.admin, method, path, &[("host", "test")], body).await;
-        let answer = answer.expect("the control plane answers");
-        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.body);
-    }
-}
 
 async fn client(weir: &Weir, dialect: Dialect, id: &str) -> XdsClient {
     XdsClient::connect(dialect, weir.address(), &node(id)).await

@@ -6,6 +6,7 @@
 //	PUT  /resources?node=KEY   replaces all resources of a node: a JSON array of resources with "@type"
 //	POST /start                listens for xDS clients
 //	POST /stop                 closes the listener and all streams; resources stay
+//	GET  /loads                what clients have reported (LRS), by the id of their nodes
 //
 // Prints a line "listening" once the admin interface can be used.
 package main
@@ -20,11 +21,13 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
 	listenerservice "github.com/envoyproxy/go-control-plane/envoy/service/listener/v3"
+	loadstats "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	routeservice "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
@@ -38,13 +41,18 @@ func main() {
 	admin := flag.String("admin", "127.0.0.1:0", "where the test connects to")
 	kind := flag.String("cache", "snapshot", "snapshot, snapshot-ads, linear or mux")
 	hash := flag.String("hash", "id", "what distinguishes nodes: id, cluster or a key of their metadata")
+	interval := flag.Duration("load-interval", time.Second, "how often clients are asked to report load")
 	flag.Parse()
 
 	published, err := newPublished(*kind, nodeHash(*hash))
 	if err != nil {
 		log.Fatal(err)
 	}
-	xds := &xdsServer{address: *listen, server: server.NewServer(context.Background(), published.cache(), nil)}
+	xds := &xdsServer{
+		address: *listen,
+		server:  server.NewServer(context.Background(), published.cache(), nil),
+		loads:   &loads{interval: *interval, byNode: make(map[string]*load)},
+	}
 	http.HandleFunc("PUT /resources", func(w http.ResponseWriter, r *http.Request) {
 		resources, err := readResources(r)
 		if err == nil {
@@ -54,6 +62,11 @@ func main() {
 	})
 	http.HandleFunc("POST /start", func(w http.ResponseWriter, _ *http.Request) { answer(w, xds.start()) })
 	http.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) { xds.stop(); answer(w, nil) })
+	http.HandleFunc("GET /loads", func(w http.ResponseWriter, _ *http.Request) {
+		if err := xds.loads.write(w); err != nil {
+			log.Print(err)
+		}
+	})
 	listener, err := net.Listen("tcp", *admin)
 	if err != nil {
 		log.Fatal(err)
@@ -93,6 +106,7 @@ func readResources(r *http.Request) (map[string][]types.Resource, error) {
 type xdsServer struct {
 	address string
 	server  server.Server
+	loads   *loads
 	lock    sync.Mutex
 	running *grpc.Server
 }
@@ -113,6 +127,7 @@ func (s *xdsServer) start() error {
 	routeservice.RegisterRouteDiscoveryServiceServer(s.running, s.server)
 	clusterservice.RegisterClusterDiscoveryServiceServer(s.running, s.server)
 	endpointservice.RegisterEndpointDiscoveryServiceServer(s.running, s.server)
+	loadstats.RegisterLoadReportingServiceServer(s.running, s.loads)
 	go func(running *grpc.Server) {
 		if err := running.Serve(listener); err != nil {
 			log.Print(err)

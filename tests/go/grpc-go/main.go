@@ -1,6 +1,7 @@
 // gRPC-Go as tests use it: a client that finds its servers by xDS, and the servers.
 //
 //	grpc-go call RATE TARGET...   makes so many RPCs a second to the first target, a tenth of that to each other one
+//	grpc-go count COUNT PACE TARGET   makes so many RPCs, one after another at this pace, and stays
 //	grpc-go serve NAME...         answers every RPC with the name of the server that was called
 //
 // Both print lines of JSON, and end when their standard input does.
@@ -49,6 +50,16 @@ func main() {
 			log.Fatal(err)
 		}
 		call(rate, os.Args[3:])
+	case "count":
+		count, err := strconv.Atoi(os.Args[2])
+		if err != nil {
+			log.Fatal(err)
+		}
+		pace, err := time.ParseDuration(os.Args[3])
+		if err != nil {
+			log.Fatal(err)
+		}
+		callSoOften(count, pace, os.Args[4])
 	case "serve":
 		serve(os.Args[2:])
 	}
@@ -106,18 +117,38 @@ func call(rate int, targets []string) {
 	}
 }
 
+// callSoOften makes RPCs one after another, and ends with the input.
+func callSoOften(count int, pace time.Duration, target string) {
+	out := &lines{encoder: json.NewEncoder(os.Stdout)}
+	channel, err := grpc.NewClient("xds:///"+target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		ticks := time.Tick(pace)
+		for range count {
+			<-ticks
+			out.write(invoke(channel, target))
+		}
+	}()
+	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
+	}
+}
+
+// invoke makes one RPC.
+func invoke(channel *grpc.ClientConn, target string) line {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	var name []byte
+	if err := channel.Invoke(ctx, method, []byte{}, &name, grpc.ForceCodec(rawCodec{})); err != nil {
+		return line{Target: target, Error: err.Error()}
+	}
+	return line{Target: target, Ok: string(name)}
+}
+
 // callAtRate does not wait for answers: a call that takes long holds up no other.
 func callAtRate(channel *grpc.ClientConn, target string, rate int, out *lines) {
 	for range time.Tick(time.Second / time.Duration(rate)) {
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), deadline)
-			defer cancel()
-			var name []byte
-			if err := channel.Invoke(ctx, method, []byte{}, &name, grpc.ForceCodec(rawCodec{})); err != nil {
-				out.write(line{Target: target, Error: err.Error()})
-			} else {
-				out.write(line{Target: target, Ok: string(name)})
-			}
-		}()
+		go func() { out.write(invoke(channel, target)) }()
 	}
 }

@@ -5,7 +5,7 @@ use tonic::Code;
 use weir_testkit::client::{Connection, Dialect};
 use weir_testkit::{FakeControlPlane, Published, node, type_url};
 
-use crate::pki::Pki;
+use crate::support::pki::Pki;
 use crate::{discovers, first, metric, relay, reporter};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

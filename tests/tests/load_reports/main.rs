@@ -6,10 +6,11 @@
     reason = "a test ends at the first thing that is not as it should be"
 )]
 
-#[path = "../support/pki.rs"]
-mod pki;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod breaks;
+mod clients;
 mod limits;
 mod relay;
 

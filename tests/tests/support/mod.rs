@@ -1,6 +1,7 @@
 //! Weir with each kind of source of resources behind it, changed in one and the same way.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+pub mod go_control_plane;
 pub mod pki;
 
 use std::net::SocketAddr;

@@ -1,5 +1,4 @@
 //! Certificates of a test, and the files that a Weir has of them.
-#![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::path::Path;
 

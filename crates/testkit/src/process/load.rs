@@ -75,13 +75,18 @@ impl Load {
 
     /// Starts it, with this time between two requests.
     pub fn paced(server: SocketAddr, pace: Duration) -> Self {
+        Self::counted(server, pace, usize::MAX)
+    }
+
+    /// Starts it, for so many requests.
+    pub fn counted(server: SocketAddr, pace: Duration, count: usize) -> Self {
         let answers = watch::Sender::new(Answers::default());
         let into = answers.clone();
         let running = tokio::spawn(async move {
             let mut connection = Connection::to(server);
             let mut pace = interval(pace);
             pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
+            for _ in 0..count {
                 pace.tick().await;
                 let answer = match connection.get("/").await {
                     Ok(answer) if answer.status == 200 => Ok(answer.body),

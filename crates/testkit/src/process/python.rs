@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::process::{ChildStdin, Command};
@@ -54,6 +55,14 @@ impl Caller {
         let mut command = script("grpc_client.py");
         command.arg(format!("xds:///{target}"));
         command.env("GRPC_XDS_BOOTSTRAP_CONFIG", grpc_bootstrap(server, id, metadata));
+        Self::start("grpc_client.py", &mut command)
+    }
+
+    /// As [`Self::grpc_python`], for so many RPCs to `svc` at this pace; it stays after them.
+    pub fn grpc_python_counted(server: SocketAddr, id: &str, count: usize, pace: Duration) -> Self {
+        let mut command = script("grpc_client.py");
+        command.args(["xds:///svc", &count.to_string(), &pace.as_secs_f64().to_string()]);
+        command.env("GRPC_XDS_BOOTSTRAP_CONFIG", grpc_bootstrap(server, id, &Value::Null));
         Self::start("grpc_client.py", &mut command)
     }
 
