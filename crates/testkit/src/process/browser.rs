@@ -179,9 +179,6 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if let Some(id) = self.driver.id() {
-            // There is nobody to report a failure to.
-            _ = std::process::Command::new("kill").args(["-s", "KILL", "--", &format!("-{id}")]).status();
-        }
+        self.driver.kill_group();
     }
 }

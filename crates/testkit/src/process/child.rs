@@ -65,6 +65,14 @@ impl Child {
         self.child.kill().await.unwrap_or_else(|e| panic!("kill {}: {e}", self.name));
     }
 
+    /// Kills it with all that it has started, which has to be a process group of its own.
+    pub(super) fn kill_group(&self) {
+        if let Some(id) = self.id() {
+            // There is nobody to report a failure to.
+            _ = std::process::Command::new("kill").args(["-s", "KILL", "--", &format!("-{id}")]).status();
+        }
+    }
+
     /// Asks it to end (SIGTERM) and waits until it has.
     pub async fn terminate(&mut self) -> std::process::ExitStatus {
         self.signal("TERM").await;

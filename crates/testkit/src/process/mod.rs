@@ -16,6 +16,7 @@ mod load;
 mod node;
 mod ports;
 mod python;
+mod shell;
 mod sovereign;
 mod terminal;
 mod weir;
@@ -33,9 +34,10 @@ pub use load::{Answers, Load};
 pub(crate) use ports::Reserved;
 pub use ports::free_port;
 pub use python::GrpcServers;
+pub use shell::Shell;
 pub use sovereign::Sovereign;
 pub use terminal::Terminal;
-pub use weir::{Ran, Weir, WeirBuilder};
+pub use weir::{Ran, Weir, WeirBuilder, weir_program};
 
 use std::path::PathBuf;
 

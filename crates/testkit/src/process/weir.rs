@@ -236,7 +236,7 @@ impl Weir {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(weir_program());
         command.args(arguments).current_dir(workspace());
         command.env("WEIR_ADMIN", format!("http://{}", self.admin)).env("WEIR_CONFIG", &self.config);
         command
@@ -302,7 +302,7 @@ impl Weir {
 }
 
 fn spawn(config: &Path, environment: &[(String, String)]) -> Child {
-    let mut command = Command::new(binary());
+    let mut command = Command::new(weir_program());
     command.arg("serve").arg("--config").arg(config).env_remove("WEIR_LOG").current_dir(workspace());
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     Child::start("weir", &mut command)
@@ -318,7 +318,7 @@ fn write_atomically(directory: &Path, name: &str, content: &str) {
 
 /// The program as it is now: built if need be, once for each test binary, since cargo builds programs along with
 /// the tests of their own packages only. `WEIR_BIN` takes another.
-fn binary() -> PathBuf {
+pub fn weir_program() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     std::env::var_os("WEIR_BIN").map_or_else(|| BUILT.get_or_init(build).clone(), PathBuf::from)
 }
