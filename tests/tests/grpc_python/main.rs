@@ -1,5 +1,6 @@
 //! gRPC-Python clients that find their servers through Weir.
 
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::json;
