@@ -67,26 +67,45 @@ impl Cold {
     /// Why `stream` ends, if it does: no response was sent on it, nothing of what it asks for is known, and no control plane
     /// can be asked. A stream on which a response was or could be sent goes on.
     pub(crate) fn end(self, stream: &ServerStream) -> Option<StreamError> {
-        let type_subscription = stream.types();
-        if !self.closes
-            || type_subscription.iter().any(|type_subscription| type_subscription.outstanding().is_some())
-        {
-            return None;
-        }
-        let asked: usize = type_subscription
-            .iter()
-            .map(|type_subscription| type_subscription.view().attachment().subscription().len())
-            .sum();
-        let unavailable: usize = type_subscription
-            .iter()
-            .map(|type_subscription| type_subscription.view().attachment().unsettled().unavailable.total())
-            .sum();
-        (asked > 0 && unavailable == asked).then(|| {
+        let asked = self.unanswered(stream)?;
+        (asked.names > 0 && asked.unavailable == asked.names).then(|| {
             StreamError::unavailable(
                 "nothing of what is asked for is cached, and no control plane can be reached",
             )
         })
     }
+
+    /// Whether `stream` is about to end: of some that it asks for it is known that no control plane can be asked, and of the
+    /// rest nothing is known yet. That is noted type by type, and a response about the first types would keep the stream open.
+    pub(crate) fn may_end(self, stream: &ServerStream) -> bool {
+        self.unanswered(stream).is_some_and(|asked| asked.unavailable > 0 && asked.unsettled == asked.names)
+    }
+
+    /// What a stream asks for on which nothing was sent, if it may be ended for that.
+    fn unanswered(self, stream: &ServerStream) -> Option<Asked> {
+        let types = stream.types();
+        if !self.closes || types.iter().any(|type_subscription| type_subscription.outstanding().is_some()) {
+            return None;
+        }
+        let mut asked = Asked::default();
+        for attachment in types.iter().map(|type_subscription| type_subscription.view().attachment()) {
+            let unsettled = attachment.unsettled();
+            asked.names += attachment.subscription().len();
+            asked.unsettled += unsettled.names + unsettled.collections;
+            asked.unavailable += unsettled.unavailable.total();
+        }
+        Some(asked)
+    }
+}
+
+/// How much a stream asks for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    names: usize,
+    /// Of these, what is neither present nor known to be absent.
+    unsettled: usize,
+    /// Of these, what nobody can be asked for.
+    unavailable: usize,
 }
 
 #[cfg(test)]

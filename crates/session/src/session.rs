@@ -198,6 +198,9 @@ impl Session {
         responses: &Responses<C>,
         now: Instant,
     ) -> Option<OutgoingResponse> {
+        if self.cold.may_end(&self.machine) {
+            return None;
+        }
         let polls = self.scope.is_none();
         self.machine.poll_transmit(&StreamResponses {
             responses,
@@ -237,7 +240,7 @@ impl Session {
 
     /// Whether there may be a response.
     pub fn may_transmit(&self) -> bool {
-        self.machine.is_due()
+        self.machine.is_due() && !self.cold.may_end(&self.machine)
     }
 
     /// Why the stream ends though the client goes on, if it does: there is nobody to ask.

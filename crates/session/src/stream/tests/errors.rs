@@ -1,7 +1,11 @@
 //! Errors of resources: what they wait for, and what does not wait for them.
 
 use weir_types::constraints::Expr;
-use weir_types::{Absence, Constraints, DynamicParameters, Selector, Variant, VariantKey, WILDCARD};
+use weir_types::{
+    Absence, Constraints, DynamicParameters, ResourceError, Selector, Variant, VariantKey, WILDCARD,
+};
+
+use weir_database::Settings;
 
 use super::messages::patch_selectors;
 use super::*;
@@ -87,4 +91,29 @@ fn p13_a_denied_locator_that_is_given_up_shows_nothing_of_what_others_have_there
 
 fn env_is(value: &'static str) -> DynamicParameters {
     [("env", value)].into_iter().collect()
+}
+
+#[test]
+fn u14_a_stream_that_may_be_closed_is_sent_no_error_while_some_of_it_is_unknown() {
+    for dialect in [Sotw, Delta] {
+        for found in [false, true] {
+            let mut fixture = Fixture::with(dialect, None, ClientKind::Grpc, Settings::default());
+            fixture.subscribe("rds", &["r"]);
+            fixture.subscribe("eds", &["e"]);
+            let away = ResourceError::unavailable(Constraints::unconstrained());
+            // Of a control plane that cannot be reached, this is noted type by type.
+            fixture.fail("eds", &["e"], &away);
+            assert!(!fixture.session.may_transmit(), "{dialect:?}");
+            assert_eq!(fixture.drain(), [], "{dialect:?}");
+            assert_eq!(fixture.session.close_reason(), None);
+            if found {
+                fixture.commit("rds", &["r"]);
+                assert_eq!(types_of(&fixture.drain()).len(), 2, "{dialect:?}: what is there, and the error");
+            } else {
+                fixture.fail("rds", &["r"], &away);
+                assert_eq!(fixture.drain(), [], "{dialect:?}");
+            }
+            assert_eq!(fixture.session.close_reason().is_some(), !found, "{dialect:?}");
+        }
+    }
 }
