@@ -2,24 +2,34 @@
 grpc_client.py TARGET [COUNT PACE]. With a count it makes so many of them, at this pace, and stays.
 
 Prints a line of JSON for each: {"ok": the answer of the server} or {"error": why it failed}. Where the target
-is an xds:/// name, GRPC_XDS_BOOTSTRAP_CONFIG holds the bootstrap.
+is an xds:/// name, GRPC_XDS_BOOTSTRAP_CONFIG holds the bootstrap, and each line of the input asks for the
+configuration that the client has: {"dump": a ClientStatusResponse, in base64}.
 """
 
+import base64
 import json
 import sys
 import threading
 
 import grpc
+from grpc._cython import cygrpc
 
 PACE = 0.005
 DEADLINE = 25
+
+
+def write(line):
+    # In one piece, whichever thread writes it.
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
 
 
 def main():
     ended = threading.Event()
 
     def read():
-        sys.stdin.read()
+        for _ in sys.stdin:
+            write({"dump": base64.b64encode(cygrpc.dump_xds_configs()).decode()})
         ended.set()
 
     threading.Thread(target=read, daemon=True).start()
@@ -32,7 +42,7 @@ def main():
                 line = {"ok": call(b"", timeout=DEADLINE).decode()}
             except grpc.RpcError as error:
                 line = {"error": f"{error.code().name}: {error.details()}"}
-            print(json.dumps(line), flush=True)
+            write(line)
 
 
 if __name__ == "__main__":

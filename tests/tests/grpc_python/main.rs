@@ -1,5 +1,9 @@
 //! gRPC-Python clients that find their servers through Weir.
 
+mod bootstrap;
+mod changes;
+mod errors;
+mod fallback;
 #[path = "../support/mod.rs"]
 mod support;
 

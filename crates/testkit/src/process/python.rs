@@ -52,9 +52,14 @@ impl Caller {
     /// A gRPC-Python client that makes RPCs to `xds:///target`, which it looks for at an ADS server. Servers answer
     /// with their names.
     pub fn grpc_python(server: SocketAddr, target: &str, id: &str, metadata: &Value) -> Self {
+        Self::grpc_python_by(&grpc_bootstrap(server, id, metadata), target, &[])
+    }
+
+    /// As [`Self::grpc_python`], with a bootstrap, and with variables of its environment.
+    pub fn grpc_python_by(bootstrap: &str, target: &str, variables: &[(&str, &str)]) -> Self {
         let mut command = script("grpc_client.py");
-        command.arg(format!("xds:///{target}"));
-        command.env("GRPC_XDS_BOOTSTRAP_CONFIG", grpc_bootstrap(server, id, metadata));
+        command.arg(format!("xds:///{target}")).env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap);
+        command.envs(variables.iter().copied());
         Self::start("grpc_client.py", &mut command)
     }
 

@@ -4,26 +4,20 @@
 
 use std::net::SocketAddr;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use prost::Message as _;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, Command};
 use tokio::sync::watch;
-use weir_testkit::process::{Child, go_program, grpc_bootstrap, java_program, tool};
+use weir_testkit::process::{Child, dumped, go_program, grpc_bootstrap, java_program, tool};
 
 use super::super::observed::Observed;
 use super::{ClientKind, RATE, without_circumstances};
-
-/// What gRPC states of its configuration.
-const STATUS: &str = "type.googleapis.com/envoy.service.status.v3.ClientStatusResponse";
 
 /// A client and its requests.
 pub(super) struct Loaded {
     _child: Child,
     stdin: ChildStdin,
-    dumps: watch::Receiver<Vec<Vec<u8>>>,
+    dumps: watch::Receiver<Vec<Vec<Value>>>,
 }
 
 impl Loaded {
@@ -51,11 +45,7 @@ impl Loaded {
         let seen = self.dumps.borrow().len();
         self.stdin.write_all(b"dump\n").await.expect("the client runs");
         let dumps = self.dumps.wait_for(|dumps| dumps.len() > seen).await.expect("the client answers");
-        let value = dumps.last().expect("there is one").clone();
-        let status = prost_types::Any { type_url: STATUS.to_owned(), value };
-        let status = weir_wire::json::any_to_json(&status.encode_to_vec());
-        let clients = status["config"].as_array().into_iter().flatten();
-        let resources = clients.filter_map(|client| client["generic_xds_configs"].as_array()).flatten();
+        let resources = dumps.last().expect("there is one").iter();
         // Names under which it has nothing are left out: when it gives them up depends on its timers.
         resources.filter(|resource| !resource["xds_config"].is_null()).map(entry).collect()
     }
@@ -90,10 +80,9 @@ fn program(kind: ClientKind) -> Command {
 }
 
 /// Takes note of a line that the client has printed.
-fn read(line: &Value, observed: &Observed, dumps: &watch::Sender<Vec<Vec<u8>>>) {
+fn read(line: &Value, observed: &Observed, dumps: &watch::Sender<Vec<Vec<Value>>>) {
     let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
-    if let Some(dump) = text("dump") {
-        let dump = STANDARD.decode(dump).expect("the client writes base64");
+    if let Some(dump) = dumped(line) {
         dumps.send_modify(|dumps| dumps.push(dump));
     } else if let Some(target) = text("target") {
         observed.add(&target, text("error").map_or_else(|| Ok(text("ok").unwrap_or_default()), Err));
