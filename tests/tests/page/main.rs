@@ -1,6 +1,7 @@
 //! The page of the admin interface, in a real browser in front of a running Weir. Where no browser is installed, each test
 //! prints that and does nothing: `cargo xtask setup` installs one where it can.
 
+mod accessible;
 mod first;
 mod fleet;
 mod kept;
