@@ -17,7 +17,7 @@ use weir_types::Pattern;
 use crate::site;
 
 /// Paths that show only whether the process is alive and ready.
-const PROBES: [&str; 2] = ["/live", "/ready"];
+pub(crate) const PROBES: [&str; 2] = ["/live", "/ready"];
 
 /// What it takes. Where nothing is set, everybody who can connect may do everything.
 #[derive(Clone, Debug, Default)]

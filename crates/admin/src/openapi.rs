@@ -1,11 +1,14 @@
 //! Which endpoints there are, and their description.
 
-use axum::http::{Method, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::{Json, Router};
+use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::auth::PROBES;
+use crate::page::MOST;
 use crate::{
     State, TAG, ambiguities, clients, config, draining, events, log_level, nacks, probes, problem,
     propagation, refused, resources, site, store, upstreams, views,
@@ -25,8 +28,44 @@ struct Description;
 
 /// The description, in the form of OpenAPI 3.1.
 #[utoipa::path(get, path = "/openapi.json", tag = TAG, responses((status = 200, body = Object)))]
-async fn description() -> Json<utoipa::openapi::OpenApi> {
-    Json(described().into_openapi())
+async fn description() -> Json<Value> {
+    let mut document = serde_json::to_value(described().into_openapi()).unwrap_or_default();
+    for (path, verbs) in document["paths"].as_object_mut().into_iter().flatten() {
+        for operation in verbs.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            complete(path, operation);
+        }
+    }
+    Json(document)
+}
+
+/// Adds what endpoints have in common: problems have a content type of their own, who has no rights gets the
+/// reason as text, pages have a limit, and responses have a description.
+fn complete(path: &str, operation: &mut Value) {
+    let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
+    if !PROBES.contains(&path) {
+        for (status, description) in [("401", "It takes a token or a certificate"), ("403", "Not with these")]
+        {
+            let content = json!({ "text/plain": { "schema": { "type": "string" } } });
+            operation["responses"][status] = json!({ "description": description, "content": content });
+        }
+    }
+    for (status, response) in operation["responses"].as_object_mut().into_iter().flatten() {
+        if response["description"].as_str().is_none_or(str::is_empty) {
+            let words = status.parse().ok().and_then(|status: StatusCode| status.canonical_reason());
+            response["description"] = json!(words.unwrap_or_default());
+        }
+        let Some(content) = response.get_mut("content").and_then(Value::as_object_mut) else { continue };
+        if content.get("application/json") == Some(&problem) {
+            *content = Map::from_iter([("application/problem+json".to_owned(), problem.clone())]);
+        }
+    }
+    let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+    for parameter in parameters.into_iter().flatten() {
+        if parameter["name"] == "limit" {
+            parameter["schema"]["minimum"] = json!(1);
+            parameter["schema"]["maximum"] = json!(MOST);
+        }
+    }
 }
 
 /// Every endpoint with its description: none can be without.

@@ -17,7 +17,7 @@ use crate::query::Query;
 const USUAL: usize = 1000;
 
 /// The most items on a page.
-const MOST: usize = 100_000;
+pub(crate) const MOST: usize = 100_000;
 
 /// About how much is written at once, in bytes.
 const CHUNK: usize = 32 << 10;

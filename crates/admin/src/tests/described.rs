@@ -180,6 +180,45 @@ async fn what_is_described_may_be_asked_and_nothing_else() {
     assert!(asked > 30, "{asked}");
 }
 
+#[tokio::test]
+async fn problems_are_described_with_their_content_type_and_rights() {
+    let description = described(&Fake::new(3)).await;
+    let paths = description.0["paths"].as_object().unwrap().iter();
+    let operations =
+        paths.flat_map(|(path, verbs)| verbs.as_object().unwrap().values().map(move |of| (path, of)));
+    let (mut problems, mut limits) = (0, 0);
+    for (path, operation) in operations {
+        assert!(operation.as_object().unwrap().values().all(|part| !part.is_null()), "{path}: {operation}");
+        let open = ["/live", "/ready"].contains(&&**path);
+        for status in ["401", "403"] {
+            let text = &operation["responses"][status]["content"]["text/plain"];
+            assert_eq!(text.is_object(), !open, "{path}: {status}");
+        }
+        for response in operation["responses"].as_object().unwrap().values() {
+            assert!(
+                response["description"].as_str().is_some_and(|words| !words.is_empty()),
+                "{path}: {response}"
+            );
+            for (content, of) in response["content"].as_object().into_iter().flatten() {
+                let is_problem = of["schema"]["$ref"] == "#/components/schemas/Problem";
+                assert_eq!(content == "application/problem+json", is_problem, "{path}: {response}");
+                problems += usize::from(is_problem);
+            }
+        }
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            if parameter["name"] == "limit" {
+                assert_eq!(
+                    (&parameter["schema"]["minimum"], &parameter["schema"]["maximum"]),
+                    (&1.into(), &100_000.into()),
+                    "{path}"
+                );
+                limits += 1;
+            }
+        }
+    }
+    assert!(problems > 20 && limits > 8, "{problems} problems, {limits} limits");
+}
+
 #[test]
 fn what_is_not_as_described_is_found() {
     let description = Description(serde_json::json!({ "components": { "schemas": {
