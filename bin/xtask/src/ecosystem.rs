@@ -1,5 +1,5 @@
 //! Weir between control planes and clients that others made, in all combinations that `tests/tests/others` has. Each test
-//! leaves a row of the table in `docs/compatibility.md`.
+//! leaves a row of the table in `docs/compatibility.md`. And the admin interface, asked by a tool that others made.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,6 +22,7 @@ const END: &str = "<!-- end -->";
 pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<()> {
     tools::set_up(root)?;
     tools::set_up_oldest_envoy(root)?;
+    tools::set_up_schemathesis(root)?;
     if let Some(obstacle) = tools::go::missing() {
         bail!("{obstacle}");
     }
@@ -68,7 +69,17 @@ fn names(root: &Path, only: Option<&str>) -> Result<Vec<String>> {
 /// The command that runs the tests, for further arguments.
 fn tests(root: &Path, only: Option<&str>) -> Command {
     let mut cargo = steps::cargo();
-    cargo.args(["test", "--package", "weir-tests", "--test", "others"]).args(only);
+    cargo.args([
+        "test",
+        "--package",
+        "weir-tests",
+        "--no-fail-fast",
+        "--test",
+        "others",
+        "--test",
+        "schemathesis",
+    ]);
+    cargo.args(only);
     cargo.args(["--", "--include-ignored"]).current_dir(root);
     cargo
 }

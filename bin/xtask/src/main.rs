@@ -26,7 +26,8 @@ usage: cargo xtask COMMAND
                 run every fuzz target for so long (60 s), from its corpus in tests/fuzz
   ecosystem [--only NAME]
                 play all scenarios with control planes and clients of others, and write what came of them to
-                docs/compatibility.md: about 25 minutes; or only those whose name contains NAME
+                docs/compatibility.md: about 25 minutes; or only those whose name contains NAME; and ask the admin
+                interface everything, by schemathesis
   conformance   print every promise of docs/conformance.md with the tests that hold it";
 
 fn main() -> ExitCode {

