@@ -85,3 +85,25 @@ async fn q01_p20_a_client_reports_as_the_node_that_its_certificate_vouches_for()
     assert_eq!(control_plane.wait_for_reports(0, 1).await, [first(&of("shop"))]);
     assert_eq!(metric(&weir, "weir_downstream_nodes_refused_total{", "unverified").await, Some(2.0));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn q01_p21_reports_go_with_the_headers_of_their_client() {
+    let (pki, control_plane) = (Pki::new(), FakeControlPlane::start().await);
+    control_plane.set(Published::text(type_url("cds"), "c", "1"));
+    let weir = relay(&control_plane, "streams")
+        .section("headers = { x-client = \"URI={identity.spiffe}\" }\n[upstream.node]\nunique_id = false\n")
+        .section(&pki.tls("downstream.tls", ""))
+        .start()
+        .await;
+    for (i, name) in ["spiffe://prod.example/shop", "spiffe://prod.example/bank"].into_iter().enumerate() {
+        let connection = Connection::secured(weir.address(), &pki.shows(name)).await.unwrap();
+        let mut ads = connection.ads(Dialect::Delta, &node("a"));
+        ads.subscribe(type_url("cds"), &["c"]);
+        ads.accept(type_url("cds")).await;
+        let client = connection.report_load();
+        client.send(first(&node("a")));
+        control_plane.wait_for_reports(i, 1).await;
+        let header = control_plane.look(|state| state.loads[i].headers["x-client"].clone());
+        assert_eq!(header, format!("URI={name}"));
+    }
+}

@@ -118,7 +118,8 @@ impl LoadRelay {
             tracing::warn!(authority, %endpoint, %reason, "no connection for load reports");
             GrpcStatus::unavailable("there is no connection to the control plane for load reports")
         })?;
-        let responses = call(&settings, &Arc::new(connection), reports).boxed();
+        let values = header_values(parameters.for_authority(&settings.authority));
+        let responses = call(&settings, &Arc::new(connection), &values, reports).boxed();
         Ok(Relayed { relay: self, set, target, place, targets, connects, responses })
     }
 }
@@ -162,6 +163,11 @@ impl Relayed {
     }
 }
 
+/// What headers are filled with for a client with these parameters.
+fn header_values(parameters: &DynamicParameters) -> DynamicParameters {
+    parameters.node().map_or_else(DynamicParameters::empty, |node| node.header_values().clone())
+}
+
 /// One direction of a call, which has its place on a connection for as long as either is open.
 struct Direction<S> {
     messages: S,
@@ -181,13 +187,14 @@ impl<S: Stream + Unpin> Stream for Direction<S> {
 fn call(
     settings: &Settings,
     place: &Arc<Place>,
+    values: &DynamicParameters,
     reports: BoxStream<'static, Bytes>,
 ) -> impl Stream<Item = Result<Bytes, GrpcStatus>> + Send + use<> {
     let mut client = place
         .calls()
         .max_decoding_message_size(settings.max_message_size)
         .max_encoding_message_size(usize::MAX);
-    let metadata = MetadataMap::from_headers(settings.credentials.headers());
+    let metadata = MetadataMap::from_headers(settings.credentials.headers(values));
     let path = PathAndQuery::from_static(load_stats::path_of(settings.transport));
     let reports = Direction { messages: reports, _place: Arc::clone(place) };
     let call = async move {

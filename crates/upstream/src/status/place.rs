@@ -76,12 +76,12 @@ mod tests {
         let endpoint = |env| place(env).map(|place| place.endpoint.to_string());
         let contact = status.register_contact("a");
         assert_eq!(endpoint("x"), None, "it was never reached");
-        contact.connected("http://one", 0);
+        contact.connected("http://one", 0, None);
         assert_eq!(endpoint("x").as_deref(), Some("http://one"));
         let mut of_other = place("x").unwrap();
         let [x, y] = ["x", "y"].map(|env| status.register("a", Some(set(env)), Lane::default()));
-        x.connected("http://two", 1);
-        y.connected("http://one", 0);
+        x.connected("http://two", 1, None);
+        y.connected("http://one", 0, None);
         drop(contact);
         assert_eq!(endpoint("x").as_deref(), Some("http://two"), "that of the set goes first");
         assert_eq!(endpoint("z").as_deref(), Some("http://one"), "the preferred of the others");
@@ -93,17 +93,17 @@ mod tests {
         assert!(!moved(&mut own));
         x.disconnected();
         assert!(!moved(&mut own), "it may come back");
-        x.connected("http://two", 1);
+        x.connected("http://two", 1, None);
         assert!(!moved(&mut own));
-        x.connected("http://one", 0);
+        x.connected("http://one", 0, None);
         assert!(moved(&mut own));
         let mut own = place("x").unwrap();
         drop(x);
         assert!(!moved(&mut own), "what has no stream stays");
         let x = status.register("a", Some(set("x")), Lane::default());
-        x.connected("http://one", 0);
+        x.connected("http://one", 0, None);
         assert!(!moved(&mut own));
-        x.connected("http://two", 1);
+        x.connected("http://two", 1, None);
         assert!(moved(&mut own));
     }
 
@@ -113,7 +113,7 @@ mod tests {
         let connects = status.connects();
         let stream = status.register("a", None, Lane::default());
         assert!(!connects.has_changed().unwrap());
-        stream.connected("http://one", 0);
+        stream.connected("http://one", 0, None);
         assert!(connects.has_changed().unwrap());
         assert_eq!(status.place_of("a", None).unwrap().endpoint.as_ref(), "http://one");
     }
