@@ -210,6 +210,16 @@ async fn p19_operators_see_what_a_set_forwards_and_by_which_field_two_sets_diffe
     {
         assert!(other.contains(part), "{other}");
     }
+    let config = weir.config().to_str().expect("UTF-8");
+    for role in ["web", "db"] {
+        // The control plane is asked as it is asked for this client: the other one has no such cluster.
+        let compared = weir.run(&["diff", role, "--upstream", "--config", config]).await;
+        assert_eq!((compared.code, &*compared.stderr), (0, ""), "{role}: {compared:?}");
+        assert!(
+            compared.stdout.contains(if role == "web" { "1 resource" } else { "0 resources" }),
+            "{compared:?}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,7 @@ use weir_config::{
     Protocol, Source, Streaming, Transport,
 };
 use weir_database::explain::Overlaps;
-use weir_types::{Name, TypeUrl};
+use weir_types::{Name, NodePart, TypeUrl};
 use weir_upstream::files::{self, Loaded, Resource};
 
 use crate::convert;
@@ -205,7 +205,10 @@ fn write_control_plane(control_plane: &ControlPlane, out: &mut dyn Write) -> Res
         Some(parameters) => {
             let keys = parameters.set_keys().collect::<Vec<_>>().join(", ");
             let max_sets = parameters.max_sets;
-            let node = parameters.node.id.as_ref().map(ToString::to_string).unwrap_or_default();
+            let node = match parameters.node.forward.contains(&NodePart::Id) {
+                true => "{node.id}".to_owned(),
+                false => parameters.node.id.as_ref().map(ToString::to_string).unwrap_or_default(),
+            };
             table.row([
                 "parameters",
                 &format!("{keys}: a stream for each set, {max_sets} at most, as node {node}"),

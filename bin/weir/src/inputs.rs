@@ -104,7 +104,8 @@ fn read_node(path: &Path) -> Result<Node> {
     parse_node(&text?).with_context(|| format!("{}: not a node", path.display()))
 }
 
-fn parse_node(text: &str) -> Result<Node> {
+/// A node in its JSON form.
+pub(crate) fn parse_node(text: &str) -> Result<Node> {
     let mut json: serde_json::Value = serde_json::from_str(text)?;
     let object = json.as_object_mut().ok_or_else(|| anyhow!("expected a JSON object"))?;
     object.insert("@type".to_owned(), NODE_TYPE_URL.into());

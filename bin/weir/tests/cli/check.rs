@@ -51,7 +51,7 @@ fn p21_what_of_a_client_goes_upstream_is_shown() {
     let path = directory.path().join("weir.toml");
     let shown = weir(&["check", "--config", path.to_str().unwrap()]).stdout;
     for wanted in [
-        "  parameters  weir.node: a stream for each set, 256 at most, as node\n",
+        "  parameters  weir.node: a stream for each set, 256 at most, as node {node.id}\n",
         "  forwarded   id, metadata.a of each client\n",
         "  in headers  identity.spiffe of each client\n",
     ] {

@@ -5,18 +5,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use prost::Message as _;
+use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use weir_admin::Upstream;
 use weir_config::Config;
 use weir_types::xdstp::glob_of;
-use weir_types::{DynamicParameters, Form, Name, TypeUrl, authority};
+use weir_types::{DynamicParameters, Form, NODE_KEY, Name, TypeUrl, authority};
 use weir_upstream::client::Client;
 use weir_upstream::files::explain::explain;
 use weir_upstream::files::{self, Loaded};
 use weir_upstream::{Acknowledge, Lane, Naming, Role, Services, Settings, Source};
+use weir_wire::discovery::Node;
 
 use super::Question;
 use crate::convert;
+use crate::inputs::parse_node;
 use crate::operate::admin::Admin;
 use crate::subscribe::{Change, Held, Sink, Wanted, follow, literal};
 use crate::trust::Hint;
@@ -25,6 +29,8 @@ use crate::trust::Hint;
 pub(super) struct Sources {
     runtime: Runtime,
     by_authority: BTreeMap<String, Asked>,
+    /// What the instance forwards of the nodes of its clients, by authority and [`NODE_KEY`].
+    forwarded: BTreeMap<(String, String), Node>,
     timeout: Duration,
 }
 
@@ -38,13 +44,17 @@ impl Sources {
     /// Those of a configuration; of several endpoints that which the instance is connected to.
     pub(super) fn of(path: &Path, admin: &Admin, timeout: Duration) -> Result<Self> {
         let config = weir_config::load(path)?;
-        let mut connected = BTreeMap::new();
+        let (mut connected, mut forwarded) = (BTreeMap::new(), BTreeMap::new());
         for link in admin.list::<Upstream>("/upstreams", &[])? {
+            let digest = link.parameters.as_ref().and_then(|parameters| parameters.get(NODE_KEY));
+            if let Some((digest, node)) = digest.zip(link.forwarded.as_ref()) {
+                forwarded.insert((link.authority.clone(), digest.clone()), shown_node(node)?);
+            }
             connected.entry(link.authority).or_insert(link.endpoint.unwrap_or_default());
         }
         let runtime = Builder::new_current_thread().enable_all().build().context("start the runtime")?;
         let by_authority = runtime.block_on(async { Self::read(&config, &connected, timeout) })?;
-        Ok(Self { runtime, by_authority, timeout })
+        Ok(Self { runtime, by_authority, forwarded, timeout })
     }
 
     fn read(
@@ -98,8 +108,15 @@ impl Sources {
     ) -> Result<Held> {
         let mut settings = settings.clone();
         if let Naming::Streams { node, .. } = &settings.naming {
-            let node = literal::template(node.fill(&question.parameters));
-            settings.naming = Naming::Streams { keys: [].into(), node };
+            let mut node = node.fill(&question.parameters);
+            if let Some(digest) = question.parameters.get(NODE_KEY) {
+                let key = (question.authority.clone(), digest.to_owned());
+                let forwarded = self.forwarded.get(&key);
+                let forwarded =
+                    forwarded.context("the instance has no stream any more for the client's node")?;
+                node.merge(&*forwarded.encode_to_vec())?;
+            }
+            settings.naming = Naming::Streams { keys: [].into(), node: literal::template(node) };
         }
         let one_type = !matches!(settings.services, Services::Aggregated);
         let lane = Lane { role: Role::Primary, type_url: one_type.then(|| question.type_url.clone()) };
@@ -128,6 +145,20 @@ impl Sink for Nobody {
     fn changes(&mut self, _: &Held, _: &[Change]) -> Result<()> {
         Ok(())
     }
+}
+
+/// The node that an instance shows.
+fn shown_node(node: &weir_admin::Node) -> Result<Node> {
+    let weir_admin::Node { id, cluster, user_agent, user_agent_version, locality, metadata } = node;
+    let weir_admin::Locality { region, zone, sub_zone } = locality;
+    let mut shown = json!({
+        "id": id, "cluster": cluster, "user_agent_name": user_agent, "user_agent_version": user_agent_version,
+        "locality": { "region": region, "zone": zone, "sub_zone": sub_zone },
+    });
+    if metadata.is_object() {
+        shown["metadata"] = metadata.clone();
+    }
+    parse_node(&shown.to_string()).context("the node that is forwarded")
 }
 
 fn load(path: PathBuf) -> Result<Loaded> {
