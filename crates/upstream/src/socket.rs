@@ -46,9 +46,11 @@ impl Watch {
         Self { link, frames: FrameReader::default(), _used: used }
     }
 
-    fn note_read(&mut self, bytes: &[u8]) {
-        if let Some(link) = self.link.upgrade().filter(|_| !bytes.is_empty()) {
-            link.note_read(&mut self.frames, bytes);
+    fn note_read(&mut self, polled: &Poll<io::Result<()>>, bytes: &[u8]) {
+        match (polled, self.link.upgrade()) {
+            (Poll::Ready(Ok(())), Some(link)) => link.note_read(&mut self.frames, bytes),
+            (Poll::Ready(Err(error)), Some(link)) => link.note_error(error),
+            _ => {}
         }
     }
 }
@@ -111,7 +113,7 @@ impl AsyncRead for Watched {
         let before = buffer.filled().len();
         let polled = Pin::new(stream).poll_read(cx, buffer);
         if let Some(watch) = watch {
-            watch.note_read(&buffer.filled()[before..]);
+            watch.note_read(&polled, &buffer.filled()[before..]);
         }
         polled
     }

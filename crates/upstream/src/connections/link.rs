@@ -3,6 +3,7 @@
 //! Owns how many streams it has, and whether it takes more: until the control plane ends it, has as many as it takes, or the
 //! last stream is gone.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -14,6 +15,10 @@ use tonic::transport::Channel;
 
 use super::frames::{FrameReader, Notice};
 use crate::Settings;
+use crate::driver::chain;
+
+/// Why there is no connection, where nothing else is known.
+const CLOSED: &str = "the server closed the connection before it took a stream";
 
 /// A connection. It ends when its last stream does.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ struct State {
     /// How many the control plane takes, once that is known.
     accepted: Option<usize>,
     closed: bool,
+    /// Why it cannot be read, if so.
+    error: Option<Arc<str>>,
     address: Option<SocketAddr>,
 }
 
@@ -89,18 +96,21 @@ impl Link {
         self.open.add(1, &self.labels());
     }
 
-    /// Has `channel` used for streams, once the control plane has sent its settings. False where it has ended instead.
-    pub(super) async fn serve(&self, channel: Channel) -> bool {
+    /// Has `channel` used for streams, once the control plane has sent its settings.
+    ///
+    /// # Errors
+    /// Why it has ended instead: a server that refuses our certificate reports it only after the handshake (TLS 1.3).
+    pub(super) async fn serve(&self, channel: Channel) -> Result<(), Arc<str>> {
         loop {
             let changed = self.changed.notified();
             {
                 let mut state = self.state.lock();
-                if state.closed {
-                    return false;
+                if let Some(reason) = state.ended() {
+                    return Err(reason);
                 }
                 if state.accepted.is_some() {
                     state.channel = Some(channel);
-                    return true;
+                    return Ok(());
                 }
             }
             changed.await;
@@ -116,9 +126,9 @@ impl Link {
         Some(Lease { channel, slot: Arc::new(Slot(Arc::clone(self))) })
     }
 
-    /// Whether the control plane has ended it.
-    pub(super) fn is_closed(&self) -> bool {
-        self.state.lock().closed
+    /// Why the control plane has ended it, if so.
+    pub(super) fn ended(&self) -> Option<Arc<str>> {
+        self.state.lock().ended()
     }
 
     /// Takes no more streams: the control plane has ended it, or is about to. Those that it has go on for as long as they can.
@@ -131,6 +141,11 @@ impl Link {
         // It may end with this.
         drop(channel);
         self.changed.notify_waiters();
+    }
+
+    /// Notes that the connection cannot be read, since it has broken.
+    pub(crate) fn note_error(&self, error: &io::Error) {
+        self.state.lock().error.get_or_insert_with(|| chain(error).into());
     }
 
     /// Reads what comes on the connection.
@@ -146,6 +161,13 @@ impl Link {
                 self.changed.notify_waiters();
             }
         });
+    }
+}
+
+impl State {
+    fn ended(&self) -> Option<Arc<str>> {
+        let reason = || self.error.clone().unwrap_or_else(|| CLOSED.into());
+        self.closed.then(reason)
     }
 }
 

@@ -62,8 +62,8 @@ impl Connections {
                 }
             };
             let link = opening.await?;
-            if link.is_closed() {
-                return Err("the server closed the connection".into());
+            if let Some(reason) = link.ended() {
+                return Err(reason);
             }
             _made = Some(link);
         }
@@ -124,8 +124,7 @@ async fn open(
         .await
         .map_err(|error| chain(&error))?;
     match timeout(settings.connect_timeout, link.serve(channel)).await {
-        Ok(true) => Ok(link),
-        Ok(false) => Err("the server closed the connection before it sent its settings (HTTP/2)".into()),
+        Ok(served) => served.map(|()| link),
         Err(_) => Err(chain(&ConnectError::NoSettings(uri, settings.connect_timeout)).into()),
     }
 }
