@@ -3,26 +3,24 @@
 //! Owns which parts go to which control plane, and their canonical encoding, which decides whether two clients are one to
 //! it. Never opens a stream: the parts travel with the dynamic parameters of the client.
 
+mod error;
 mod header_values;
+mod parts;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use prost::Message;
-use prost_types::value::Kind;
-use prost_types::{Struct, Value};
 use ring::digest::{SHA256, digest};
 use weir_config::{Config, Source, Template};
 use weir_tls::Identity;
-use weir_types::{ClientNode, Code, DynamicParameters, NodeField, NodePart};
+use weir_types::{ClientNode, DynamicParameters, NodeField, NodePart};
 use weir_wire::discovery::Node;
 
+pub use self::error::ForwardError;
+use self::parts::parts_of;
 use crate::clients::Interned;
-use crate::metadata;
 use crate::rules::read_node;
-
-/// Client features with this prefix are about the transport, so Weir announces its own.
-const TRANSPORT_FEATURES: &str = "xds.config.";
 
 /// How many bytes of the hash a digest has: nobody finds two nodes with equal ones.
 const DIGEST_LENGTH: usize = 16;
@@ -49,78 +47,6 @@ struct Target {
     verify: Vec<Template>,
     /// The placeholders in its headers.
     header_values: Vec<String>,
-}
-
-/// Why a client's node cannot be forwarded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ForwardError {
-    /// The parts are too large.
-    #[error(
-        "the forwarded parts of node ({parts}) must have at most {max} bytes (upstream.node.max_size), got {size}"
-    )]
-    TooLarge {
-        /// Which parts.
-        parts: String,
-        /// How many bytes they have.
-        size: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// The certificate of the client does not vouch for its node.
-    #[error(
-        "the certificate of the client ({identity}) has none of the names that its node stands for \
-         (upstream.node.verify): {wanted}"
-    )]
-    Unverified {
-        /// The names in the certificate.
-        identity: String,
-        /// The names of which it needs one.
-        wanted: String,
-    },
-    /// Headers are filled with what the certificate of the client does not have.
-    #[error(
-        "the certificate of the client ({identity}) gives no value for {{{placeholder}}}, with which headers are filled \
-         (upstream.headers)"
-    )]
-    NoHeaderValue {
-        /// The names in the certificate.
-        identity: String,
-        /// What has no value.
-        placeholder: String,
-    },
-    /// A value could end the field of the header that it is in, and begin another one.
-    #[error(
-        "{{{placeholder}}} of the client must be visible ASCII without , ; = % \" and \\, since headers are filled with it \
-         (upstream.headers), got {value:?}"
-    )]
-    UnsafeHeaderValue {
-        /// What has the value.
-        placeholder: String,
-        /// The value.
-        value: String,
-    },
-}
-
-impl ForwardError {
-    /// What the client's stream ends with.
-    pub(crate) fn code(&self) -> Code {
-        match self {
-            Self::TooLarge { .. } => Code::INVALID_ARGUMENT,
-            Self::Unverified { .. } | Self::NoHeaderValue { .. } | Self::UnsafeHeaderValue { .. } => {
-                Code::PERMISSION_DENIED
-            }
-        }
-    }
-
-    /// The reason, as a metric label.
-    pub(crate) fn reason(&self) -> &'static str {
-        match self {
-            Self::TooLarge { .. } => "too_large",
-            Self::Unverified { .. } => "unverified",
-            Self::NoHeaderValue { .. } => "no_header_value",
-            Self::UnsafeHeaderValue { .. } => "unsafe_header_value",
-        }
-    }
 }
 
 impl From<&Config> for Forwarding {
@@ -248,59 +174,11 @@ fn fill(template: &Template, node: &Node) -> Option<String> {
     })
 }
 
-/// `parts` of `node`. Equal parts make equal nodes, whatever their order in the message; extensions are no part.
-fn parts_of(node: &Node, parts: &[NodePart]) -> Node {
-    let mut forwarded = Node::default();
-    for part in parts {
-        match part {
-            NodePart::Id => forwarded.id.clone_from(&node.id),
-            NodePart::Cluster => forwarded.cluster.clone_from(&node.cluster),
-            NodePart::Locality => forwarded.locality.clone_from(&node.locality),
-            NodePart::UserAgent => {
-                forwarded.user_agent_name.clone_from(&node.user_agent_name);
-                forwarded.user_agent_version.clone_from(&node.user_agent_version);
-                forwarded.client_features = features(&node.client_features);
-            }
-            NodePart::Metadata(path) => {
-                let Some(metadata) = &node.metadata else { continue };
-                match path.is_empty() {
-                    true => forwarded.metadata = Some(metadata.clone()),
-                    false => copy_entry(metadata, path, forwarded.metadata.get_or_insert_default()),
-                }
-            }
-        }
-    }
-    forwarded.metadata = forwarded.metadata.filter(|metadata| !metadata.fields.is_empty());
-    forwarded.locality = forwarded.locality.filter(|locality| *locality != Default::default());
-    forwarded
-}
-
-/// Those of a client's features that are not about the transport, sorted.
-fn features(announced: &[String]) -> Vec<String> {
-    let is_own =
-        |feature: &&String| !feature.starts_with(TRANSPORT_FEATURES) && *feature != weir_wire::trace::FEATURE;
-    let mut features: Vec<_> = announced.iter().filter(is_own).cloned().collect();
-    features.sort_unstable();
-    features.dedup();
-    features
-}
-
-/// Copies the entry at `path`, if there is one, with the tables that lead to it.
-fn copy_entry(from: &Struct, path: &[String], to: &mut Struct) {
-    let (Some(value), Some((last, parents))) = (metadata::at(from, path), path.split_last()) else { return };
-    let mut fields = &mut to.fields;
-    for parent in parents {
-        let table = Kind::StructValue(Struct::default());
-        let entry = fields.entry(parent.clone()).or_insert(Value { kind: Some(table) });
-        let Some(Kind::StructValue(inner)) = &mut entry.kind else { return };
-        fields = &mut inner.fields;
-    }
-    fields.insert(last.clone(), value.clone());
-}
-
 #[cfg(test)]
 mod tests {
     use weir_wire::discovery::Locality;
+
+    use weir_types::Code;
 
     use super::*;
     use crate::rules::tests::node;
