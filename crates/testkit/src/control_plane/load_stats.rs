@@ -94,13 +94,14 @@ async fn drive(shared: &Shared, stream: usize, mut inbound: Streaming<Bytes>, re
             None => {}
         }
         tokio::select! {
-            _ = changes.changed() => {}
-            () = replies.closed() => return,
+            biased;
             message = inbound.message(), if reads => match message {
                 Ok(Some(report)) => shared.change(|state| state.loads[stream].reports.push(report)),
                 Ok(None) => shared.change(|state| state.loads[stream].half_closed = true),
                 Err(_) => return,
             },
+            _ = changes.changed() => {}
+            () = replies.closed() => return,
         }
     }
 }

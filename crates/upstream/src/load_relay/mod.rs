@@ -11,14 +11,17 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status as GrpcStatus};
@@ -30,6 +33,9 @@ use self::connections::{Connections, Place};
 use crate::driver::describe;
 use crate::status::StreamPlace;
 use crate::{Naming, Settings, Status};
+
+/// How long a control plane has to end a stream whose client is gone.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// Passes on load reports, to the control plane that is configured to have them. Cheap to clone.
 #[derive(Clone, Default)]
@@ -182,6 +188,34 @@ impl<S: Stream + Unpin> Stream for Direction<S> {
     }
 }
 
+/// What a control plane sends. When it is dropped, the control plane still has time to end the stream, since the reports
+/// have ended: a reset could overtake what it has yet to read.
+struct Responses(Option<BoxStream<'static, Result<Bytes, GrpcStatus>>>);
+
+impl Stream for Responses {
+    type Item = Result<Bytes, GrpcStatus>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(responses) = &mut self.0 else { return Poll::Ready(None) };
+        let next = ready!(responses.poll_next_unpin(cx));
+        if !matches!(next, Some(Ok(_))) {
+            self.0 = None;
+        }
+        Poll::Ready(next)
+    }
+}
+
+impl Drop for Responses {
+    fn drop(&mut self) {
+        if let (Some(responses), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            let ends = responses
+                .take_while(|next| std::future::ready(next.is_ok()))
+                .for_each(|_| std::future::ready(()));
+            runtime.spawn(async { _ = timeout(LINGER, ends).await });
+        }
+    }
+}
+
 /// Calls the service. A server may hold back its headers until it has something to send, so the call is made by reading
 /// the responses, while reports are sent already.
 fn call(
@@ -203,7 +237,7 @@ fn call(
         client.streaming(request, path, Unread).await
     };
     let responses = stream::once(call).map_ok(tonic::Response::into_inner).try_flatten();
-    Direction { messages: responses.boxed(), _place: Arc::clone(place) }
+    Responses(Some(Direction { messages: responses.boxed(), _place: Arc::clone(place) }.boxed()))
 }
 
 /// The status that a client is sent: that of the control plane, if it has sent one.
