@@ -56,8 +56,8 @@ pub(crate) enum ConnectError {
     NoTls(Uri),
     #[error("no connection to {0} within {1:?}")]
     Timeout(Uri, Duration),
-    #[error("{0} has sent no settings (HTTP/2) within {1:?}")]
-    NoSettings(Uri, Duration),
+    #[error("no answer within {0:?}: the server has sent no HTTP/2 settings")]
+    NoSettings(Duration),
     #[error("the connection has ended")]
     Ended,
 }

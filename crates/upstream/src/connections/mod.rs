@@ -115,7 +115,7 @@ async fn open(
     let connector = Connector::new(&settings).to(uri.clone()).of(&link, addresses);
     // With TLS of its own compiled in, tonic takes https from no other connector; the URL is between us and ours.
     let channel = Endpoint::from_static("http://endpoint")
-        .origin(uri.clone())
+        .origin(uri)
         .http2_keep_alive_interval(settings.keepalive_interval)
         .keep_alive_timeout(settings.keepalive_timeout)
         .keep_alive_while_idle(true)
@@ -125,6 +125,6 @@ async fn open(
         .map_err(|error| chain(&error))?;
     match timeout(settings.connect_timeout, link.serve(channel)).await {
         Ok(served) => served.map(|()| link),
-        Err(_) => Err(chain(&ConnectError::NoSettings(uri, settings.connect_timeout)).into()),
+        Err(_) => Err(chain(&ConnectError::NoSettings(settings.connect_timeout)).into()),
     }
 }
