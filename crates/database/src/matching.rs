@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use weir_types::{Constraints, DynamicParameters, Form, Name, Variant, Version};
 
+pub(crate) use self::index::needed_value;
 use self::table::Table;
 
 /// The variants of one name and one provenance. Most names have one variant or none, and cost no more than that.
@@ -131,7 +132,20 @@ impl VariantSet {
 
     /// Whether any variant matches `parameters`.
     pub(crate) fn any(&self, parameters: &DynamicParameters) -> bool {
-        self.iter().any(|variant| variant.key().constraints.matches(parameters))
+        self.matching(parameters).next().is_some()
+    }
+
+    /// The variants that `parameters` match.
+    fn matching(&self, parameters: &DynamicParameters) -> impl Iterator<Item = &Arc<Variant>> {
+        let many = self.table.iter().flat_map(|table| table.candidates(parameters));
+        self.one.iter().chain(many).filter(|variant| variant.key().constraints.matches(parameters))
+    }
+
+    /// The variants that `parameters` match, and those whose time to live is over.
+    pub(crate) fn held_for(&self, parameters: &DynamicParameters) -> impl Iterator<Item = &Arc<Variant>> {
+        let expired = self.table.iter().flat_map(|table| &table.expired);
+        let expired = expired.filter(|variant| variant.key().constraints.matches(parameters));
+        self.matching(parameters).chain(expired)
     }
 
     /// The variant that `parameters` match, of those that list `alias`.

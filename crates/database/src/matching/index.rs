@@ -81,6 +81,16 @@ impl Index {
     }
 }
 
+/// The value of `key` that parameters must have to match `constraints`, or that they must have none, as far as that can be
+/// read off their top.
+pub(crate) fn needed_value(constraints: &Constraints, key: &str) -> Option<Option<Arc<str>>> {
+    needed(constraints.expr()).into_iter().find_map(|literal| match literal {
+        Literal::Value(of, value) if *of == *key => Some(Some(value)),
+        Literal::Missing(of) if *of == *key => Some(None),
+        _ => None,
+    })
+}
+
 /// The literals that must all hold for `expr` to hold, as far as they can be read off its top.
 fn needed(expr: &Expr) -> Vec<Literal> {
     match expr {

@@ -121,6 +121,14 @@ impl Table {
         Some(Match { variant, rival })
     }
 
+    /// The variants that may match.
+    pub(super) fn candidates(&self, parameters: &DynamicParameters) -> impl Iterator<Item = &Arc<Variant>> {
+        let few = self.index.as_ref().map(|index| index.candidates(parameters));
+        let all = few.is_none().then(|| self.order.values().copied());
+        let places = few.into_iter().flatten().chain(all.into_iter().flatten());
+        places.map(|place| &self.variants[place])
+    }
+
     fn work_out(&mut self, parameters: &DynamicParameters) -> Answer {
         let matches = |place: &Place| self.variants[*place].key().constraints.matches(parameters);
         let mut matching: Vec<(Rank, Place)> = Vec::new();

@@ -1,10 +1,10 @@
 //! Applies what upstream sent: first the variants, then whatever is selected of them, then the views.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use weir_types::{
-    Absence, Absent, Answered, Batch, Commit, Failed, Provenance, Undecided, Variant, VariantKey,
+    Absence, Absent, Answered, Batch, Commit, Failed, Name, Provenance, Undecided, Variant, VariantKey,
 };
 
 use super::TypeCache;
@@ -180,7 +180,7 @@ impl Transaction<'_> {
     /// Notes the absence of names that upstream was asked for by name: what a wildcard brought need not stand in any
     /// more, and without its wildcard it would not be kept up to date.
     fn note_absences_by_name(&mut self, absent: &[Absent]) {
-        let mut concerned = self.changed.clone();
+        let mut concerned: BTreeSet<Name> = self.changed.names().cloned().collect();
         for Absent { name, scope, absence } in absent {
             if *absence != Absence::Known {
                 continue;

@@ -9,6 +9,7 @@
 //! ```
 
 mod audit;
+pub(crate) mod changed;
 mod commit;
 mod diff;
 mod growth;

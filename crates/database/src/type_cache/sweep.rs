@@ -1,10 +1,10 @@
 //! Giving up what nobody has subscribed to for a while, and what upstream does not vouch for any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_types::{Commit, Name, Provenance, ResourceLocator};
+use weir_types::{Commit, DynamicParameters, Name, Provenance, ResourceLocator};
 
 use super::TypeCache;
 use super::transaction::Transaction;
@@ -93,6 +93,7 @@ impl TypeCache {
         if last {
             demand.drop(&self.type_url, locator);
         }
+        unreached.left.insert(locator.parameters.clone());
         if locator.is_collection() {
             // What has expired, or must not be cached, is here without being selected.
             unreached.everything |= locator.is_wildcard();
@@ -107,13 +108,13 @@ impl TypeCache {
 
 impl Transaction<'_> {
     fn evict_all(&mut self, unreached: Unreached) {
-        let Unreached { names: mut named, globs, everything } = unreached;
+        let Unreached { left, names: mut named, globs, everything } = unreached;
         let wildcard =
             if everything { self.cache.variants.names().cloned().collect() } else { named.clone() };
         let members = globs.iter().flat_map(|glob| self.cache.variants.members(glob));
         named.extend(members.cloned());
-        self.evict_unreachable(&named, Provenance::Named);
-        self.evict_unreachable(&wildcard, Provenance::Wildcard);
+        self.evict_unreachable_by(&left, &named, Provenance::Named);
+        self.evict_unreachable_by(&left, &wildcard, Provenance::Wildcard);
     }
 }
 
@@ -121,6 +122,8 @@ impl Transaction<'_> {
 /// dropped: those of one hot name would each look at all of the others.
 #[derive(Default)]
 struct Unreached {
+    /// The parameters of what was dropped.
+    left: HashSet<DynamicParameters>,
     names: BTreeSet<Name>,
     globs: BTreeSet<Name>,
     /// A wildcard was dropped.

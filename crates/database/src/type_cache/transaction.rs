@@ -18,6 +18,7 @@ use weir_types::xdstp::collections_of;
 use weir_types::{Breadth, Commit, Name, Provenance, VariantKey};
 
 use super::TypeCache;
+use super::changed::{Changed, Concerned};
 use crate::selection::{Change, Selection};
 use crate::view::{SelectionId, Shared, ViewId};
 
@@ -27,7 +28,7 @@ pub(super) struct Transaction<'a> {
     /// The number of the change.
     pub(super) at: Commit,
     /// The names of which the selections have to be resolved again.
-    pub(super) changed: BTreeSet<Name>,
+    pub(super) changed: Changed,
     /// What arrived with the change and must not be cached.
     pub(super) arrived: HashSet<VariantKey>,
     touched: HashMap<ViewId, Arc<Shared>>,
@@ -36,7 +37,7 @@ pub(super) struct Transaction<'a> {
 /// What a change keeps between its slices.
 #[derive(Default)]
 pub(super) struct State {
-    changed: BTreeSet<Name>,
+    changed: Changed,
     arrived: HashSet<VariantKey>,
     /// The views that it has reached, until somebody takes them.
     pub(super) touched: HashMap<ViewId, Arc<Shared>>,
@@ -45,8 +46,8 @@ pub(super) struct State {
 /// What is left of a change: the selections that have to be resolved again.
 #[derive(Default)]
 pub(super) struct Unresolved {
-    /// By the name or collection that is asked for: the resources to look at.
-    asked: BTreeMap<Name, Vec<Name>>,
+    /// By the name or collection that is asked for: the resources to look at, and for whom.
+    asked: BTreeMap<Name, Vec<(Name, Concerned)>>,
     /// The selections of the first one of these, once it is begun.
     begun: Option<Vec<SelectionId>>,
     /// Names of which nothing may be left then.
@@ -93,34 +94,42 @@ impl<'a> Transaction<'a> {
         while !self.resolve_some(&mut unresolved, usize::MAX) {}
     }
 
-    /// The selections of all names that have changed.
+    /// The selections that what has changed may concern.
     pub(super) fn unresolved(&mut self) -> Unresolved {
         let mut changed = std::mem::take(&mut self.changed);
         // Which variant is chosen of a name decides what the other names of its variants stand for.
-        let aliases: Vec<Name> =
-            changed.iter().flat_map(|name| self.cache.variants.aliases_of(name)).cloned().collect();
-        changed.extend(aliases);
+        let called = |(name, concerned): (&Name, &Concerned)| -> Vec<(Name, Concerned)> {
+            let aliases = self.cache.variants.aliases_of(name);
+            aliases.map(|alias| (alias.clone(), concerned.clone())).collect()
+        };
+        let aliases: Vec<_> = changed.iter().flat_map(called).collect();
+        aliases.iter().for_each(|(alias, concerned)| changed.note_also(alias, concerned));
         let mut asked = BTreeMap::<_, Vec<_>>::new();
-        for name in &changed {
+        for (name, concerned) in changed.iter() {
             let collections =
                 collections_of(name).filter(|of| self.cache.selections.of_collection(of).is_some());
             for of in collections.chain([name.clone()]) {
-                asked.entry(of).or_default().push(name.clone());
+                asked.entry(of).or_default().push((name.clone(), concerned.clone()));
             }
         }
-        Unresolved { asked, begun: None, changed }
+        Unresolved { asked, begun: None, changed: changed.names().cloned().collect() }
     }
 
     /// Resolves about `count` of the selections. Whether none is left.
     pub(super) fn resolve_some(&mut self, unresolved: &mut Unresolved, count: usize) -> bool {
         let mut resolved = 0;
         while let Some(first) = unresolved.asked.first_entry() {
-            let begun = unresolved.begun.get_or_insert_with(|| self.cache.selections.asking(first.key()));
+            let begun = unresolved.begun.get_or_insert_with(|| {
+                let changes = first.get().iter().map(|(_, concerned)| concerned);
+                self.cache.selections.concerned(first.key(), changes)
+            });
             while let Some(id) = begun.pop() {
                 // It may have been given up since the last slice, and its place be another's.
-                let of = self.cache.selections.get(id).map(|selection| &selection.locator.name);
-                if of == Some(first.key()) {
-                    first.get().iter().for_each(|name| self.resolve_selection(id, name));
+                let locator = self.cache.selections.get(id).map(|selection| selection.locator.clone());
+                if let Some(locator) = locator.filter(|locator| locator.name == *first.key()) {
+                    let concerning =
+                        first.get().iter().filter(|(_, concerned)| concerned.covers(&locator.parameters));
+                    concerning.for_each(|(name, _)| self.resolve_selection(id, name));
                 }
                 resolved += first.get().len();
                 if resolved >= count {

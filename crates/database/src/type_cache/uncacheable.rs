@@ -20,9 +20,9 @@ impl Transaction<'_> {
         self.cache.has_uncacheable = true;
         self.arrived.insert(variant.key().clone());
         let names = variant.content().aliases.iter().chain([variant.name()]);
-        let named = self.cache.selections.named(names);
-        let concerned = named.chain(self.cache.selections.collecting(variant.name()));
-        let matching = concerned.filter(|(parameters, _)| variant.key().constraints.matches(parameters));
+        let (selections, constraints) = (&self.cache.selections, &variant.key().constraints);
+        let named = selections.named_matching(names, constraints);
+        let matching = named.chain(selections.collecting_matching(variant.name(), constraints));
         let absent: Vec<SelectionId> =
             matching.map(|(_, id)| id).filter(|id| self.cache.selections[*id].views.is_empty()).collect();
         for id in absent {

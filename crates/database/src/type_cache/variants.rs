@@ -1,12 +1,16 @@
 //! The variants that a change brings, and those that it takes away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use weir_types::{Breadth, DynamicParameters, Name, Provenance, Variant, VariantKey};
 
 use super::transaction::Transaction;
+use crate::matching::VariantSet;
 use crate::view::SelectionId;
+
+/// With how many parameter sets that have left a look at their variants is cheaper than a look at all.
+const MAX_LEFT: usize = 16;
 
 impl Transaction<'_> {
     /// Puts a variant in place of what is held of it, if anyone subscribes to it.
@@ -31,14 +35,14 @@ impl Transaction<'_> {
     /// Whether anyone subscribes to what `variant` is part of. What nobody subscribes to is not kept up to
     /// date by upstream either.
     pub(super) fn is_wanted(&self, variant: &Variant, provenance: Provenance) -> bool {
-        let matches = |parameters| variant.key().constraints.matches(parameters);
+        let constraints = &variant.key().constraints;
         let asked = |asks: &dyn Fn(&DynamicParameters, SelectionId) -> bool| {
             let names = [variant.name()].into_iter().chain(&*variant.content().aliases);
-            let mut asking = self.cache.selections.named(names).filter(|(p, _)| matches(p));
+            let mut asking = self.cache.selections.named_matching(names, constraints);
             asking.any(|(parameters, id)| self.keeps(id, variant) && asks(parameters, id))
         };
         let collected = |breadth| {
-            let mut collecting = self.cache.selections.collecting(variant.name()).filter(|(p, _)| matches(p));
+            let mut collecting = self.cache.selections.collecting_matching(variant.name(), constraints);
             collecting
                 .any(|(_, id)| self.cache.selections[id].breadth() == breadth && self.keeps(id, variant))
         };
@@ -59,9 +63,35 @@ impl Transaction<'_> {
 
     /// Removes the variants of `names` that no subscription reaches any more: upstream will not keep them up to date.
     pub(super) fn evict_unreachable(&mut self, names: &BTreeSet<Name>, provenance: Provenance) {
+        self.evict(names, provenance, |variants| variants.held().collect());
+    }
+
+    /// As [`Self::evict_unreachable`], where only those with these parameters have left.
+    pub(super) fn evict_unreachable_by(
+        &mut self,
+        left: &HashSet<DynamicParameters>,
+        names: &BTreeSet<Name>,
+        provenance: Provenance,
+    ) {
+        if left.len() > MAX_LEFT {
+            return self.evict_unreachable(names, provenance);
+        }
+        self.evict(names, provenance, |variants| {
+            left.iter().flat_map(|parameters| variants.held_for(parameters)).collect()
+        });
+    }
+
+    /// Removes those of the `suspected` variants of `names` that no subscription reaches.
+    fn evict(
+        &mut self,
+        names: &BTreeSet<Name>,
+        provenance: Provenance,
+        suspected: impl Fn(&VariantSet) -> Vec<&Arc<Variant>>,
+    ) {
         for name in names {
             let Some(variants) = self.cache.variants.of(name) else { continue };
-            let stale = variants.of(provenance).held().filter(|variant| !self.is_wanted(variant, provenance));
+            let stale = suspected(variants.of(provenance)).into_iter();
+            let stale = stale.filter(|variant| !self.is_wanted(variant, provenance));
             let stale: Vec<VariantKey> = stale.map(|variant| variant.key().clone()).collect();
             for key in stale {
                 self.take(&key, provenance);

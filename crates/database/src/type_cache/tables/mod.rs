@@ -1,6 +1,7 @@
 //! The tables of a type: its variants, what is selected of them, and the views. None of them knows another one.
 
 mod leases;
+mod parameter_index;
 mod selection_set;
 mod selection_table;
 mod variant_index;

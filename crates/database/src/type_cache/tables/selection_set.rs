@@ -5,8 +5,9 @@
 //! more; their streams are sent changes as ever.
 
 use indexmap::IndexMap;
-use weir_types::{DynamicParameters, Scope};
+use weir_types::{Constraints, DynamicParameters, Scope};
 
+use super::parameter_index::{INDEX_FROM, Listed, ParameterIndex};
 use crate::view::SelectionId;
 
 /// All selections of one name or collection. Most names are asked for with one parameter set, and cost no more than that.
@@ -24,6 +25,8 @@ pub(crate) struct SelectionSet {
 struct Table {
     youngest: IndexMap<DynamicParameters, SelectionId>,
     older: Vec<(DynamicParameters, SelectionId)>,
+    /// Of all of them, where they are many.
+    index: Option<ParameterIndex>,
 }
 
 impl Table {
@@ -31,13 +34,28 @@ impl Table {
         self.youngest.len() + self.older.len()
     }
 
+    fn iter(&self) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> + Clone {
+        let youngest = self.youngest.iter().map(|(parameters, id)| (parameters, *id));
+        youngest.chain(self.older.iter().map(|(parameters, id)| (parameters, *id)))
+    }
+
     fn add(&mut self, parameters: DynamicParameters, id: SelectionId) {
+        if let Some(index) = &mut self.index {
+            index.insert(&parameters, id);
+        }
         if let Some(older) = self.youngest.insert(parameters.clone(), id) {
             self.older.push((parameters, older));
+        }
+        let count = self.len();
+        if count >= INDEX_FROM && self.index.as_ref().is_none_or(|index| index.is_outgrown(count)) {
+            self.index = ParameterIndex::of(self.iter().map(|(of, id)| (of.clone(), id)));
         }
     }
 
     fn remove(&mut self, parameters: &DynamicParameters, id: SelectionId) -> bool {
+        if let Some(index) = &mut self.index {
+            index.remove(parameters, id);
+        }
         if self.youngest.get(parameters) != Some(&id) {
             self.older.retain(|(_, older)| *older != id);
             return false;
@@ -92,8 +110,33 @@ impl SelectionSet {
                 let older = self.older().filter(|(of, _)| of == parameters).map(|(_, id)| *id);
                 self.youngest(parameters).into_iter().chain(older).collect()
             }
-            _ => self.iter().filter(|(parameters, _)| scope.covers(parameters)).map(|(_, id)| id).collect(),
+            _ => {
+                let few = self.index().and_then(|index| index.covered_by(scope));
+                self.among(few).filter(|(of, _)| scope.covers(of)).map(|(_, id)| id).collect()
+            }
         }
+    }
+
+    /// Those whose parameters match `constraints`.
+    pub(crate) fn matching(
+        &self,
+        constraints: &Constraints,
+    ) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
+        let few = self.index().and_then(|index| index.candidates(constraints));
+        self.among(few).filter(|(of, _)| constraints.matches(of))
+    }
+
+    fn index(&self) -> Option<&ParameterIndex> {
+        self.table.as_ref()?.index.as_ref()
+    }
+
+    /// Those of `few`, or all.
+    fn among<'a>(
+        &'a self,
+        few: Option<&'a [Listed]>,
+    ) -> impl Iterator<Item = (&'a DynamicParameters, SelectionId)> {
+        let all = few.is_none().then(|| self.iter()).into_iter().flatten();
+        few.into_iter().flatten().map(|(of, id)| (of, *id)).chain(all)
     }
 
     fn older(&self) -> impl Iterator<Item = &(DynamicParameters, SelectionId)> {
@@ -108,9 +151,8 @@ impl SelectionSet {
 
     /// All of them, with what they are for.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&DynamicParameters, SelectionId)> {
-        let youngest = self.table.iter().flat_map(|table| &table.youngest);
-        let first = self.one.iter().map(|(parameters, id)| (parameters, id)).chain(youngest);
-        first.chain(self.older().map(|(parameters, id)| (parameters, id))).map(|(of, id)| (of, *id))
+        let one = self.one.iter().map(|(parameters, id)| (parameters, *id));
+        one.chain(self.table.iter().flat_map(|table| table.iter()))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -134,6 +176,11 @@ impl SelectionSet {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use weir_types::constraints::Expr;
+
     use super::*;
 
     fn env(value: &str) -> DynamicParameters {
@@ -155,5 +202,67 @@ mod tests {
         assert!(set.table.is_none());
         assert_eq!(set.youngest(&env("prod")), Some(SelectionId(1)));
         assert!(set.remove(&env("prod"), SelectionId(1)) && set.is_empty());
+    }
+
+    /// Of two keys, each of which may be missing.
+    fn pairs((a, b): (Option<u8>, Option<u8>)) -> DynamicParameters {
+        let of = |key: &str, value: Option<u8>| value.map(|value| (key.to_owned(), value.to_string()));
+        [of("a", a), of("b", b)].into_iter().flatten().collect()
+    }
+
+    /// What matches just these values, and no others of these keys.
+    fn exactly(parameters: &DynamicParameters, keys: &[Arc<str>]) -> Constraints {
+        let needs = |key: &Arc<str>| match parameters.get(key) {
+            Some(value) => Expr::value(Arc::clone(key), value),
+            None => Expr::not(Expr::exists(Arc::clone(key))),
+        };
+        Constraints::new(Expr::All(keys.iter().map(needs).collect()))
+    }
+
+    proptest! {
+        #[test]
+        fn d14_an_index_finds_the_same_as_trying_all(
+            all in prop::collection::vec((prop::option::of(0..9u8), prop::option::of(0..40u8)), 1..200),
+            removed in prop::collection::vec(any::<prop::sample::Index>(), 0..150),
+            wanted in (prop::option::of(0..9u8), prop::option::of(0..40u8)),
+            on_both in any::<bool>(),
+        ) {
+            let mut set = SelectionSet::default();
+            let mut model: Vec<_> =
+                all.into_iter().map(pairs).enumerate().map(|(i, of)| (of, SelectionId(i))).collect();
+            model.iter().for_each(|(of, id)| set.add(of.clone(), *id));
+            for index in removed {
+                if !model.is_empty() {
+                    let (of, id) = model.swap_remove(index.index(model.len()));
+                    set.remove(&of, id);
+                }
+            }
+            let keys: Arc<[Arc<str>]> = if on_both { Arc::from(["a".into(), "b".into()]) } else { Arc::from(["b".into()]) };
+            let parameters = pairs(wanted).projected(&keys);
+            let constraints = exactly(&parameters, &keys);
+            let mut found: Vec<_> = set.matching(&constraints).map(|(_, id)| id).collect();
+            let mut covered = set.covered_by(&Scope::Projected { keys, parameters });
+            let mut tried: Vec<_> =
+                model.iter().filter(|(of, _)| constraints.matches(of)).map(|(_, id)| *id).collect();
+            [&mut found, &mut covered, &mut tried].into_iter().for_each(|ids| ids.sort());
+            prop_assert_eq!(&found, &tried);
+            prop_assert_eq!(&covered, &tried);
+        }
+    }
+
+    #[test]
+    fn d14_of_many_parameter_sets_a_change_looks_at_those_that_it_is_for() {
+        let mut set = SelectionSet::default();
+        for i in 0..1000 {
+            set.add(
+                [("env", "prod".to_owned()), ("node", i.to_string())].into_iter().collect(),
+                SelectionId(i),
+            );
+        }
+        let constraints = Constraints::new(Expr::value("node", "7"));
+        let few = set.index().and_then(|index| index.candidates(&constraints));
+        assert_eq!(few.map(<[_]>::len), Some(1));
+        let any = Constraints::new(Expr::value("env", "prod"));
+        assert_eq!(set.matching(&any).count(), 1000);
     }
 }

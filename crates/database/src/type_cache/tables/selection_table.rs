@@ -2,7 +2,7 @@
 //!
 //! Owns what is asked for, how it is found, and since when nobody asks for it any more. Never knows what there is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{Bound, Index, IndexMut};
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,11 +10,14 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use slab::Slab;
 use weir_types::xdstp::collections_of;
-use weir_types::{DynamicParameters, Name, RefusalReason, ResourceLocator, Variant, VariantKey, authority};
+use weir_types::{
+    Constraints, DynamicParameters, Name, RefusalReason, ResourceLocator, Variant, VariantKey, authority,
+};
 
 use super::SelectionSet;
 use crate::idle::IdleTimes;
 use crate::selection::Selection;
+use crate::type_cache::changed::{Concerned, MAX_CONSTRAINTS};
 use crate::view::SelectionId;
 
 /// The selections of a type, by their places, and by their locators. A copy shares each of them until it changes.
@@ -128,6 +131,25 @@ impl SelectionTable {
         names.into_iter().filter_map(|name| self.of_name(name)).flat_map(SelectionSet::iter)
     }
 
+    /// As [`Self::named`], those of them that match `constraints`.
+    pub(crate) fn named_matching<'a>(
+        &'a self,
+        names: impl IntoIterator<Item = &'a Name>,
+        constraints: &'a Constraints,
+    ) -> impl Iterator<Item = (&'a DynamicParameters, SelectionId)> {
+        let sets = names.into_iter().filter_map(|name| self.of_name(name));
+        sets.flat_map(move |set| set.matching(constraints))
+    }
+
+    /// As [`Self::collecting`], those of them that match `constraints`.
+    pub(crate) fn collecting_matching<'a>(
+        &'a self,
+        name: &'a Name,
+        constraints: &'a Constraints,
+    ) -> impl Iterator<Item = (&'a DynamicParameters, SelectionId)> {
+        self.collecting_sets(name).flat_map(move |set| set.matching(constraints))
+    }
+
     /// The sets of the collections that the resource `name` may be part of.
     pub(crate) fn collecting_sets(&self, name: &Name) -> impl Iterator<Item = &SelectionSet> {
         collections_of(name).filter_map(|collection| self.of_collection(&collection))
@@ -148,10 +170,25 @@ impl SelectionTable {
         failing.map(|id| (id, variant.key().clone())).collect()
     }
 
-    /// The selections of whoever asks for the name or collection `asked`.
-    pub(crate) fn asking(&self, asked: &Name) -> Vec<SelectionId> {
+    /// The selections of whoever asks for the name or collection `asked` that one of these changes may concern.
+    pub(crate) fn concerned<'a>(
+        &'a self,
+        asked: &Name,
+        changes: impl Iterator<Item = &'a Concerned>,
+    ) -> Vec<SelectionId> {
         let sets = self.of_name(asked).into_iter().chain(self.of_collection(asked));
-        sets.flat_map(SelectionSet::iter).map(|(_, id)| id).collect()
+        let mut distinct = BTreeSet::new();
+        for change in changes {
+            match change {
+                Concerned::Matching(all) => distinct.extend(all),
+                Concerned::All => return sets.flat_map(SelectionSet::iter).map(|(_, id)| id).collect(),
+            }
+        }
+        if distinct.len() > MAX_CONSTRAINTS {
+            return sets.flat_map(SelectionSet::iter).map(|(_, id)| id).collect();
+        }
+        let matching = sets.flat_map(|set| distinct.iter().flat_map(|constraints| set.matching(constraints)));
+        matching.map(|(_, id)| id).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The names that are asked for, from a place on.

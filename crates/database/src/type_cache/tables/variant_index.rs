@@ -12,6 +12,7 @@ use weir_types::{Breadth, DynamicParameters, Form, GlobIndex, Name, Provenance, 
 use super::leases::Leases;
 use crate::matching::VariantSet;
 use crate::type_cache::Ambiguity;
+use crate::type_cache::changed::Changed;
 
 /// The variants of a type, by name.
 #[derive(Default)]
@@ -87,12 +88,7 @@ impl VariantIndex {
     }
 
     /// Puts a variant in place of what is held of it, and notes the names that have changed by it.
-    pub(crate) fn insert(
-        &mut self,
-        variant: Arc<Variant>,
-        provenance: Provenance,
-        changed: &mut BTreeSet<Name>,
-    ) {
+    pub(crate) fn insert(&mut self, variant: Arc<Variant>, provenance: Provenance, changed: &mut Changed) {
         let set = self.names.entry(variant.name().clone()).or_default().set(provenance);
         let expired = set.take_expired(&variant.key().constraints);
         let old = set.insert(Arc::clone(&variant));
@@ -108,35 +104,36 @@ impl VariantIndex {
         };
         if let Some(old) = old.as_ref().filter(|old| same(old)) {
             if old.lease() != variant.lease() {
-                changed.insert(variant.name().clone());
+                changed.note(variant.name(), &variant.key().constraints);
             }
             return;
         }
-        changed.insert(variant.name().clone());
+        changed.note(variant.name(), &variant.key().constraints);
         if let Some(old) = old.or(expired) {
             self.unlist_aliases(&old, changed);
         }
         for alias in &*variant.content().aliases {
             self.aliases.entry(alias.clone()).or_default().insert(variant.name().clone());
-            changed.insert(alias.clone());
+            changed.note(alias, &variant.key().constraints);
         }
     }
 
     /// Removes a variant, and notes the names that have changed by it.
-    pub(crate) fn remove(&mut self, key: &VariantKey, provenance: Provenance, changed: &mut BTreeSet<Name>) {
+    pub(crate) fn remove(&mut self, key: &VariantKey, provenance: Provenance, changed: &mut Changed) {
         let Some(variants) = self.names.get_mut(&key.name) else { return };
         let Some(old) = variants.set(provenance).remove(&key.constraints) else { return };
         self.leases.replace(provenance, Some(&old), None);
-        changed.insert(key.name.clone());
+        changed.note(&key.name, &key.constraints);
         self.unlist_aliases(&old, changed);
     }
 
     /// Ends the life of one variant whose time is over at `now`, and notes the names that have changed by it.
-    pub(crate) fn expire(&mut self, now: Instant, changed: &mut BTreeSet<Name>) -> Option<VariantKey> {
+    pub(crate) fn expire(&mut self, now: Instant, changed: &mut Changed) -> Option<VariantKey> {
         while let Some((provenance, key)) = self.leases.take_over(now) {
             let set = self.names.get_mut(&key.name).map(|variants| variants.set(provenance));
             if let Some(variant) = set.and_then(|set| set.expire(&key.constraints)) {
-                changed.extend(variant.content().aliases.iter().chain([variant.name()]).cloned());
+                let names = variant.content().aliases.iter().chain([variant.name()]);
+                names.for_each(|name| changed.note(name, &key.constraints));
                 return Some(key);
             }
         }
@@ -144,9 +141,9 @@ impl VariantIndex {
     }
 
     /// Removes the aliases of a variant that is no longer there, but for those that others of the name list.
-    fn unlist_aliases(&mut self, old: &Variant, changed: &mut BTreeSet<Name>) {
+    fn unlist_aliases(&mut self, old: &Variant, changed: &mut Changed) {
         for alias in &*old.content().aliases {
-            changed.insert(alias.clone());
+            changed.note(alias, &old.key().constraints);
             let listed = self.aliases_of(old.name()).any(|listed| listed == alias);
             if !listed && let Some(resources) = self.aliases.get_mut(alias) {
                 resources.remove(old.name());
